@@ -1,5 +1,6 @@
 import { Type } from 'typebox'
 import type { Clients } from '#databases/clients/clients.ts'
+import { parseJson } from '#databases/request/json.ts'
 import { payloadText } from '#kernel/events/payload.ts'
 import { EVENT_NAMES, ROUTE_KEYS } from '#kernel/events/route-keys.ts'
 import { EVENTS } from '#kernel/events.ts'
@@ -12,18 +13,10 @@ import { calledClientName } from '../called-client.ts'
 import { kernelFor } from '../caller.ts'
 import { conditionsOf } from '../data/grammar.ts'
 import { success, successOf } from '../envelope.ts'
-import { countWebhooks, listWebhooks } from './store.ts'
-import {
-  changeWebhook,
-  createWebhook,
-  DEFAULT_TIMEOUT,
-  existingWebhook,
-  filterOf,
-  headersOf,
-  removeWebhook,
-  rotateSecret,
-  type Webhook,
-} from './webhooks.ts'
+import { DEFAULT_TIMEOUT } from './definition.ts'
+import { openHeaders } from './headers.ts'
+import { countWebhooks, listWebhooks, type Webhook } from './store.ts'
+import { changeWebhook, createWebhook, existingWebhook, removeWebhook, rotateSecret } from './webhooks.ts'
 
 const LONGEST_TIMEOUT = 30_000
 const ClientName = Nullable(Type.String({ maxLength: 63, examples: ['default'] }))
@@ -121,8 +114,8 @@ const recordOf = (kernel: Kernel, webhook: Webhook) => ({
   route_key: webhook.routeKey,
   table_name: webhook.tableName,
   is_active: webhook.isActive,
-  headers: Object.fromEntries(Object.keys(headersOf(kernel, webhook)).map((name) => [name, MASK])),
-  filter: filterOf(webhook),
+  headers: Object.fromEntries(Object.keys(openHeaders(kernel, webhook) ?? {}).map((name) => [name, MASK])),
+  filter: webhook.filter === null ? null : parseJson(webhook.filter),
   timeout_ms: webhook.timeoutMs,
   consecutive_failures: webhook.consecutiveFailures,
   disabled_reason: webhook.disabledReason,

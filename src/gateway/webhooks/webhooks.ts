@@ -1,6 +1,4 @@
 import type { Clients } from '#databases/clients/clients.ts'
-import { parseJson } from '#databases/request/json.ts'
-import type { Json } from '#databases/request/request.ts'
 import type { Action } from '#kernel/audit/actions.ts'
 import { recordAct } from '#kernel/audit/record-act.ts'
 import { atomically, type Kernel } from '#kernel/kernel.ts'
@@ -8,8 +6,14 @@ import { uuidv7 } from '#kernel/random.ts'
 import { unknownClient } from '../called-client.ts'
 import { fail } from '../errors.ts'
 import { isStanding } from '../standing-clients.ts'
-import { acceptableFilter } from './filter/filter.ts'
-import { acceptableHeaders } from './headers.ts'
+import {
+  acceptableSecret,
+  columnsOf,
+  DEFAULT_TIMEOUT,
+  type NewWebhook,
+  newSecret,
+  type WebhookChange,
+} from './definition.ts'
 import {
   deactivateWebhooksOf,
   deleteWebhook,
@@ -20,32 +24,11 @@ import {
   updateWebhook,
   type Webhook,
 } from './store.ts'
-import { fullTableName, isOfUsers, requireSubscription } from './subscription.ts'
-
-export type { Webhook }
-
-export type WebhookChange = {
-  readonly client_name?: string | null
-  readonly route_key?: string
-  readonly table_name?: string | null
-  readonly url?: string
-  readonly description?: string | null
-  readonly is_active?: boolean
-  readonly headers?: Readonly<Record<string, string>> | null
-  /** Conditions (gateway.md 4). */
-  readonly filter?: unknown
-  readonly timeout_ms?: number
-}
-export type NewWebhook = WebhookChange & {
-  readonly route_key: string
-  readonly url: string
-  readonly secret?: string
-}
+import { isOfUsers, requireSubscription } from './subscription.ts'
 
 /** A webhook with its secret, which is shown only now. */
 export type IssuedWebhook = { readonly webhook: Webhook; readonly secret: string }
 
-export const DEFAULT_TIMEOUT = 15_000
 const DAY = 86_400_000
 
 /** Makes a webhook. When it resolves, every process sends it the events that follow. */
@@ -59,11 +42,11 @@ export async function createWebhook(
   const id = uuidv7(now, kernel.random)
   const secret = acceptableSecret(kernel, asked.secret)
   const clientName = asked.client_name ?? (isOfUsers(asked.route_key) ? null : calledClient)
-  const fields = await acceptableFields(kernel, clients, id, { ...asked, client_name: clientName })
-  const { routeKey = asked.route_key, tableName = null, filter = null, url = asked.url } = fields
+  const columns = await columnsOf(kernel, clients, id, { ...asked, client_name: clientName })
+  const { routeKey = asked.route_key, tableName = null, filter = null, url = asked.url } = columns
   requireSubscription({ routeKey, clientName, tableName, filter })
   const webhook = {
-    ...{ timeoutMs: DEFAULT_TIMEOUT, ...fields, id, routeKey, clientName, url },
+    ...{ timeoutMs: DEFAULT_TIMEOUT, ...columns, id, routeKey, clientName, url },
     sealedSecret: kernel.secrets.seal('webhook-secret', secret, id),
     createdAt: now,
     updatedAt: now,
@@ -84,16 +67,16 @@ export async function changeWebhook(
   id: string,
   change: WebhookChange,
 ): Promise<Webhook> {
-  const fields = await acceptableFields(kernel, clients, id, change)
+  const columns = await columnsOf(kernel, clients, id, change)
   const changed = await atomically(kernel, async (kernel) => {
     const former = await lockWebhook(kernel.db, id)
     if (former === undefined) throw fail('webhook_not_found')
-    const present = { ...former, ...fields }
+    const present = { ...former, ...columns }
     requireSubscription(present)
-    if (fields.clientName !== undefined || fields.isActive === true)
+    if (columns.clientName !== undefined || columns.isActive === true)
       await requireClient(kernel, clients, present.clientName)
     await record(kernel, 'webhook.updated', present, Object.keys(change))
-    const webhook = await updateWebhook(kernel.db, id, { ...fields, updatedAt: kernel.now() })
+    const webhook = await updateWebhook(kernel.db, id, { ...columns, updatedAt: kernel.now() })
     if (webhook === undefined) throw fail('webhook_not_found')
     return webhook
   })
@@ -141,94 +124,6 @@ export const retireWebhooks = ({ db, now }: Kernel, clientName: string): Promise
 async function requireClient(kernel: Kernel, clients: Clients, name: string | null): Promise<void> {
   if (name !== null && !(await isStanding(kernel, clients, name))) throw unknownClient()
 }
-
-/** The names of the headers that are sent with each delivery. */
-export function headersOf(
-  { secrets }: Kernel,
-  { id, sealedHeaders }: Webhook,
-): Readonly<Record<string, string>> {
-  const opened = sealedHeaders === null ? undefined : secrets.open('webhook-headers', sealedHeaders, id)
-  return opened === undefined ? {} : JSON.parse(opened)
-}
-
-export const filterOf = ({ filter }: Webhook): Json => (filter === null ? null : parseJson(filter))
-
-type Fields = Partial<
-  Pick<
-    Webhook,
-    'clientName' | 'routeKey' | 'tableName' | 'url' | 'description' | 'isActive' | 'sealedHeaders'
-  > &
-    Pick<Webhook, 'filter' | 'timeoutMs' | 'disabledReason' | 'failingSince' | 'consecutiveFailures'>
->
-
-/** The given fields as columns. Throws when one is not valid by itself. */
-async function acceptableFields(
-  kernel: Kernel,
-  clients: Clients,
-  id: string,
-  {
-    client_name,
-    route_key,
-    table_name,
-    url,
-    description,
-    is_active,
-    headers,
-    filter,
-    timeout_ms,
-  }: WebhookChange,
-): Promise<Fields> {
-  if (typeof client_name === 'string' && (await clients.find(client_name)) === undefined)
-    throw unknownClient()
-  return {
-    ...(client_name !== undefined && { clientName: client_name }),
-    ...(route_key !== undefined && { routeKey: route_key }),
-    ...(table_name !== undefined && { tableName: table_name === null ? null : fullTableName(table_name) }),
-    ...(url !== undefined && { url: acceptableUrl(kernel, url) }),
-    ...(description !== undefined && { description }),
-    ...(is_active !== undefined && { isActive: is_active }),
-    // Activated again, it starts without the failures that have deactivated it.
-    ...(is_active === true && { disabledReason: null, failingSince: null, consecutiveFailures: 0 }),
-    ...(headers !== undefined && { sealedHeaders: sealedHeaders(kernel, id, headers ?? {}) }),
-    ...(filter !== undefined && { filter: acceptableFilter(kernel, filter) }),
-    ...(timeout_ms !== undefined && { timeoutMs: timeout_ms }),
-  }
-}
-
-/** The URL as it is requested. Its host is looked up and judged again at each connect. */
-function acceptableUrl({ outbound }: Kernel, url: string): string {
-  const refusal = outbound.refusal(url)
-  const parsed = URL.parse(url)
-  if (refusal === undefined && parsed !== null) return parsed.href
-  throw fail('invalid_webhook_url', {
-    message: `url is refused: ${refusal ?? 'it is not a URL'}`,
-    details: { field: 'url' },
-  })
-}
-
-function sealedHeaders(
-  { secrets }: Kernel,
-  id: string,
-  given: Readonly<Record<string, string>>,
-): string | null {
-  const headers = acceptableHeaders(given)
-  return headers === undefined ? null : secrets.seal('webhook-headers', JSON.stringify(headers), id)
-}
-
-/** Of the Standard Webhooks specification: 24 to 64 bytes in base64. */
-function acceptableSecret(kernel: Kernel, given: string | undefined): string {
-  if (given === undefined) return newSecret(kernel)
-  const bytes = Buffer.from(given.slice(PREFIX.length), 'base64')
-  const isBase64 = given === `${PREFIX}${bytes.toString('base64')}`
-  if (isBase64 && bytes.length >= 24 && bytes.length <= 64) return given
-  throw fail('invalid_webhook', {
-    message: `secret must be ${PREFIX} and the base64 of 24 to 64 bytes`,
-    details: { field: 'secret' },
-  })
-}
-
-const PREFIX = 'whsec_'
-const newSecret = ({ random }: Kernel): string => `${PREFIX}${random(32).toString('base64')}`
 
 const record = (
   kernel: Kernel,

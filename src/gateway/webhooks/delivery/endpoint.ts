@@ -1,5 +1,6 @@
 import { createCoherentCache } from '#kernel/db/coherent-cache.ts'
 import type { Kernel } from '#kernel/kernel.ts'
+import { openHeaders } from '../headers.ts'
 import { type EndpointRow, findEndpoint } from './store.ts'
 
 /** A webhook as an attempt uses it, with its secrets opened. */
@@ -50,33 +51,22 @@ export const signingSecrets = ({ secret, previous }: Endpoint, now: Date): reado
   previous !== undefined && now < previous.until ? [secret, previous.secret] : [secret]
 
 export function openEndpoint({ secrets }: Pick<Kernel, 'secrets'>, row: EndpointRow): Endpoint {
-  const open = (purpose: 'webhook-secret' | 'webhook-headers', sealed: string | null): string | undefined => {
-    if (sealed === null) return undefined
-    const plain = secrets.open(purpose, sealed, row.id)
-    if (plain === undefined) throw new UnreadableEndpoint(row.url)
-    return plain
-  }
-  const secret = open('webhook-secret', row.sealedSecret)
-  if (secret === undefined) throw new UnreadableEndpoint(row.url)
-  const previous = open('webhook-secret', row.sealedPreviousSecret)
+  const open = (sealed: string | null) =>
+    sealed === null ? undefined : readable(secrets.open('webhook-secret', sealed, row.id), row)
+  const previous = open(row.sealedPreviousSecret)
   const until = row.previousSecretUntil
   return {
     id: row.id,
     url: row.url,
     isActive: row.isActive,
-    headers: headersOf(open('webhook-headers', row.sealedHeaders) ?? '{}'),
-    secret,
+    headers: readable(openHeaders({ secrets }, row), row),
+    secret: readable(open(row.sealedSecret), row),
     previous: previous === undefined || until === null ? undefined : { secret: previous, until },
     timeoutMs: row.timeoutMs,
   }
 }
 
-/** In lower case, so that those of a delivery replace them. */
-const headersOf = (json: string): Readonly<Record<string, string>> =>
-  Object.fromEntries(
-    // A JSON object of strings, as the route's schema has checked.
-    Object.entries(JSON.parse(json) as Record<string, string>).map(([name, value]) => [
-      name.toLowerCase(),
-      value,
-    ]),
-  )
+function readable<T>(opened: T | undefined, { url }: EndpointRow): T {
+  if (opened === undefined) throw new UnreadableEndpoint(url)
+  return opened
+}

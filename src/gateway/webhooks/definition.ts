@@ -1,0 +1,92 @@
+import type { Clients } from '#databases/clients/clients.ts'
+import type { Kernel } from '#kernel/kernel.ts'
+import { unknownClient } from '../called-client.ts'
+import { fail } from '../errors.ts'
+import { SECRET_PREFIX } from './delivery/signature.ts'
+import { acceptableFilter } from './filter/filter.ts'
+import { sealHeaders } from './headers.ts'
+import type { Webhook } from './store.ts'
+import { fullTableName } from './subscription.ts'
+
+export type WebhookChange = {
+  readonly client_name?: string | null
+  readonly route_key?: string
+  readonly table_name?: string | null
+  readonly url?: string
+  readonly description?: string | null
+  readonly is_active?: boolean
+  readonly headers?: Readonly<Record<string, string>> | null
+  /** Conditions (gateway.md 4). */
+  readonly filter?: unknown
+  readonly timeout_ms?: number
+}
+export type NewWebhook = WebhookChange & {
+  readonly route_key: string
+  readonly url: string
+  readonly secret?: string
+}
+
+export const DEFAULT_TIMEOUT = 15_000
+
+/** The given fields as columns. Throws when one is not valid by itself. */
+export async function columnsOf(
+  kernel: Kernel,
+  clients: Clients,
+  id: string,
+  given: WebhookChange,
+): Promise<Columns> {
+  const { client_name: clientName, table_name: table, is_active: isActive } = given
+  if (typeof clientName === 'string' && (await clients.find(clientName)) === undefined) throw unknownClient()
+  return {
+    ...(clientName !== undefined && { clientName }),
+    ...(given.route_key !== undefined && { routeKey: given.route_key }),
+    ...(table !== undefined && { tableName: table === null ? null : fullTableName(table) }),
+    ...(given.url !== undefined && { url: acceptableUrl(kernel, given.url) }),
+    ...(given.description !== undefined && { description: given.description }),
+    ...(isActive !== undefined && { isActive }),
+    // Activated again, it starts without the failures that have deactivated it.
+    ...(isActive === true && { disabledReason: null, failingSince: null, consecutiveFailures: 0 }),
+    ...(given.headers !== undefined && { sealedHeaders: sealHeaders(kernel, id, given.headers ?? {}) }),
+    ...(given.filter !== undefined && { filter: acceptableFilter(kernel, given.filter) }),
+    ...(given.timeout_ms !== undefined && { timeoutMs: given.timeout_ms }),
+  }
+}
+
+/** Nothing else of a webhook comes from an operator. */
+type Columns = Partial<
+  Omit<
+    Webhook,
+    | 'id'
+    | 'sealedSecret'
+    | 'sealedPreviousSecret'
+    | 'previousSecretUntil'
+    | 'createdAt'
+    | 'updatedAt'
+    | 'deletedAt'
+  >
+>
+
+/** The URL as it is requested. Its host is looked up and judged again at each connect. */
+function acceptableUrl({ outbound }: Kernel, url: string): string {
+  const refusal = outbound.refusal(url)
+  const parsed = URL.parse(url)
+  if (refusal === undefined && parsed !== null) return parsed.href
+  throw fail('invalid_webhook_url', {
+    message: `url is refused: ${refusal ?? 'it is not a URL'}`,
+    details: { field: 'url' },
+  })
+}
+
+/** Of the Standard Webhooks specification: 24 to 64 bytes in base64. */
+export function acceptableSecret(kernel: Kernel, given: string | undefined): string {
+  if (given === undefined) return newSecret(kernel)
+  const bytes = Buffer.from(given.slice(SECRET_PREFIX.length), 'base64')
+  const isBase64 = given === `${SECRET_PREFIX}${bytes.toString('base64')}`
+  if (isBase64 && bytes.length >= 24 && bytes.length <= 64) return given
+  throw fail('invalid_webhook', {
+    message: `secret must be ${SECRET_PREFIX} and the base64 of 24 to 64 bytes`,
+    details: { field: 'secret' },
+  })
+}
+
+export const newSecret = ({ random }: Kernel): string => `${SECRET_PREFIX}${random(32).toString('base64')}`
