@@ -9,7 +9,7 @@ import { findUnprotectedTables } from '#databases/drivers/postgres/roles/unprote
 import { ALWAYS_PRESENT } from '#databases/drivers/presence.ts'
 import { isInS3 } from '#gateway/backups/location/location.ts'
 import { requireBucket } from '#gateway/backups/location/s3-store.ts'
-import { listFailingWebhooks } from '#gateway/webhooks/log/store.ts'
+import { listFailingWebhooks } from '#gateway/webhooks/store.ts'
 import { NOTED_DRIFT } from '#kernel/clock.ts'
 import { isDriverName } from '#kernel/config/addresses.ts'
 import type { Config } from '#kernel/config/config.ts'

@@ -1,5 +1,4 @@
 import { Command, Option } from 'commander'
-import { findEndpoint } from '#gateway/webhooks/delivery/store.ts'
 import {
   countReplay,
   REPLAYABLE,
@@ -7,7 +6,7 @@ import {
   replayDeliveries,
 } from '#gateway/webhooks/log/replay.ts'
 import { listDeliveries } from '#gateway/webhooks/log/store.ts'
-import { listWebhooks } from '#gateway/webhooks/store.ts'
+import { findEndpoint, listWebhooks } from '#gateway/webhooks/store.ts'
 import type { Db } from '#kernel/db/connect.ts'
 import { UUID } from '#kernel/random.ts'
 import { count, instant } from './option-values.ts'

@@ -100,3 +100,96 @@ export async function deactivateWebhooksOf(
     .where('deletedAt', 'is', null)
     .execute()
 }
+
+/** The part of a webhook that an attempt needs. */
+export type EndpointRow = Pick<
+  Webhook,
+  | 'id'
+  | 'url'
+  | 'routeKey'
+  | 'isActive'
+  | 'sealedHeaders'
+  | 'sealedSecret'
+  | 'sealedPreviousSecret'
+  | 'previousSecretUntil'
+  | 'timeoutMs'
+>
+
+/** A webhook that is not removed. */
+export function findEndpoint(db: Db, id: string): Promise<EndpointRow | undefined> {
+  return db
+    .selectFrom('webhook')
+    .select(['id', 'url', 'routeKey', 'isActive', 'timeoutMs'])
+    .select(['sealedHeaders', 'sealedSecret', 'sealedPreviousSecret', 'previousSecretUntil'])
+    .where('id', '=', id)
+    .where('deletedAt', 'is', null)
+    .executeTakeFirst()
+}
+
+/** Ends the count of failures in a row, if the webhook still has this address. */
+export async function clearFailures(db: Db, id: string, url: string): Promise<void> {
+  await db
+    .updateTable('webhook')
+    .set({ consecutiveFailures: 0, failingSince: null })
+    .where('id', '=', id)
+    .where('url', '=', url)
+    .where('failingSince', 'is not', null)
+    .execute()
+}
+
+/** Counts a failed attempt and returns the time of the first one in a row; undefined when the webhook has another address. */
+export async function countFailure(
+  db: Db,
+  id: string,
+  { url, now }: { readonly url: string; readonly now: Date },
+): Promise<Date | undefined> {
+  const row = await db
+    .updateTable('webhook')
+    .set(({ eb, fn }) => ({
+      consecutiveFailures: eb('consecutiveFailures', '+', 1),
+      failingSince: fn.coalesce('failingSince', eb.val(now)),
+    }))
+    .where('id', '=', id)
+    .where('url', '=', url)
+    .returning('failingSince')
+    .executeTakeFirst()
+  return row?.failingSince ?? undefined
+}
+
+type Deactivation = {
+  readonly url: string
+  readonly now: Date
+  readonly reason: string
+  /** Only if it still fails since then. */
+  readonly failingSince?: Date
+}
+
+/** Sets an active webhook with this address inactive; false when there is none any more. */
+export async function deactivateWebhook(
+  db: Db,
+  id: string,
+  { url, now, reason, failingSince }: Deactivation,
+): Promise<boolean> {
+  const { numUpdatedRows } = await db
+    .updateTable('webhook')
+    .set({ isActive: false, disabledReason: reason, updatedAt: now })
+    .where('id', '=', id)
+    .where('url', '=', url)
+    .where('isActive', '=', true)
+    .where('deletedAt', 'is', null)
+    .$if(failingSince !== undefined, (query) => query.where('failingSince', '=', failingSince ?? null))
+    .executeTakeFirst()
+  return numUpdatedRows > 0n
+}
+
+/** Webhooks whose last attempts failed, or that the service has set inactive; the worst first. */
+export function listFailingWebhooks(db: Db) {
+  return db
+    .selectFrom('webhook')
+    .select(['id', 'isActive', 'disabledReason', 'consecutiveFailures', 'failingSince'])
+    .where('deletedAt', 'is', null)
+    .where(({ or, eb }) => or([eb('failingSince', 'is not', null), eb('disabledReason', 'is not', null)]))
+    .orderBy('failingSince')
+    .limit(100)
+    .execute()
+}

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { testClock, testService } from '#test/harness.ts'
 import { TO_LOOPBACK } from '#test/identity-provider/visits.ts'
 import { addEvents, addWebhook, newSecret, startReceiver, verified } from '#test/webhooks.ts'
-import { listFailingWebhooks } from '../log/store.ts'
+import { listFailingWebhooks } from '../store.ts'
 
 const SECOND = 1_000
 const HOUR = 3_600 * SECOND

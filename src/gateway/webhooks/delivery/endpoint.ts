@@ -1,7 +1,7 @@
 import { createCoherentCache } from '#kernel/db/coherent-cache.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { openHeaders } from '../headers.ts'
-import { type EndpointRow, findEndpoint } from './store.ts'
+import { type EndpointRow, findEndpoint } from '../store.ts'
 
 /** A webhook as an attempt uses it, with its secrets opened. */
 export type Endpoint = {

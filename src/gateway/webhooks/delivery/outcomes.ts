@@ -1,16 +1,10 @@
 import { recordAct } from '#kernel/audit/record-act.ts'
 import { createGroupCommit } from '#kernel/group-commit.ts'
 import { atomically, type Kernel } from '#kernel/kernel.ts'
+import { clearFailures, countFailure, deactivateWebhook } from '../store.ts'
 import type { AttemptResult } from './attempt.ts'
 import { delayAfter } from './retry-schedule.ts'
-import {
-  type ClaimedDelivery,
-  clearFailures,
-  countFailure,
-  deactivateWebhook,
-  type Outcome,
-  writeOutcomes,
-} from './store.ts'
+import { type ClaimedDelivery, type Outcome, writeOutcomes } from './store.ts'
 
 /** The answer of an endpoint that wants no more (RFC 9110 section 15.5.11; Standard Webhooks specification, "Responses"). */
 const GONE = 410

@@ -1,6 +1,6 @@
 import { type Selectable, sql } from 'kysely'
 import type { Db } from '#kernel/db/connect.ts'
-import type { WebhookDeliveryTable, WebhookTable } from '#kernel/db/tables.ts'
+import type { WebhookDeliveryTable } from '#kernel/db/tables.ts'
 
 export type Delivery = Selectable<WebhookDeliveryTable>
 
@@ -11,31 +11,6 @@ export type ClaimedDelivery = Pick<Delivery, 'id' | 'webhookId' | 'eventId' | 'a
   readonly body: string | null
   /** Whether the attempts before have failed. */
   readonly isFailing: boolean
-}
-
-/** The part of a webhook that an attempt needs. */
-export type EndpointRow = Pick<
-  Selectable<WebhookTable>,
-  | 'id'
-  | 'url'
-  | 'routeKey'
-  | 'isActive'
-  | 'sealedHeaders'
-  | 'sealedSecret'
-  | 'sealedPreviousSecret'
-  | 'previousSecretUntil'
-  | 'timeoutMs'
->
-
-/** A webhook that is not removed. */
-export function findEndpoint(db: Db, id: string): Promise<EndpointRow | undefined> {
-  return db
-    .selectFrom('webhook')
-    .select(['id', 'url', 'routeKey', 'isActive', 'timeoutMs'])
-    .select(['sealedHeaders', 'sealedSecret', 'sealedPreviousSecret', 'previousSecretUntil'])
-    .where('id', '=', id)
-    .where('deletedAt', 'is', null)
-    .executeTakeFirst()
 }
 
 /** Largest number of deliveries of one webhook that a claim takes. A constant, so that the planner knows how few rows it means. */
@@ -144,60 +119,4 @@ export async function releaseClaims(
     update service.webhook_delivery d set next_attempt_at = ${now}, claimed_until = null
     from unnest(${ids}::uuid[], ${leases}::timestamptz[]) as claim (id, claimed_until)
     where d.id = claim.id and d.claimed_until = claim.claimed_until`.execute(db)
-}
-
-/** Ends the count of failures in a row, if the webhook still has this address. */
-export async function clearFailures(db: Db, id: string, url: string): Promise<void> {
-  await db
-    .updateTable('webhook')
-    .set({ consecutiveFailures: 0, failingSince: null })
-    .where('id', '=', id)
-    .where('url', '=', url)
-    .where('failingSince', 'is not', null)
-    .execute()
-}
-
-/** Counts a failed attempt and returns the time of the first one in a row; undefined when the webhook has another address. */
-export async function countFailure(
-  db: Db,
-  id: string,
-  { url, now }: { readonly url: string; readonly now: Date },
-): Promise<Date | undefined> {
-  const row = await db
-    .updateTable('webhook')
-    .set(({ eb, fn }) => ({
-      consecutiveFailures: eb('consecutiveFailures', '+', 1),
-      failingSince: fn.coalesce('failingSince', eb.val(now)),
-    }))
-    .where('id', '=', id)
-    .where('url', '=', url)
-    .returning('failingSince')
-    .executeTakeFirst()
-  return row?.failingSince ?? undefined
-}
-
-type Deactivation = {
-  readonly url: string
-  readonly now: Date
-  readonly reason: string
-  /** Only if it still fails since then. */
-  readonly failingSince?: Date
-}
-
-/** Sets an active webhook with this address inactive; false when there is none any more. */
-export async function deactivateWebhook(
-  db: Db,
-  id: string,
-  { url, now, reason, failingSince }: Deactivation,
-): Promise<boolean> {
-  const { numUpdatedRows } = await db
-    .updateTable('webhook')
-    .set({ isActive: false, disabledReason: reason, updatedAt: now })
-    .where('id', '=', id)
-    .where('url', '=', url)
-    .where('isActive', '=', true)
-    .where('deletedAt', 'is', null)
-    .$if(failingSince !== undefined, (query) => query.where('failingSince', '=', failingSince ?? null))
-    .executeTakeFirst()
-  return numUpdatedRows > 0n
 }

@@ -9,8 +9,8 @@ import { createPlaces } from '#kernel/places.ts'
 import { uuidv7 } from '#kernel/random.ts'
 import { attemptDelivery } from '../delivery/attempt.ts'
 import { type Endpoint, openEndpoint, UnreadableEndpoint } from '../delivery/endpoint.ts'
-import { type EndpointRow, findEndpoint } from '../delivery/store.ts'
 import type { DeliveryWorkers } from '../delivery/workers.ts'
+import { type EndpointRow, findEndpoint } from '../store.ts'
 import {
   countDeliveries,
   findDelivery,

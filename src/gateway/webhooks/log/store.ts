@@ -86,15 +86,3 @@ export async function insertFinishedDelivery(
     .values(delivery)
     .execute()
 }
-
-/** Webhooks whose last attempts failed, or that the service has set inactive; the worst first. */
-export function listFailingWebhooks(db: Db) {
-  return db
-    .selectFrom('webhook')
-    .select(['id', 'isActive', 'disabledReason', 'consecutiveFailures', 'failingSince'])
-    .where('deletedAt', 'is', null)
-    .where(({ or, eb }) => or([eb('failingSince', 'is not', null), eb('disabledReason', 'is not', null)]))
-    .orderBy('failingSince')
-    .limit(100)
-    .execute()
-}
