@@ -60,7 +60,7 @@ function deliveriesCommand(): Command {
     .action((webhookId: string | undefined, { status, limit, json }: List, command: Command) =>
       withReadOnlyKernel(command, async ({ db }) => {
         if (webhookId !== undefined) await expectWebhook(db, webhookId)
-        const found = await listDeliveries(db, { webhookId, status, limit, offset: 0 })
+        const found = await listDeliveries(db, { webhookId, status }, { limit, offset: 0 })
         const rows = found.map((delivery) => ({
           id: delivery.id,
           webhook: delivery.webhookId,

@@ -26,11 +26,15 @@ export type DeliveryPage = {
   readonly offset: number
 }
 
-export async function deliveriesOf({ db }: Pick<Kernel, 'db'>, webhookId: string, page: DeliveryPage) {
+export async function deliveriesOf(
+  { db }: Pick<Kernel, 'db'>,
+  webhookId: string,
+  { status, ...page }: DeliveryPage,
+) {
   await existingEndpoint({ db }, webhookId)
   const [deliveries, total] = await Promise.all([
-    listDeliveries(db, { ...page, webhookId }),
-    countDeliveries(db, webhookId, page.status),
+    listDeliveries(db, { webhookId, status }, page),
+    countDeliveries(db, { webhookId, status }),
   ])
   return { deliveries, total }
 }

@@ -1,7 +1,7 @@
-import { sql } from 'kysely'
 import { recordAct } from '#kernel/audit/record-act.ts'
 import type { Db } from '#kernel/db/connect.ts'
 import { atomically, type Kernel } from '#kernel/kernel.ts'
+import { countDeliveries, listIdsAfter, restartDeliveries } from './store.ts'
 
 /** States of deliveries that have no attempt before them. */
 export const REPLAYABLE = ['failed', 'succeeded', 'expired'] as const
@@ -17,16 +17,8 @@ export type ReplaySelection = {
 const STEP = 1_000
 
 /** The number of deliveries that a replay makes due. */
-export async function countReplay(db: Db, { webhookId, status, since }: ReplaySelection): Promise<number> {
-  const { total } = await db
-    .selectFrom('webhookDelivery')
-    .select(({ fn }) => fn.countAll<string>().as('total'))
-    .where('webhookId', '=', webhookId)
-    .where('status', '=', status)
-    .where('id', '>=', firstIdAt(since))
-    .executeTakeFirstOrThrow()
-  return Number(total)
-}
+export const countReplay = (db: Db, { webhookId, status, since }: ReplaySelection): Promise<number> =>
+  countDeliveries(db, { webhookId, status, from: firstIdAt(since) })
 
 /** Makes deliveries due again, oldest first, with all their attempts. Reports the number of each step. */
 export async function replayDeliveries(
@@ -36,12 +28,12 @@ export async function replayDeliveries(
 ): Promise<number> {
   let [total, after] = [0, firstIdAt(selection.since)]
   for (;;) {
-    const ids = await findStep(kernel.db, selection, after)
+    const ids = await listIdsAfter(kernel.db, selection, after, STEP)
     const last = ids.at(-1)
     if (last === undefined) return total
     after = last
     const restarted = await atomically(kernel, async (kernel) => {
-      const count = await restartStep(kernel.db, selection, ids, kernel.now())
+      const count = await restartDeliveries(kernel.db, selection, ids, kernel.now())
       if (count > 0) {
         const act = { targetId: selection.webhookId, count, details: { status: selection.status } }
         await recordAct(kernel, 'webhook.deliveries_replayed', act)
@@ -57,36 +49,4 @@ export async function replayDeliveries(
 const firstIdAt = (time: Date): string => {
   const hex = time.getTime().toString(16).padStart(12, '0')
   return `${hex.slice(0, 8)}-${hex.slice(8)}-0000-0000-000000000000`
-}
-
-async function findStep(
-  db: Db,
-  { webhookId, status }: ReplaySelection,
-  after: string,
-): Promise<readonly string[]> {
-  const rows = await db
-    .selectFrom('webhookDelivery')
-    .select('id')
-    .where('webhookId', '=', webhookId)
-    .where('status', '=', status)
-    .where('id', '>', after)
-    .orderBy('id')
-    .limit(STEP)
-    .execute()
-  return rows.map(({ id }) => id)
-}
-
-/** Without those that a worker has, or whose status has changed meanwhile. */
-async function restartStep(
-  db: Db,
-  { status }: ReplaySelection,
-  ids: readonly string[],
-  now: Date,
-): Promise<number> {
-  const { numAffectedRows } = await sql`
-    update service.webhook_delivery set status = 'retrying', attempt = 0, next_attempt_at = ${now}, claimed_until = null
-    where id = any (${ids}::uuid[]) and status = ${status} and (claimed_until is null or claimed_until <= ${now})`.execute(
-    db,
-  )
-  return Number(numAffectedRows)
 }

@@ -1,47 +1,62 @@
-import type { Selectable } from 'kysely'
+import { type Selectable, sql } from 'kysely'
 import type { Db } from '#kernel/db/connect.ts'
 import type { WebhookDeliveryTable } from '#kernel/db/tables.ts'
 import type { Delivery } from '../delivery/store.ts'
 
 export type LoggedDelivery = Delivery & { readonly routeKey: string }
 
-export type LogQuery = {
+export type DeliveryFilter = {
   readonly webhookId?: string | undefined
   readonly status?: string | undefined
-  readonly limit: number
-  readonly offset: number
+  /** The smallest id. */
+  readonly from?: string | undefined
 }
 
 /** Newest first. */
 export function listDeliveries(
   db: Db,
-  { webhookId, status, limit, offset }: LogQuery,
+  filter: DeliveryFilter,
+  { limit, offset }: { readonly limit: number; readonly offset: number },
 ): Promise<readonly LoggedDelivery[]> {
-  return db
-    .selectFrom('webhookDelivery as d')
+  return matching(db, filter)
     .innerJoin('webhookEvent as e', 'e.id', 'd.eventId')
     .selectAll('d')
     .select('e.routeKey')
-    .$if(webhookId !== undefined, (query) => query.where('d.webhookId', '=', webhookId ?? ''))
-    .$if(status !== undefined, (query) => query.where('d.status', '=', status ?? ''))
     .orderBy('d.id', 'desc')
     .limit(limit)
     .offset(offset)
     .execute()
 }
 
-export async function countDeliveries(
-  db: Db,
-  webhookId: string,
-  status: string | undefined,
-): Promise<number> {
-  const { total } = await db
-    .selectFrom('webhookDelivery')
+export async function countDeliveries(db: Db, filter: DeliveryFilter): Promise<number> {
+  const { total } = await matching(db, filter)
     .select(({ fn }) => fn.countAll<string>().as('total'))
-    .where('webhookId', '=', webhookId)
-    .$if(status !== undefined, (query) => query.where('status', '=', status ?? ''))
     .executeTakeFirstOrThrow()
   return Number(total)
+}
+
+function matching(db: Db, { webhookId, status, from }: DeliveryFilter) {
+  let deliveries = db.selectFrom('webhookDelivery as d')
+  if (webhookId !== undefined) deliveries = deliveries.where('d.webhookId', '=', webhookId)
+  if (status !== undefined) deliveries = deliveries.where('d.status', '=', status)
+  if (from !== undefined) deliveries = deliveries.where('d.id', '>=', from)
+  return deliveries
+}
+
+/** Oldest first. */
+export async function listIdsAfter(
+  db: Db,
+  { webhookId, status }: { readonly webhookId: string; readonly status: string },
+  after: string,
+  most: number,
+): Promise<readonly string[]> {
+  const rows = await matching(db, { webhookId, status })
+    .select('d.id')
+    .where('d.id', '>', after)
+    .orderBy('d.id')
+    .limit(most)
+    .execute()
+  return rows.map(({ id }) => id)
 }
 
 export function findDelivery(db: Db, webhookId: string, id: string): Promise<LoggedDelivery | undefined> {
@@ -70,6 +85,21 @@ export function restartDelivery(
     .where((where) => where.or([where('claimedUntil', 'is', null), where('claimedUntil', '<=', now)]))
     .returningAll()
     .executeTakeFirst()
+}
+
+/** The same for many, unless their status has changed meanwhile. */
+export async function restartDeliveries(
+  db: Db,
+  { status }: { readonly status: string },
+  ids: readonly string[],
+  now: Date,
+): Promise<number> {
+  const { numAffectedRows } = await sql`
+    update service.webhook_delivery set status = 'retrying', attempt = 0, next_attempt_at = ${now}, claimed_until = null
+    where id = any (${ids}::uuid[]) and status = ${status} and (claimed_until is null or claimed_until <= ${now})`.execute(
+    db,
+  )
+  return Number(numAffectedRows)
 }
 
 /** A delivery that was made outside of the queue, and its event. */
