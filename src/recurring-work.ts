@@ -70,7 +70,7 @@ export function recurringTable(kernel: Kernel): readonly Recurring[] {
     {
       name: 'prune-deliveries',
       cron: '47 * * * *',
-      run: () => pruneDeliveries(kernel),
+      run: () => inBatches(() => pruneDeliveries(kernel, BATCH)),
     },
     {
       name: 'prune-outbox',

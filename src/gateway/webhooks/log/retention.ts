@@ -12,21 +12,18 @@ const DAY = 86_400_000
 /** Events and deliveries are kept for 30 days (gateway.md 12), milliseconds. */
 const KEPT = 30 * DAY
 
-/** Rows that one statement deletes. */
-const STEP = 1_000
-
-/** Deletes old events, and what is left of removed webhooks, in steps. */
-export async function pruneDeliveries({ db, now }: Pick<Kernel, 'db' | 'now'>): Promise<void> {
+/** Deletes old deliveries and events, and what is left of removed webhooks, at most `batch` of each; returns the largest number. */
+export async function pruneDeliveries(
+  { db, now }: Pick<Kernel, 'db' | 'now'>,
+  batch: number,
+): Promise<number> {
   const before = new Date(now().getTime() - KEPT)
-  await inSteps(() => deleteOldDeliveries(db, before, STEP))
-  await inSteps(() => deleteOldEvents(db, before, STEP))
-  await inSteps(() => deleteDeliveriesOfRemoved(db, STEP))
+  const deliveries = await deleteOldDeliveries(db, before, batch)
+  const events = await deleteOldEvents(db, before, batch)
+  const ofRemoved = await deleteDeliveriesOfRemoved(db, batch)
   // An event that was being written when the webhook was removed may still refer to it.
   await deleteRemovedWebhooks(db, new Date(now().getTime() - DAY))
-}
-
-async function inSteps(remove: () => Promise<number>): Promise<void> {
-  while ((await remove()) === STEP);
+  return Math.max(deliveries, events, ofRemoved)
 }
 
 /** The gauge counts no further, since it is read with each scrape. */
