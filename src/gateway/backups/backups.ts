@@ -7,16 +7,7 @@ import { locationOf, storeOf } from './location/location.ts'
 import { failLost, removeUnfinished } from './lost-jobs.ts'
 import { LEASE } from './running-job.ts'
 import { type BackupSources, programFor, sourceOf } from './sources.ts'
-import {
-  ACTIVE_JOB_KEY,
-  deleteEndedJob,
-  findJob,
-  insertJob,
-  type JobFilter,
-  type JobRow,
-  listJobs,
-  requestCancel,
-} from './store.ts'
+import { ACTIVE_JOB_KEY, deleteEndedJob, findJob, insertJob, type JobRow, requestCancel } from './store.ts'
 
 export type BackupRequest = {
   readonly client_name: string
@@ -126,11 +117,6 @@ export async function completedBackup(
   if (jobType !== 'backup' || status !== 'completed' || location === null) throw fail('backup_not_completed')
   return { ...job, location }
 }
-
-export const listBackupJobs = (
-  { db }: Kernel,
-  { limit = 50, offset = 0, ...filter }: JobFilter & { readonly limit?: number; readonly offset?: number },
-) => listJobs(db, filter, { limit, offset })
 
 /** A waiting job does not run; a running one ends within seconds, and leaves nothing. */
 export function cancelJob(kernel: Kernel, id: string): Promise<JobRow> {

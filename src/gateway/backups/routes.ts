@@ -7,18 +7,12 @@ import type { Kernel } from '#kernel/kernel.ts'
 import type { GatewayAccess } from '../access.ts'
 import { kernelFor } from '../caller.ts'
 import { success, successOf } from '../envelope.ts'
-import {
-  cancelJob,
-  deleteBackup,
-  findBackupJob,
-  listBackupJobs,
-  requestBackup,
-  requestRestore,
-} from './backups.ts'
+import { pagination } from '../pagination.ts'
+import { cancelJob, deleteBackup, findBackupJob, requestBackup, requestRestore } from './backups.ts'
 import { createDownloads } from './downloads.ts'
 import { recordOf } from './job-facts.ts'
 import type { BackupSources } from './sources.ts'
-import { JOB_STATUSES, JOB_TYPES } from './store.ts'
+import { JOB_STATUSES, JOB_TYPES, listJobs } from './store.ts'
 
 const JOB_TYPE = OneOf(JOB_TYPES, named('BackupJobType'))
 const JOB_STATUS = OneOf(JOB_STATUSES, named('BackupJobStatus'))
@@ -50,7 +44,7 @@ const Queued = successOf(
 const ById = Type.Object({
   id: Type.String({ format: 'uuid', examples: ['01a1fed6-8936-7ac3-bdf5-1fc3f49efcc6'] }),
 })
-const LIST_MAX = 500
+const PAGES = pagination({ usual: 50, maximum: 500 })
 
 const CLIENT_FAILURES = [
   'unknown_client',
@@ -79,13 +73,12 @@ export function backupRoutes(app: App, kernel: Kernel, access: GatewayAccess, so
         client_name: Type.Optional(ClientName),
         status: Type.Optional(JOB_STATUS),
         job_type: Type.Optional(JOB_TYPE),
-        limit: Type.Optional(Type.Integer({ minimum: 1, maximum: LIST_MAX, default: 50 })),
-        offset: Type.Optional(Type.Integer({ minimum: 0, maximum: 1_000_000_000, default: 0 })),
+        ...PAGES.query,
       }),
       response: { 200: successOf(Type.Object({ jobs: Type.Array(Job), total: Type.Integer() })) },
     },
     handler: async ({ query }) => {
-      const { jobs, total } = await listBackupJobs(kernel, query)
+      const { jobs, total } = await listJobs(kernel.db, query, PAGES.pageOf(query))
       return success(`Listed ${jobs.length} jobs`, { jobs: jobs.map(recordOf), total })
     },
   })

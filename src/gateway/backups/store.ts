@@ -1,6 +1,7 @@
 import { type Insertable, type Selectable, sql, type Updateable } from 'kysely'
 import type { Db } from '#kernel/db/connect.ts'
 import type { BackupJobTable } from '#kernel/db/tables.ts'
+import type { Page } from '../pagination.ts'
 
 export type JobRow = Selectable<BackupJobTable>
 
@@ -24,7 +25,7 @@ export type JobFilter = {
 export async function listJobs(
   db: Db,
   { client_name, status, job_type }: JobFilter,
-  { limit, offset }: { readonly limit: number; readonly offset: number },
+  { limit, offset }: Page,
 ): Promise<{ readonly jobs: JobRow[]; readonly total: number }> {
   let matching = db.selectFrom('backupJob')
   if (client_name !== undefined) matching = matching.where('clientName', '=', client_name)

@@ -69,7 +69,7 @@ const recordOf = (key: ApiKey) => ({
 
 export function keyRoutes(app: App, kernel: Kernel, clients: Clients, access: GatewayAccess): void {
   const config = { access: access.admin, failures: ['invalid_right', 'unknown_client', 'api_key_not_found'] }
-  const { query, place } = paginationOf(kernel.config)
+  const { query, pageOf } = paginationOf(kernel.config)
   app.route({
     method: 'GET',
     url: '/admin/api-keys',
@@ -82,7 +82,7 @@ export function keyRoutes(app: App, kernel: Kernel, clients: Clients, access: Ga
     },
     handler: async ({ query: { client_name, ...page } }) => {
       const of = client_name === undefined ? {} : { clientName: client_name }
-      const keys = await listKeys(kernel.db, { ...place(page), ...of })
+      const keys = await listKeys(kernel.db, { ...pageOf(page), ...of })
       return success(`Listed ${keys.length} API keys`, { api_keys: keys.map(recordOf) })
     },
   })

@@ -52,7 +52,7 @@ const FunctionSignature = Type.Object({
 const NAMED = { schema_name: Type.String(), function_name: Type.String(), signature: Type.String() }
 
 export function functionRoutes(app: App, kernel: Kernel, { routeOf, changerOf }: RouteParts): void {
-  const { query, place } = paginationOf(kernel.config)
+  const { query, pageOf } = paginationOf(kernel.config)
   app.route({
     ...routeOf('list_functions'),
     schema: {
@@ -78,7 +78,7 @@ export function functionRoutes(app: App, kernel: Kernel, { routeOf, changerOf }:
     },
     handler: async (request) => {
       const { schema, name_like: nameLike, include_system, include_definition } = request.query
-      const page = place(request.query)
+      const page = pageOf(request.query)
       const listed = await listFunctions(gatewayCaller(request), {
         ...page,
         schema,

@@ -50,7 +50,7 @@ export function publicRouteRoutes(app: App, kernel: Kernel, clients: Clients, ac
 
 function adminRoutes(app: App, kernel: Kernel, clients: Clients, access: GatewayAccess): void {
   const config = { access: access.admin, failures: REFUSED_ROUTE }
-  const { query, place } = paginationOf(kernel.config)
+  const { query, pageOf } = paginationOf(kernel.config)
   const facts = factsOf(kernel)
   const page = { total: Type.Integer(), limit: Type.Integer(), offset: Type.Integer() }
   app.route({
@@ -64,7 +64,7 @@ function adminRoutes(app: App, kernel: Kernel, clients: Clients, access: Gateway
       response: { 200: successOf(Type.Object({ public_routes: Type.Array(RouteRecord), ...page })) },
     },
     handler: async ({ query }) => {
-      const page = place(query)
+      const page = pageOf(query)
       const { routes, total } = await pageOfRoutes(kernel, page)
       const data = { public_routes: routes.map(recordOf), total, ...page }
       return success(`Listed ${routes.length} public routes`, data)

@@ -1,6 +1,7 @@
 import type { Insertable, Selectable, Updateable } from 'kysely'
 import type { Db } from '#kernel/db/connect.ts'
 import type { PublicRouteTable } from '#kernel/db/tables.ts'
+import type { Page } from '../pagination.ts'
 
 export type PublicRoute = Selectable<PublicRouteTable>
 
@@ -24,10 +25,7 @@ export function lockRoute(db: Db, routeKey: string): Promise<PublicRoute | undef
     .executeTakeFirst()
 }
 
-export function listRoutes(
-  db: Db,
-  { limit, offset }: { readonly limit: number; readonly offset: number },
-): Promise<PublicRoute[]> {
+export function listRoutes(db: Db, { limit, offset }: Page): Promise<PublicRoute[]> {
   return db.selectFrom('publicRoute').selectAll().orderBy('routeKey').limit(limit).offset(offset).execute()
 }
 

@@ -13,12 +13,14 @@ import { calledClientName } from '../called-client.ts'
 import { kernelFor } from '../caller.ts'
 import { conditionsOf } from '../data/grammar.ts'
 import { success, successOf } from '../envelope.ts'
+import { pagination } from '../pagination.ts'
 import { DEFAULT_TIMEOUT } from './definition.ts'
 import { openHeaders } from './headers.ts'
 import { countWebhooks, listWebhooks, type Webhook } from './store.ts'
 import { changeWebhook, createWebhook, existingWebhook, removeWebhook, rotateSecret } from './webhooks.ts'
 
 const LONGEST_TIMEOUT = 30_000
+const PAGES = pagination({ usual: 50, maximum: 500 })
 const ClientName = Nullable(Type.String({ maxLength: 63, examples: ['default'] }))
 const Url = Type.String({ minLength: 1, maxLength: 2_048, examples: ['https://example.com/hooks/gatehouse'] })
 const Headers = Type.Record(Type.String(), Type.String({ maxLength: 8_192 }), {
@@ -151,19 +153,18 @@ export function webhookRoutes(app: App, kernel: Kernel, clients: Clients, access
       summary: 'List webhooks',
       querystring: Type.Object({
         client_name: Type.Optional(Type.String({ maxLength: 63 })),
-        limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 500, default: 50 })),
-        offset: Type.Optional(Type.Integer({ minimum: 0, default: 0 })),
+        ...PAGES.query,
       }),
       response: { 200: successOf(WebhookList) },
     },
-    handler: async ({ query: { client_name: clientName, limit = 50, offset = 0 } }) => {
-      const page = { clientName, limit, offset }
+    handler: async ({ query: { client_name: clientName, ...asked } }) => {
+      const page = PAGES.pageOf(asked)
       const [found, total] = await Promise.all([
-        listWebhooks(kernel.db, page),
+        listWebhooks(kernel.db, clientName, page),
         countWebhooks(kernel.db, clientName),
       ])
       const webhooks = found.map((webhook) => recordOf(kernel, webhook))
-      return success(`Listed ${webhooks.length} webhooks`, { webhooks, total, limit, offset })
+      return success(`Listed ${webhooks.length} webhooks`, { webhooks, total, ...page })
     },
   })
   app.route({

@@ -1,6 +1,7 @@
 import type { Insertable, Selectable, Updateable } from 'kysely'
 import type { Db } from '#kernel/db/connect.ts'
 import type { WebhookTable } from '#kernel/db/tables.ts'
+import type { Page } from '../pagination.ts'
 
 export type Webhook = Selectable<WebhookTable>
 
@@ -19,13 +20,11 @@ export const lockWebhook = (db: Db, id: string): Promise<Webhook | undefined> =>
     .forNoKeyUpdate()
     .executeTakeFirst()
 
-export type WebhookPage = {
-  readonly clientName?: string | undefined
-  readonly limit: number
-  readonly offset: number
-}
-
-export function listWebhooks(db: Db, { clientName, limit, offset }: WebhookPage): Promise<Webhook[]> {
+export function listWebhooks(
+  db: Db,
+  clientName: string | undefined,
+  { limit, offset }: Page,
+): Promise<Webhook[]> {
   const webhooks = db.selectFrom('webhook').selectAll().where('deletedAt', 'is', null)
   const chosen = clientName === undefined ? webhooks : webhooks.where('clientName', '=', clientName)
   return chosen.orderBy('createdAt').orderBy('id').limit(limit).offset(offset).execute()

@@ -1,4 +1,5 @@
 import { fail } from '#gateway/errors.ts'
+import type { Page } from '#gateway/pagination.ts'
 import { recordAct } from '#kernel/audit/record-act.ts'
 import { payloadText } from '#kernel/events/payload.ts'
 import { eventsOf } from '#kernel/events/route-keys.ts'
@@ -20,16 +21,11 @@ import {
   restartDelivery,
 } from './store.ts'
 
-export type DeliveryPage = {
-  readonly status?: string | undefined
-  readonly limit: number
-  readonly offset: number
-}
-
 export async function deliveriesOf(
   { db }: Pick<Kernel, 'db'>,
   webhookId: string,
-  { status, ...page }: DeliveryPage,
+  status: string | undefined,
+  page: Page,
 ) {
   await existingEndpoint({ db }, webhookId)
   const [deliveries, total] = await Promise.all([

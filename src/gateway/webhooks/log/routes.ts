@@ -2,6 +2,7 @@ import { Type } from 'typebox'
 import type { GatewayAccess } from '#gateway/access.ts'
 import { kernelFor } from '#gateway/caller.ts'
 import { success, successOf } from '#gateway/envelope.ts'
+import { pagination } from '#gateway/pagination.ts'
 import { named } from '#kernel/http/components.ts'
 import { Id, Nullable, OneOf, Timestamp } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
@@ -33,11 +34,7 @@ const DeliveryRecord = Type.Object(
   named('WebhookDelivery'),
 )
 
-const Page = Type.Object({
-  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 500, default: 50 })),
-  offset: Type.Optional(Type.Integer({ minimum: 0, default: 0 })),
-  status: Type.Optional(Status),
-})
+const PAGES = pagination({ usual: 50, maximum: 500 })
 const Deliveries = Type.Object({
   deliveries: Type.Array(DeliveryRecord),
   total: Type.Integer(),
@@ -81,12 +78,13 @@ export function deliveryRoutes(
       operationId: 'listWebhookDeliveries',
       summary: 'Deliveries of a webhook, newest first',
       params: ByWebhook,
-      querystring: Page,
+      querystring: Type.Object({ ...PAGES.query, status: Type.Optional(Status) }),
       response: { 200: successOf(Deliveries) },
     },
-    handler: async ({ params, query: { limit = 50, offset = 0, status } }) => {
-      const { deliveries, total } = await deliveriesOf(kernel, params.id, { status, limit, offset })
-      const data = { deliveries: deliveries.map(recordOf), total, limit, offset }
+    handler: async ({ params, query: { status, ...asked } }) => {
+      const page = PAGES.pageOf(asked)
+      const { deliveries, total } = await deliveriesOf(kernel, params.id, status, page)
+      const data = { deliveries: deliveries.map(recordOf), total, ...page }
       return success(`Listed ${deliveries.length} deliveries`, data)
     },
   })

@@ -1,4 +1,5 @@
 import { type Selectable, sql } from 'kysely'
+import type { Page } from '#gateway/pagination.ts'
 import type { Db } from '#kernel/db/connect.ts'
 import type { WebhookDeliveryTable } from '#kernel/db/tables.ts'
 import type { Delivery } from '../delivery/store.ts'
@@ -16,7 +17,7 @@ export type DeliveryFilter = {
 export function listDeliveries(
   db: Db,
   filter: DeliveryFilter,
-  { limit, offset }: { readonly limit: number; readonly offset: number },
+  { limit, offset }: Page,
 ): Promise<readonly LoggedDelivery[]> {
   return matching(db, filter)
     .innerJoin('webhookEvent as e', 'e.id', 'd.eventId')
