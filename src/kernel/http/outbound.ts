@@ -1,8 +1,8 @@
-import { lookup } from 'node:dns'
 import { isIP, type LookupFunction } from 'node:net'
 import type { Agent, buildConnector, Dispatcher } from 'undici'
 import type { Config } from '../config/config.ts'
 import { createAddressPolicy } from './address-policy.ts'
+import { createNameLookups, type Resolve } from './name-lookups.ts'
 
 /**
  * Requests to addresses that callers or settings choose: webhooks, storage, social sign-in, the breach check (gateway.md 12).
@@ -46,17 +46,12 @@ export class OutboundRefused extends Error {
   }
 }
 
-/** Finds the addresses of a host name, as `lookup` of node:dns does. */
-export type Resolve = (
-  hostname: string,
-  options: { readonly all: true; readonly family?: number | 'IPv4' | 'IPv6' },
-  callback: (error: Error | null, addresses: readonly { address: string; family: number }[]) => void,
-) => void
+export type { Resolve }
 
-/** `resolve` is the system's resolver, except in tests. */
+/** `resolve` differs in tests. */
 export function createOutboundRequests(
   { outbound: rules }: Pick<Config, 'outbound'>,
-  resolve: Resolve = lookup,
+  resolve: Resolve = createNameLookups(),
 ): Outbound {
   const mayReach = createAddressPolicy(rules.allow_networks)
   const guard = { mayReach, lookup: guardedLookup(mayReach, sharedLookups(resolve)) }
@@ -175,10 +170,7 @@ function guardedLookup(mayReach: (address: string) => boolean, resolve: Resolve)
     })
 }
 
-/**
- * Requests to a host share a look-up that runs. The system's resolver has four threads, which password hashes use too: a host whose name
- * server is silent takes one of them, whatever the number of requests.
- */
+/** Requests to a host share a look-up that runs, however many there are. */
 function sharedLookups(resolve: Resolve): Resolve {
   const running = new Map<string, Parameters<Resolve>[2][]>()
   return (hostname, options, callback) => {
