@@ -5,12 +5,13 @@ import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { testService } from '#test/harness.ts'
 
-const t = await testService({ config: { limits: { timeout: 700 } } })
-const port = Number(new URL(t.url).port)
+const t = await testService()
+/** A request that is not complete after this time is refused. */
+const hasty = await testService({ config: { limits: { timeout: 700 } } })
 
 /** A connection that sends raw bytes and collects the responses. */
-function conversation() {
-  const socket = connect({ port, host: '127.0.0.1', noDelay: true })
+function conversation({ url } = t) {
+  const socket = connect({ port: Number(new URL(url).port), host: '127.0.0.1', noDelay: true })
   let text = ''
   socket.setEncoding('utf8').on('data', (chunk) => {
     text += chunk
@@ -75,7 +76,7 @@ test('the connection stays open if the whole body has arrived, even if the respo
 test('a body that never arrives gets one 408 response in the envelope of its surface', async () => {
   const codes = { '/api/auth/sign-in/email': 'REQUEST_TIMEOUT', '/api/auth/sign-up/email': 'REQUEST_TIMEOUT' }
   for (const [path, code] of Object.entries(codes)) {
-    const client = conversation()
+    const client = conversation(hasty)
     client.send(`${head('POST', path, 1_000)}{"email":`)
     const all = await client.rest()
     assert.deepEqual(statusesIn(all), [408], all)
@@ -85,7 +86,7 @@ test('a body that never arrives gets one 408 response in the envelope of its sur
 })
 
 test('a body whose rest comes while 408 is on its way out is not answered as well', async (context) => {
-  const client = conversation()
+  const client = conversation(hasty)
   const path = '/api/auth/sign-in/email'
   client.send(`${head('POST', path, 20)}{"email":`)
   // The rest arrives between the decision and the answer, which waits for the end of a turn.
@@ -102,7 +103,7 @@ test('a body whose rest comes while 408 is on its way out is not answered as wel
 
 test('incomplete headers get 408', async () => {
   for (const bytes of ['GET /ping HTT', 'GET /ping HTTP/1.1\r\nhost: localhost\r\nx-a']) {
-    const client = conversation()
+    const client = conversation(hasty)
     client.send(bytes)
     const all = await client.rest()
     assert.deepEqual(statusesIn(all), [408], all)
@@ -112,7 +113,7 @@ test('incomplete headers get 408', async () => {
 
 test('two Host headers get 400, whatever their values; the letter case of one does not matter', async () => {
   const ask = async (...hosts: readonly string[]) => {
-    const client = conversation()
+    const client = conversation(hasty)
     client.send(
       `GET /ping HTTP/1.1\r\n${hosts.map((host) => `${host}\r\n`).join('')}connection: close\r\n\r\n`,
     )
@@ -131,7 +132,7 @@ test('two Host headers get 400, whatever their values; the letter case of one do
 })
 
 test('garbage after a request closes the connection and does not corrupt a response that is being written', async () => {
-  const client = conversation()
+  const client = conversation(hasty)
   client.send('GET /openapi.json HTTP/1.1\r\nhost: localhost\r\n\r\n\u0000garbage\r\n\r\n')
   const statuses = statusesIn(await client.rest())
   assert.ok(statuses.length <= 2 && statuses.every((status) => [200, 400].includes(status)), String(statuses))

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { testDatabase, withClient } from '#test/database.ts'
+import { eventually } from '#test/embedded.ts'
 import { type Ask, testService } from '#test/harness.ts'
 
 const KIB = 1_024
@@ -12,7 +12,7 @@ await withClient(database.url, (client) =>
     create table note (id int primary key, text text);
     insert into note select n, repeat('x', 100) from generate_series(1, 20) as n;
     create table tag (id int primary key, note_id int references note);
-    create view slow as select 1 as id, pg_sleep(1)::text as slept`),
+    create view slow as select 1 as id, pg_advisory_xact_lock(1)::text as locked`),
 )
 /** Limits so low that small requests exceed them. */
 const limits = {
@@ -132,13 +132,18 @@ test('lists have the configured default length, and at most the configured maxim
 test('the configured number of callers may wait for a connection; the next is rejected at once', async () => {
   await read({})
   const slow = { table_name: 'slow' }
-  for (const ask of [() => read(slow), () => send('POST', '/gateway/query', { query: 'table slow' })]) {
-    const running = ask()
-    await sleep(200)
-    const waiting = ask()
-    await sleep(100)
-    const refused = await ask()
-    assert.deepEqual([refused.status, refused.body.code], [503, 'client_busy'], refused.text)
-    assert.deepEqual([(await running).status, (await waiting).status], [200, 200])
-  }
+  for (const ask of [() => read(slow), () => send('POST', '/gateway/query', { query: 'table slow' })])
+    await withClient(database.url, async (holder) => {
+      await holder.query('select pg_advisory_lock(1)')
+      const running = ask()
+      const blocked = `select from pg_locks where locktype = 'advisory' and not granted`
+      await eventually(async () => (await holder.query(blocked)).rowCount === 1)
+      // One of them waits.
+      const two = [ask(), ask()]
+      const refused = await Promise.race(two)
+      assert.deepEqual([refused.status, refused.body.code], [503, 'client_busy'], refused.text)
+      await holder.query('select pg_advisory_unlock(1)')
+      const statuses = (await Promise.all([running, ...two])).map(({ status }) => status)
+      assert.deepEqual(statuses.toSorted(), [200, 200, 503])
+    })
 })

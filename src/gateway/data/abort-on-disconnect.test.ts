@@ -101,15 +101,21 @@ const poolOf = async () => {
   return body.data.runtime.find((client: { client_name: string }) => client.client_name === 'wide').pool
 }
 
+const isIdle = async () => {
+  const { total, idle, waiting } = await poolOf()
+  return total === idle && waiting === 0
+}
+
+/** Far before the statements would end by themselves, milliseconds: a busy machine may need seconds. */
+const EARLY = 10_000
+
 /** Starts ten callers, waits until their statements run, and disconnects them. */
 async function tenLeave(call: (index: number) => Call): Promise<void> {
   const sent = Array.from({ length: 10 }, (_, index) => begin(call(index)))
   assert.ok(await until(async () => (await running()) === 10, 10_000), `10 run: ${await running()}`)
   for (const one of sent) one.destroy()
-  assert.ok(await until(async () => (await running()) === 0, 1_000), 'a statement still runs after a second')
-  const pool = await poolOf()
-  assert.equal(pool.total - pool.idle, 0, 'a connection was not released')
-  assert.equal(pool.waiting, 0)
+  assert.ok(await until(async () => (await running()) === 0, EARLY), 'a statement still runs')
+  assert.ok(await until(isIdle, EARLY), `a connection was not released: ${JSON.stringify(await poolOf())}`)
   const answer = await key.get('/data?view=note&eq_column=text&eq_value=one', { headers })
   assert.equal(answer.status, 200, answer.text)
 }
@@ -161,14 +167,14 @@ const PATHS: Readonly<Record<string, (index: number) => Call>> = {
 }
 
 for (const [name, call] of Object.entries(PATHS))
-  test(`disconnecting ten callers of ${name} releases their connections within a second and leaves no partial writes`, async () => {
+  test(`disconnecting ten callers of ${name} releases their connections at once and leaves no partial writes`, async () => {
     await tenLeave(call)
     const rows = await sql(`select (select count(*)::int from note) as notes,
       (select count(*)::int from slept where text = 'as it was') as slept, (select count(*)::int from slept) as all_slept`)
     assert.deepEqual(rows, [{ notes: 1, slept: 20, all_slept: 20 }])
   })
 
-test('disconnecting ten callers that wait for a locked row releases their connections within a second', async () => {
+test('disconnecting ten callers that wait for a locked row releases their connections at once', async () => {
   await withClient(database.url, async (client) => {
     await client.query('begin; lock table locked in access exclusive mode')
     const calls = Array.from({ length: 10 }, () =>
@@ -176,9 +182,8 @@ test('disconnecting ten callers that wait for a locked row releases their connec
     )
     assert.ok(await until(async () => (await running()) > 0, 5_000))
     for (const call of calls) call.destroy()
-    assert.ok(await until(async () => (await running()) === 0, 1_000), `${await running()} run`)
-    const pool = await poolOf()
-    assert.equal(pool.total - pool.idle, 0, JSON.stringify(pool))
+    assert.ok(await until(async () => (await running()) === 0, EARLY), `${await running()} run`)
+    assert.ok(await until(isIdle, EARLY), JSON.stringify(await poolOf()))
     await client.query('rollback')
   })
 })
@@ -189,9 +194,9 @@ test('callers that disconnect while waiting for a connection do not delay others
   const waiting = Array.from({ length: 30 }, () => begin({ path: '/gateway/fetch', body: payload }))
   assert.ok(await until(async () => (await poolOf()).waiting === 30, 5_000))
   for (const one of waiting) one.destroy()
-  assert.ok(await until(async () => (await poolOf()).waiting === 0, 1_000))
+  assert.ok(await until(async () => (await poolOf()).waiting === 0, EARLY))
   for (const one of running10) one.destroy()
-  assert.ok(await until(async () => (await running()) === 0, 1_000))
+  assert.ok(await until(async () => (await running()) === 0, EARLY))
 })
 
 test('a caller that disconnects during an insert window does not insert its rows; others do', async () => {
@@ -199,7 +204,7 @@ test('a caller that disconnects during an insert window does not insert its rows
     path: '/gateway/insert',
     body: { table_name: 'note', insert_body: { id } },
   })
-  const window = { ...headers, 'x-service-insert-window': '300' }
+  const window = { ...headers, 'x-service-insert-window': '1000' }
   const stays = key.send('PUT', '/gateway/insert', { headers: window, body: insert(200).body })
   const leaves = request(new URL('/gateway/insert', t.url), { method: 'POST', headers: window, agent: false })
   leaves.on('error', () => {})

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import type { RequestListener } from 'node:http'
 import { after, test } from 'node:test'
+import { eventually } from '#test/embedded.ts'
 import { type LoopbackServer, startLoopbackServer } from '#test/loopback-server.ts'
 import { createAddressPolicy } from './address-policy.ts'
 import { createOutboundRequests, type OutboundAnswer, OutboundRefused } from './outbound.ts'
@@ -217,8 +218,7 @@ test('an answer is read up to the limit', async () => {
   })
   const { body, isWhole } = await outbound(LOOPBACK).send(server.url, LIMITS)
   assert.deepEqual([body.length, isWhole], [1_000, false])
-  await new Promise((resolve) => setTimeout(resolve, 50))
-  assert.ok(isCutOff)
+  await eventually(() => isCutOff)
 })
 
 test('an answer of exactly the limit is complete', async () => {

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import type { ServerResponse } from 'node:http'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { controlDatabase, testClock, testKernel } from '#test/harness.ts'
@@ -54,22 +55,23 @@ test('what a process had claimed when it died is due again when its lease ends',
 })
 
 test('an endpoint gets at most 10 requests at once, and a silent one does not delay another', async () => {
-  let [open, most] = [0, 0]
+  const open = new Set<ServerResponse>()
+  let most = 0
   const silent = await startReceiver((response) => {
-    most = Math.max(most, ++open)
-    response.on('close', () => open--)
+    open.add(response)
+    most = Math.max(most, open.size)
+    response.on('close', () => open.delete(response))
   })
   const healthy = await startReceiver()
-  const { id: bad } = await addWebhook(kernel, { url: silent.url, timeoutMs: 1_500 })
+  const { id: bad } = await addWebhook(kernel, { url: silent.url, timeoutMs: 20_000 })
   const { id: good } = await addWebhook(kernel, { url: healthy.url })
   await addEvents(kernel, bad, 25)
   await addEvents(kernel, good, 100)
-  const began = performance.now()
   const draining = workers.drain()
   while (healthy.received.length < 100) await sleep(5)
-  assert.ok(performance.now() - began < 1_400, 'before the first request to the silent one has ended')
-  assert.equal(open, 10)
+  assert.equal(open.size, 10, 'no request to the silent one has ended')
   await deactivate(bad)
+  for (const response of open) response.writeHead(204).end()
   await draining
   assert.equal(most, 10)
 })
