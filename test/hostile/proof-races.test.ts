@@ -29,7 +29,7 @@ import { EXEMPT, type VerbName } from '#test/proof-races/verbs.ts'
 import { startTokenServer } from '#test/token-server.ts'
 
 /** Cells that run in parallel: one row. Each cell uses a connection that locks the user, and two requests. */
-const AT_ONCE = 2 * columns.length
+const AT_ONCE = 2 * Math.max(...names.map((row) => columnsOf(row).length))
 
 const provider = await startTokenServer()
 
