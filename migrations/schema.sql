@@ -109,6 +109,7 @@ table service."backup_job"
   created_at timestamp with time zone not null
   updated_at timestamp with time zone not null
   completed_at timestamp with time zone
+  transaction_id text
   constraint backup_job_format_check CHECK ((format = ANY (ARRAY['dump'::text, 'archive'::text])))
   constraint backup_job_pkey PRIMARY KEY (id)
   constraint backup_job_source_id_fkey FOREIGN KEY (source_id) REFERENCES service.backup_job(id) ON DELETE SET NULL

@@ -3,9 +3,10 @@ import { isConflict } from '#kernel/db/conflicts.ts'
 import { atomically, type Kernel } from '#kernel/kernel.ts'
 import { uuidv7 } from '#kernel/random.ts'
 import { fail } from '../errors.ts'
+import { removeUnfinished } from './finish-job.ts'
 import { locationOf, storeOf } from './location/location.ts'
-import { failLost, removeUnfinished } from './lost-jobs.ts'
-import { LEASE } from './running-job.ts'
+import { endLost } from './lost-jobs.ts'
+import { leaseFrom } from './running-job.ts'
 import { type BackupSources, programFor, sourceOf } from './sources.ts'
 import { ACTIVE_JOB_KEY, deleteEndedJob, findJob, insertJob, type JobRow, requestCancel } from './store.ts'
 
@@ -32,7 +33,7 @@ export async function requestBackup(
   const name = fileName({ clientName, id, now, format: source.format })
   const location = output ?? locationOf(kernel.config, name)
   const row = { ...newJob(kernel, id, now), clientName, label, format: source.format, location }
-  return addJob(kernel, { ...row, jobType: 'backup', schedule: schedule ?? null }, isRunHere)
+  return addJob(kernel, sources, { ...row, jobType: 'backup', schedule: schedule ?? null }, isRunHere)
 }
 
 type Named = {
@@ -57,13 +58,14 @@ const newJob = ({ origin }: Kernel, id: string, now: Date) => ({
 /** One job of a client at a time: a second one is refused, so that none pile up. */
 async function addJob(
   kernel: Kernel,
+  sources: BackupSources,
   row: Parameters<typeof insertJob>[1],
   isRunHere: boolean,
 ): Promise<JobRow> {
-  await failLost(kernel)
+  await endLost(kernel, sources)
   try {
     return await atomically(kernel, async (kernel) => {
-      const leaseUntil = isRunHere ? new Date(kernel.now().getTime() + LEASE) : null
+      const leaseUntil = isRunHere ? leaseFrom(kernel.now()).leaseUntil : null
       const job = await insertJob(kernel.db, { ...row, leaseUntil })
       const action = job.jobType === 'backup' ? 'backup.requested' : 'restore.requested'
       const details = job.sourceId === null ? {} : { backup_id: job.sourceId }
@@ -98,7 +100,7 @@ export async function requestRestore(
   const now = kernel.now()
   const row = { ...newJob(kernel, uuidv7(now, kernel.random), now), clientName, label: backup.label }
   const { format, id: sourceId, location, sizeBytes } = backup
-  return addJob(kernel, { ...row, jobType: 'restore', format, sourceId, location, sizeBytes }, false)
+  return addJob(kernel, sources, { ...row, jobType: 'restore', format, sourceId, location, sizeBytes }, false)
 }
 
 export async function findBackupJob(kernel: Pick<Kernel, 'db'>, id: string): Promise<JobRow> {

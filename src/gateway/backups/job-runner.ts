@@ -1,14 +1,14 @@
 import { Failure } from '#kernel/errors.ts'
-import { atomically, emit, type Kernel } from '#kernel/kernel.ts'
+import { emit, type Kernel } from '#kernel/kernel.ts'
 import { redactText } from '#kernel/redact.ts'
 import { restoreDump } from './dump/restore-dump.ts'
 import { ProgramError } from './dump/run-program.ts'
+import { COMPLETED, finishJob } from './finish-job.ts'
 import { factsOf } from './job-facts.ts'
-import { removeUnfinished } from './lost-jobs.ts'
 import { makeBackup } from './make-backup.ts'
-import { LEASE, type Progress, type Running } from './running-job.ts'
+import { leaseFrom, type Progress, type Running } from './running-job.ts'
 import type { BackupSources } from './sources.ts'
-import { claimJob, endJob, type JobRow, renewJob } from './store.ts'
+import { claimJob, type JobRow, renewJob } from './store.ts'
 
 export type BackupRunner = {
   /** Runs a waiting job to its end, in every case: a failure is written into its row. Undefined when another process has it. */
@@ -45,7 +45,7 @@ export function createBackupRunner(kernel: Kernel, sources: BackupSources): Back
     stop: () => stopping.abort(STOPPED()),
     async run(id, onProgress = () => {}) {
       if (stopping.signal.aborted) throw stopping.signal.reason
-      const job = await claimJob(kernel.db, id, times(kernel))
+      const job = await claimJob(kernel.db, id, leaseFrom(kernel.now()))
       if (job === undefined) return undefined
       const lease = holdLease(kernel, id, stopping.signal, onProgress)
       try {
@@ -57,8 +57,6 @@ export function createBackupRunner(kernel: Kernel, sources: BackupSources): Back
   }
 }
 
-const times = ({ now }: Kernel) => ({ now: now(), leaseUntil: new Date(now().getTime() + LEASE) })
-
 async function runClaimed(
   kernel: Kernel,
   sources: BackupSources,
@@ -69,19 +67,14 @@ async function runClaimed(
   try {
     const work = job.jobType === 'backup' ? makeBackup : restoreDump
     const result = await work(kernel, sources, job, running)
-    return await finish(kernel, job, {
-      status: 'completed',
-      progressPct: 100,
-      progressStage: 'done',
-      ...result,
-    })
+    return await finishJob(kernel, job, { ...COMPLETED, ...result })
   } catch (error) {
     const end = endOf(running.signal.aborted ? running.signal.reason : error)
     kernel.disk.noteFailure(error)
     if (end.isBug) kernel.log.error({ event: 'backup_failed', job_id: job.id, error }, end.message)
     else kernel.log.warn({ event: 'backup_failed', job_id: job.id, client: job.clientName }, end.message)
     if (end.status === 'gone') return undefined
-    return finish(kernel, job, { status: end.status, errorMessage: end.message })
+    return finishJob(kernel, job, { status: end.status, errorMessage: end.message })
   }
 }
 
@@ -102,25 +95,6 @@ function endOf(error: unknown): End {
   return { ...failed, message: `The job failed: ${redactText(message)}`, isBug: true }
 }
 
-type Finish = Omit<Parameters<typeof endJob>[2], 'completedAt'>
-
-/** Ends the row and emits the event in one transaction. A backup that is not complete, or whose row is gone, leaves no file. */
-async function finish(kernel: Kernel, job: JobRow, end: Finish): Promise<JobRow | undefined> {
-  const ended = await atomically(kernel, async (kernel) => {
-    const ended = await endJob(kernel.db, job.id, { ...end, completedAt: kernel.now() })
-    if (ended === undefined) return undefined
-    const facts = factsOf(ended)
-    if (ended.status === 'completed')
-      await emit(kernel, 'backup_completed', { ...facts, size_bytes: Number(ended.sizeBytes ?? 0) })
-    else await emit(kernel, 'backup_failed', { ...facts, error_message: ended.errorMessage ?? '' })
-    return ended
-  })
-  if (ended?.status !== 'completed') await removeUnfinished(kernel, job)
-  // A restored client takes writes again.
-  if (job.jobType === 'restore') await kernel.coherence.settle()
-  return ended
-}
-
 type Lease = Running & { release(): void }
 
 /** Renews the lease of a job each second, writes its progress and notices when it is cancelled. */
@@ -138,7 +112,7 @@ function holdLease(
 
   async function renew(): Promise<void> {
     const asked = performance.now()
-    const row = await renewJob(kernel.db, id, times(kernel), progress)
+    const row = await renewJob(kernel.db, id, leaseFrom(kernel.now()), progress)
     renewed = asked
     if (row === undefined) ending.abort(GONE())
     else if (row.cancelRequested) ending.abort(CANCELLED())

@@ -1,33 +1,61 @@
-import { atomically, emit, type Kernel } from '#kernel/kernel.ts'
-import { factsOf } from './job-facts.ts'
-import { storeOf } from './location/location.ts'
-import { failLostJobs, type JobRow } from './store.ts'
+import { Failure } from '#kernel/errors.ts'
+import type { Kernel } from '#kernel/kernel.ts'
+import { forgetFormerState, outcomeOf } from './dump/restore-transaction.ts'
+import { COMPLETED, finishJob } from './finish-job.ts'
+import { leaseFrom } from './running-job.ts'
+import { type BackupSources, type Source, sourceOf } from './sources.ts'
+import { type JobRow, listLost, takeLost } from './store.ts'
 
-const LOST = 'The process that ran the job ended, and the job with it. Start it again.'
+type Dumped = Extract<Source, { format: 'dump' }>
+type End = Parameters<typeof finishJob>[2]
 
-/** Jobs whose process was killed have failed; their files are removed. The process that dies takes its programs with it. */
-export async function failLost(kernel: Kernel): Promise<void> {
-  // A job that has failed is not found again, so its event is written with it.
-  const lost = await atomically(kernel, async (kernel) => {
-    const lost = await failLostJobs(kernel.db, kernel.now(), LOST)
-    for (const job of lost) await emit(kernel, 'backup_failed', { ...factsOf(job), error_message: LOST })
-    return lost
-  })
-  for (const job of lost) {
-    kernel.log.warn({ event: 'backup_lost', job_id: job.id, client: job.clientName }, LOST)
-    await removeUnfinished(kernel, job)
+const failed = (errorMessage: string): End => ({ status: 'failed', errorMessage })
+const LOST = failed('The process that ran the job ended, and the job with it. Start it again.')
+const UNKNOWN = failed(
+  'The process that ran the restore ended, and it is unknown whether the data was replaced: look at it, or restore again.',
+)
+/** How long the database of a client may be silent before its restore has failed, milliseconds. */
+const PATIENCE = 15 * 60_000
+
+/** Ends the jobs whose process was killed. The process that dies takes its programs with it. */
+export async function endLost(kernel: Kernel, sources: BackupSources): Promise<void> {
+  for (const job of await listLost(kernel.db, kernel.now())) {
+    const end = job.transactionId === null ? LOST : await endOfRestore(kernel, sources, job)
+    if (end === undefined) continue
+    kernel.log.warn(
+      { event: 'backup_lost', job_id: job.id, client: job.clientName },
+      end.errorMessage ?? 'a restore whose process ended had replaced the data',
+    )
+    await finishJob(kernel, job, end)
   }
 }
 
-/** A folder on another machine has nothing to remove. */
-export async function removeUnfinished(kernel: Kernel, { jobType, location }: JobRow): Promise<void> {
-  if (jobType !== 'backup' || location === null) return
-  await storeOf(kernel, location)
-    .discard(location)
-    .catch((error: unknown) =>
-      kernel.log.warn(
-        { event: 'backup_left', error },
-        `the unfinished backup ${location} could not be removed`,
-      ),
+/**
+ * A restore whose transaction could commit: the database tells whether it has. Undefined when this is to be looked up again, and the client
+ * stays frozen.
+ */
+async function endOfRestore(kernel: Kernel, sources: BackupSources, job: JobRow): Promise<End | undefined> {
+  const times = leaseFrom(kernel.now())
+  // One process does it: keys of later writes must not be deleted.
+  if (!(await takeLost(kernel.db, job.id, times))) return undefined
+  try {
+    const source = await sourceOf(kernel, sources, job.clientName)
+    return source.format === 'dump' ? await endByDatabase(kernel, source, job) : UNKNOWN
+  } catch (error) {
+    const isGone = error instanceof Failure && error.code === 'unknown_client'
+    if (isGone || times.now.getTime() - job.updatedAt.getTime() > PATIENCE) return UNKNOWN
+    kernel.log.warn(
+      { event: 'restore_unclear', job_id: job.id, error },
+      'the end of a restore is not known yet',
     )
+    return undefined
+  }
+}
+
+async function endByDatabase(kernel: Kernel, source: Dumped, job: JobRow): Promise<End | undefined> {
+  const outcome = await outcomeOf(source.url, job.transactionId ?? '')
+  if (outcome === 'in progress') return undefined
+  if (outcome === 'aborted') return LOST
+  await forgetFormerState(kernel, source)
+  return outcome === 'committed' ? COMPLETED : UNKNOWN
 }

@@ -2,13 +2,13 @@ import { Failure } from '#kernel/errors.ts'
 import { CONFIGURED, type Recurring } from '#kernel/jobs.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { deleteBackup, requestBackup } from './backups.ts'
-import { failLost } from './lost-jobs.ts'
+import { endLost } from './lost-jobs.ts'
 import type { BackupSources } from './sources.ts'
 import { listSurplus } from './store.ts'
 
 /** Recurring work of backups: one entry a schedule, and the end of jobs whose process has died. */
 export const backupSchedules = (kernel: Kernel, sources: BackupSources): readonly Recurring[] => [
-  { name: 'fail-lost-backups', cron: '* * * * *', run: () => failLost(kernel) },
+  { name: 'fail-lost-backups', cron: '* * * * *', run: () => endLost(kernel, sources) },
   ...Object.entries(kernel.config.backups.schedules).map(([schedule, { client, cron, keep }]) => ({
     name: `${CONFIGURED}${schedule}`,
     cron,

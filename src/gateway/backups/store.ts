@@ -81,6 +81,17 @@ export const renewJob = (
     .returning('cancelRequested')
     .executeTakeFirst()
 
+/** Notes the transaction of a running restore. Throws if it does not run any more: then it must not commit. */
+export async function setTransaction(db: Db, id: string, transactionId: string): Promise<void> {
+  await db
+    .updateTable('backupJob')
+    .set({ transactionId })
+    .where('id', '=', id)
+    .where('status', '=', 'running')
+    .returning('id')
+    .executeTakeFirstOrThrow()
+}
+
 /** Ends a running job; undefined when another process has ended it. */
 export const endJob = (
   db: Db,
@@ -91,7 +102,7 @@ export const endJob = (
     .updateTable('backupJob')
     .set({ ...end, updatedAt: end.completedAt, leaseUntil: null })
     .where('id', '=', id)
-    .where('status', '=', 'running')
+    .where('status', 'in', ['pending', 'running'])
     .returningAll()
     .executeTakeFirst()
 
@@ -110,15 +121,27 @@ export const requestCancel = (db: Db, id: string, now: Date): Promise<JobRow | u
     .returningAll()
     .executeTakeFirst()
 
-/** Jobs whose process has died: they failed. A job that waits for the queue has no lease. */
-export const failLostJobs = (db: Db, now: Date, message: string): Promise<JobRow[]> =>
+/** Jobs whose process has died. A job that waits for the queue has no lease. */
+export const listLost = (db: Db, now: Date): Promise<JobRow[]> =>
   db
-    .updateTable('backupJob')
-    .set({ status: 'failed', errorMessage: message, completedAt: now, updatedAt: now, leaseUntil: null })
+    .selectFrom('backupJob')
+    .selectAll()
     .where('status', 'in', ['pending', 'running'])
     .where('leaseUntil', '<', now)
-    .returningAll()
     .execute()
+
+/** Takes the lease of a lost job: false when another process has it, or the job has ended. */
+export async function takeLost(db: Db, id: string, { now, leaseUntil }: Times): Promise<boolean> {
+  const taken = await db
+    .updateTable('backupJob')
+    .set({ leaseUntil })
+    .where('id', '=', id)
+    .where('status', 'in', ['pending', 'running'])
+    .where('leaseUntil', '<', now)
+    .returning('id')
+    .executeTakeFirst()
+  return taken !== undefined
+}
 
 /** Deletes a job that neither waits nor runs, unless a restore is reading it. */
 export const deleteEndedJob = (db: Db, id: string): Promise<JobRow | undefined> =>

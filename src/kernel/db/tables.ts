@@ -90,6 +90,7 @@ export interface BackupJobTable {
   createdAt: Date
   updatedAt: Date
   completedAt: Date | null
+  transactionId: string | null
 }
 
 export interface DatabaseClientTable {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { readdir, readFile } from 'node:fs/promises'
 import { test } from 'node:test'
+import pg from 'pg'
 import { backupService, NEEDS_PROGRAMS } from '#test/backup-service.ts'
 import { startLoopbackServer } from '#test/loopback-server.ts'
 
@@ -12,10 +13,13 @@ const bucket = await startLoopbackServer((request, response) => {
   else response.writeHead(500).end()
 })
 
-const { t, done, backUp, restore } = await backupService({
+const { t, shopUrl, onShop, events, done, find, backUp, restore, cities } = await backupService({
   s3: { endpoint: bucket.url, region: 'x', access_key_id: 'x', secret_key: 'x' },
 })
-const { db } = t.service.kernel
+const { db, now, coherence } = t.service.kernel
+const endLost = () => t.service.recurring.find(({ name }) => name === 'fail-lost-backups')?.run()
+const announced: string[] = []
+coherence.subscribe({ apply: (tag) => announced.push(tag), clear: () => {} })
 
 test(
   'when the backup cannot be read to its end, pg_restore ends before the job does',
@@ -37,6 +41,83 @@ test(
     assert.deepEqual(await restoring(), [])
   },
 )
+
+test(
+  'a restore whose process was killed ends as its transaction did, and only then is the client thawed',
+  NEEDS_PROGRAMS,
+  async () => {
+    await onShop(`create table service_idempotency (key text primary key)`)
+    const before = await cities()
+    const backup = await done(await backUp())
+    await onShop('delete from city where id > 10')
+    const restored = await done(await restore(backup.id))
+    const { transactionId: committed } = await db
+      .selectFrom('backupJob')
+      .select('transactionId')
+      .where('id', '=', restored.id)
+      .executeTakeFirstOrThrow()
+    assert.match(committed ?? '', /^\d+$/)
+    const open = new pg.Client({ connectionString: shopUrl })
+    await open.connect()
+    await open.query('begin')
+    const { rows } = await open.query('select pg_current_xact_id()::text as id')
+    const aborted: string = rows[0].id
+    const key = await t.key(['*'], { client_name: 'shop' })
+    const headers = { headers: { 'x-service-client': 'shop' } }
+    const insert = (id: number) =>
+      key.post('/gateway/insert', { table_name: 'city', insert_body: { id, name: 'new' } }, headers)
+
+    await killed(restored.id, aborted)
+    await endLost()
+    assert.equal((await find(restored.id)).status, 'running')
+    assert.equal((await insert(5_001)).status, 403)
+    await open.end()
+
+    for (const [transactionId, status, says, keys] of [
+      [committed, 'completed', null, 0],
+      [aborted, 'failed', /process that ran the job ended/, 1],
+      [null, 'failed', /process that ran the job ended/, 1],
+      ['unknown', 'failed', /unknown whether the data was replaced/, 0],
+      ['99999999999', 'failed', /unknown whether the data was replaced/, 0],
+    ] as const) {
+      await onShop(`truncate service_idempotency; insert into service_idempotency values ('earlier')`)
+      await killed(restored.id, transactionId)
+      assert.equal((await insert(5_001)).status, 403)
+      events.splice(0)
+      announced.splice(0)
+      await Promise.all([endLost(), endLost(), endLost()])
+      const job = await find(restored.id)
+      assert.deepEqual([job.status, job.completed_at === null], [status, false], String(transactionId))
+      if (says === null) assert.equal(job.error_message, null)
+      else assert.match(job.error_message, says)
+      assert.deepEqual(events, [[status === 'completed' ? 'backup_completed' : 'backup_failed', restored.id]])
+      assert.equal((await onShop('table service_idempotency')).rowCount, keys, String(transactionId))
+      assert.equal(
+        announced.some((tag) => tag.startsWith('structure:')),
+        keys === 0,
+      )
+      assert.equal((await insert(5_001)).status, 200)
+      await onShop('delete from city where id = 5001')
+    }
+    assert.deepEqual(await cities(), before)
+  },
+)
+
+/** The row of a restore as its process has left it. */
+async function killed(id: string, transactionId: string | null | undefined): Promise<void> {
+  await db
+    .updateTable('backupJob')
+    .set({
+      status: 'running',
+      completedAt: null,
+      errorMessage: null,
+      transactionId: transactionId ?? null,
+      leaseUntil: new Date(now().getTime() - 1_000),
+    })
+    .where('id', '=', id)
+    .execute()
+  await coherence.settle()
+}
 
 /** Command lines of the children of this process that run pg_restore. */
 async function restoring(): Promise<readonly string[]> {

@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto'
 import type { Writable } from 'node:stream'
 import { announceRestore } from '#databases/clients/restoring.ts'
 import { fail } from '#gateway/errors.ts'
-import { onConnection } from '#kernel/db/guarded-client.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { completedBackup } from '../backups.ts'
 import type { OpenBackup } from '../location/backup-store.ts'
@@ -11,6 +10,7 @@ import type { Running } from '../running-job.ts'
 import { type BackupSources, programFor, sourceOf } from '../sources.ts'
 import type { JobRow } from '../store.ts'
 import { databaseArgument, libpqEnvironment } from './libpq-environment.ts'
+import { connectionName, endedOutcome, forgetFormerState, noteTransaction } from './restore-transaction.ts'
 import { ProgramError, type RunningProgram, runProgram } from './run-program.ts'
 
 /**
@@ -26,7 +26,7 @@ export async function restoreDump(
   const backup = await completedBackup(kernel, job.sourceId ?? '')
   const source = await sourceOf(kernel, sources, job.clientName)
   if (source.format === 'archive') throw fail('restore_needs_command')
-  const { client, url, major } = source
+  const { url, major } = source
   const program = await programFor(kernel, sources, 'pg_restore', major)
   const file = await storeOf(kernel, backup.location).open(backup.location)
   if (file === undefined) throw fail('backup_file_missing')
@@ -38,6 +38,7 @@ export async function restoreDump(
     running.report('restoring')
     const environment: Record<string, string> = {
       ...libpqEnvironment(url, program.major),
+      PGAPPNAME: connectionName(job.id),
       PGOPTIONS: LOCK_TIMEOUT,
     }
     const abandoned = new AbortController()
@@ -47,20 +48,24 @@ export async function restoreDump(
       environment,
       AbortSignal.any([running.signal, abandoned.signal]),
     )
+    let transaction: string | undefined
     try {
-      await feed(restoring, file, expected, running)
-    } finally {
+      await feed(restoring, file, expected, running, async () => {
+        transaction = await noteTransaction(kernel, job.id, url, restoring)
+      })
+    } catch (error) {
       // Without effect on a program that has ended. Until it has, it holds locks on the tables, so the job does not end before it.
-      abandoned.abort(new Error('the restore was abandoned'))
+      abandoned.abort(error)
       await restoring.ended.catch(() => {})
-      await announceRestore(kernel, client)
+      const outcome = transaction === undefined ? 'aborted' : await endedOutcome(url, transaction)
+      if (outcome === 'unknown') await announceRestore(kernel, source.client)
+      if (outcome !== 'committed') throw error
     }
     running.report('forgetting idempotency keys', 0.99)
-    await deleteIdempotencyRows(url)
+    await forgetFormerState(kernel, source)
   } finally {
     await file.close()
   }
-  await announceRestore(kernel, client)
   return {}
 }
 
@@ -90,14 +95,15 @@ const RESTORE = [
 const LOCK_TIMEOUT = '-c lock_timeout=60s'
 
 /**
- * The last chunk is sent only if the digest still fits: the transaction cannot commit before it. Otherwise the caller ends the program,
- * and the transaction is rolled back.
+ * The last byte is sent only if the digest still fits and the transaction is known: the program cannot commit before it. Otherwise the
+ * caller ends the program, and the transaction is rolled back.
  */
 async function feed(
   { stdin, ended }: RunningProgram,
   file: OpenBackup,
   { sha256, size }: { readonly sha256: string; readonly size: number },
   running: Running,
+  beforeCommit: () => Promise<void>,
 ): Promise<void> {
   const hash = createHash('sha256')
   let held: Buffer | undefined
@@ -116,7 +122,11 @@ async function feed(
     held = chunk
   }
   if (held === undefined || hash.digest('hex') !== sha256) throw changed()
-  await send(held)
+  await send(held.subarray(0, -1))
+  await beforeCommit()
+  if (stdin.destroyed) return ended
+  running.signal.throwIfAborted()
+  await send(held.subarray(-1))
   stdin.end()
   await ended
 }
@@ -130,14 +140,5 @@ function untilDrained(stdin: Writable): Promise<void> {
     }
     for (const event of ['drain', 'close'] as const) stdin.on(event, done)
     if (stdin.destroyed) done()
-  })
-}
-
-async function deleteIdempotencyRows(url: string): Promise<void> {
-  await onConnection({ url, name: 'backup', deadline: 60_000 }, async (client) => {
-    const { rows } = await client.query<{ exists: boolean }>(
-      `select to_regclass('public.service_idempotency') is not null as exists`,
-    )
-    if (rows[0]?.exists === true) await client.query('delete from public.service_idempotency')
   })
 }

@@ -1,0 +1,109 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import pg from 'pg'
+import { announceRestore } from '#databases/clients/restoring.ts'
+import { onConnection } from '#kernel/db/guarded-client.ts'
+import type { Kernel } from '#kernel/kernel.ts'
+import type { Source } from '../sources.ts'
+import { setTransaction } from '../store.ts'
+import type { RunningProgram } from './run-program.ts'
+
+/** How the transaction of a restore has ended. */
+export type Outcome = 'committed' | 'aborted' | 'in progress' | 'unknown'
+
+/** `transaction_id` of a restore whose transaction was not found. */
+const UNKNOWN = 'unknown'
+/** Time for pg_restore to open its connection, milliseconds. With a dump of an empty database it opens none before its input ends. */
+const CONNECT_MS = 5_000
+const CHECK_MS = 10_000
+
+/** Name of the connection of a restore, at most 63 characters. */
+export const connectionName = (job: string): string => `gatehouse backup ${job}`
+
+/** Writes the transaction of pg_restore into the row of its job, before the program can commit. Undefined if the program has ended. */
+export async function noteTransaction(
+  { db }: Pick<Kernel, 'db'>,
+  job: string,
+  url: string,
+  program: RunningProgram,
+): Promise<string | undefined> {
+  const found = await onConnection({ url, name: 'backup', deadline: CHECK_MS }, (client) =>
+    findTransaction(client, connectionName(job), program),
+  )
+  if (program.stdin.destroyed) return undefined
+  const transaction = found ?? UNKNOWN
+  await setTransaction(db, job, transaction)
+  return transaction
+}
+
+/** The server assigns it with the first change, which may wait for locks. */
+async function findTransaction(
+  client: pg.Client,
+  name: string,
+  { stdin }: RunningProgram,
+): Promise<string | undefined> {
+  const began = performance.now()
+  for (let wait = 10; !stdin.destroyed; wait = Math.min(wait * 2, 500)) {
+    const { rows } = await client.query<{ transaction: string | null }>(TRANSACTION, [name])
+    const [backend] = rows
+    if (backend?.transaction != null) return backend.transaction
+    if (backend === undefined && performance.now() - began > CONNECT_MS) return undefined
+    await sleep(wait)
+  }
+  return undefined
+}
+
+/** The 32 bits of `backend_xid` with the epoch of the next transaction, from which it differs by less than 2^31. */
+const TRANSACTION = `
+  select (next + (((backend_xid::text::bigint - next) + 2147483648) & 4294967295) - 2147483648)::text as transaction
+    from pg_stat_activity, (select pg_snapshot_xmax(pg_current_snapshot())::text::bigint) as snapshot (next)
+   where application_name = $1 and datname = current_database()`
+
+/** Throws if the database does not answer. */
+export async function outcomeOf(url: string, transaction: string): Promise<Outcome> {
+  if (transaction === UNKNOWN) return 'unknown'
+  return onConnection({ url, name: 'backup', deadline: CHECK_MS }, async (client) => {
+    try {
+      const { rows } = await client.query<{ status: Outcome | null }>(STATUS, [transaction])
+      // Null for one that is too old.
+      return rows[0]?.status ?? 'unknown'
+    } catch (error) {
+      if (error instanceof pg.DatabaseError && error.code === IN_THE_FUTURE) return 'unknown'
+      throw error
+    }
+  })
+}
+
+const STATUS = 'select pg_xact_status($1::xid8) as status'
+/** invalid_parameter_value: the database is another one than that of the restore. */
+const IN_THE_FUTURE = '22023'
+
+/** The outcome when the program has ended, which may have been interrupted while the server committed. */
+export async function endedOutcome(url: string, transaction: string): Promise<Outcome> {
+  for (let tries = 0; tries < 50; tries++) {
+    const outcome = await outcomeOf(url, transaction).catch(() => 'unknown' as const)
+    if (outcome !== 'in progress') return outcome
+    await sleep(100)
+  }
+  return 'unknown'
+}
+
+/** After the commit: keys whose answers may not be true any more, and what processes have cached. */
+export async function forgetFormerState(
+  kernel: Kernel,
+  { url, client }: Pick<Extract<Source, { format: 'dump' }>, 'url' | 'client'>,
+): Promise<void> {
+  try {
+    await deleteIdempotencyRows(url)
+  } finally {
+    await announceRestore(kernel, client)
+  }
+}
+
+async function deleteIdempotencyRows(url: string): Promise<void> {
+  await onConnection({ url, name: 'backup', deadline: 60_000 }, async (client) => {
+    const { rows } = await client.query<{ exists: boolean }>(
+      `select to_regclass('public.service_idempotency') is not null as exists`,
+    )
+    if (rows[0]?.exists === true) await client.query('delete from public.service_idempotency')
+  })
+}
