@@ -26,6 +26,14 @@ export function requirePersona({ client, grant, persona }: GatewayCaller): void 
     throw new Error(`A caller of ${client.name} has no persona`)
 }
 
+/** After a wait: a caller with another role or other claims is another caller. */
+export function requireSamePersona(
+  { persona: before }: GatewayCaller,
+  { persona: now }: GatewayCaller,
+): void {
+  if (before?.role !== now?.role || before?.claims !== now?.claims) throw fail('caller_changed')
+}
+
 /** For a caller's own SQL, which can switch to any role that the client's role may assume. */
 export function requirePolicyBypass({ client, grant }: GatewayCaller): void {
   if (client.rowLevelSecurity !== undefined && !bypassesPolicies(grant))

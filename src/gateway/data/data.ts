@@ -3,8 +3,9 @@ import type { OpenTransaction, RowsResult, WriteResult } from '#databases/driver
 import { type Body, flag } from '#databases/request/fields.ts'
 import { emit, type Kernel } from '#kernel/kernel.ts'
 import type { GatewayCaller } from '../caller.ts'
+import { requireSamePersona } from '../caller-rights.ts'
 import { rowsOfPlan, seeRows } from '../event-rows.ts'
-import { type Prepared, prepare } from '../prepare.ts'
+import { type Prepared, prepare, prepareAgain } from '../prepare.ts'
 import { type GroupedFetch, group, prepareFetch } from './post-processing.ts'
 import type { Outcome, ReadCache } from './read-cache.ts'
 
@@ -92,6 +93,17 @@ export async function insertRows(
   const result = await run(insert)
   await emitEvent(kernel, insert, result)
   return result
+}
+
+/** The same insert after a wait, for the caller as it is now: rights are required again if key or client have changed. */
+export async function renewedInsert(
+  insert: Prepared<'insert'>,
+  now: GatewayCaller,
+): Promise<Prepared<'insert'>> {
+  const { caller, plan } = insert
+  requireSamePersona(caller, now)
+  if (now.grant === caller.grant && now.client === caller.client) return insert
+  return prepareAgain({ ...insert, caller: now }, plan.request)
 }
 
 /** Updates or deletes the rows that match the conditions of the body. */

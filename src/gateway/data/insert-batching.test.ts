@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { withClient } from '#test/database.ts'
 import { type Actor, testService } from '#test/harness.ts'
 
@@ -172,4 +173,31 @@ test('if the connection is lost during a batch, no caller gets success and nothi
     Array(3).fill('connection_lost'),
   )
   assert.equal((await sql('select from item where id between 7000 and 7002')).length, 0)
+})
+
+test('an insert whose key is revoked or whose client is frozen while it waits is refused, and others are stored', async () => {
+  const registered = { client_name: 'frozen', driver: 'postgresql', url: t.clientUrl }
+  assert.equal((await t.admin.post('/admin/clients', registered)).status, 201)
+  const revoked = await t.key(['gateway.*'])
+  const ofFrozen = await t.key(['gateway.*'], { client_name: 'frozen' })
+  events.length = 0
+  const answers = [
+    insert('500', { insert_body: { id: 8_001 } }, revoked),
+    insert('500', { insert_body: { id: 8_002 } }),
+    ofFrozen.send('PUT', '/gateway/insert', {
+      body: { table_name: 'item', insert_body: { id: 8_003 } },
+      headers: { 'x-service-client': 'frozen', 'x-service-insert-window': '500' },
+    }),
+  ]
+  await sleep(100)
+  await t.admin.send('DELETE', `/admin/api-keys/${revoked.keyId}`)
+  await t.admin.send('PUT', '/admin/clients/frozen/freeze', { body: { is_frozen: true } })
+  const codes = (await Promise.all(answers)).map(({ status, body }) => [status, body.code])
+  assert.deepEqual(codes, [
+    [401, 'invalid_api_key'],
+    [200, undefined],
+    [403, 'client_frozen'],
+  ])
+  assert.deepEqual(await sql('select id from item where id between 8001 and 8003'), [{ id: 8_002 }])
+  assert.deepEqual(events, [1])
 })

@@ -8,7 +8,12 @@ import { fail } from '../errors.ts'
 import { joinInserts, type Prepared } from '../prepare.ts'
 
 type Insert = Prepared<'insert'>
-type BatchRequest = { readonly milliseconds: number; readonly bytes: number }
+type BatchRequest = {
+  readonly milliseconds: number
+  readonly bytes: number
+  /** Called after the wait: the insert for the caller as it is now. Throws when the caller may not insert any more. */
+  readonly renewed: () => Promise<Insert>
+}
 
 export type InsertBatching = {
   /** Waits at most this long for similar inserts into the same table, then runs them together as one statement. */
@@ -19,6 +24,7 @@ export type InsertBatching = {
 
 type Waiting = {
   readonly insert: Insert
+  readonly renewed: BatchRequest['renewed']
   readonly resolve: (result: WriteResult | Promise<WriteResult>) => void
   readonly reject: (error: unknown) => void
 }
@@ -56,7 +62,7 @@ export function createInsertBatching(): InsertBatching {
   /** Bytes waiting in all batches. */
   let bytesOfAll = 0
 
-  function insert(insert: Insert, { milliseconds, bytes }: BatchRequest) {
+  function insert(insert: Insert, { milliseconds, bytes, renewed }: BatchRequest) {
     if (closed) return insert.run()
     const key = keyOf(insert)
     // The client may have changed to another database in the meantime.
@@ -64,7 +70,7 @@ export function createInsertBatching(): InsertBatching {
     const batch = batches.get(key) ?? createBatch(insert)
     batches.set(key, batch)
     const { promise, resolve, reject } = Promise.withResolvers<WriteResult>()
-    batch.waiting.push({ insert, resolve, reject })
+    batch.waiting.push({ insert, renewed, resolve, reject })
     batch.rows += insert.plan.rows.length
     batch.bytes += bytes
     bytesOfAll += bytes
@@ -132,13 +138,16 @@ function keyOf({ caller, plan }: Insert): string {
   ])
 }
 
-/** Runs the inserts of a batch. It never rejects: every caller gets its own result. Rows of disconnected callers are not inserted. */
-async function runBatch({ caller, waiting: all }: Batch): Promise<void> {
-  const waiting = all.filter((one) => !hasLeft(one))
-  for (const one of all) if (hasLeft(one)) one.reject(callerLeft())
-  if (waiting.length > 1) {
+/**
+ * Runs the inserts of a batch. It never rejects: every caller gets its own result. Rows of callers who have left, or who may not insert
+ * any more, are not inserted.
+ */
+async function runBatch({ waiting: all }: Batch): Promise<void> {
+  const waiting = (await Promise.all(all.map(permitted))).filter((one) => one !== undefined)
+  const [first, ...others] = waiting
+  if (first !== undefined && others.length > 0 && others.every((other) => isOfSameClient(first, other))) {
     try {
-      const inTransaction = requireAbility(caller.backend, 'transaction')
+      const inTransaction = requireAbility(first.insert.caller.backend, 'transaction')
       const results = await inTransaction((on) => insertTogether(waiting, on), {})
       waiting.forEach(({ resolve, reject }, index) => {
         const result = results[index]
@@ -161,7 +170,21 @@ async function runBatch({ caller, waiting: all }: Batch): Promise<void> {
   }
 }
 
-const hasLeft = ({ insert }: Waiting): boolean => insert.caller.presence.hasLeft()
+/** The insert as its caller may run it now; undefined when the caller has its refusal. */
+async function permitted(one: Waiting): Promise<Waiting | undefined> {
+  try {
+    const insert = await one.renewed()
+    if (insert.caller.presence.hasLeft()) throw callerLeft()
+    return { ...one, insert }
+  } catch (error) {
+    one.reject(error)
+    return undefined
+  }
+}
+
+/** A client that was changed while they waited may have another database. */
+const isOfSameClient = (one: Waiting, other: Waiting): boolean =>
+  one.insert.caller.client === other.insert.caller.client
 
 /** Runs in a transaction, because only after the statement it is known whether every returned row can be assigned to its caller. */
 async function insertTogether(waiting: readonly Waiting[], on: OpenTransaction): Promise<WriteResult[]> {

@@ -8,7 +8,16 @@ import type { Kernel } from '#kernel/kernel.ts'
 import type { GatewayAccess } from '../access.ts'
 import { gatewayCaller } from '../caller.ts'
 import { success } from '../envelope.ts'
-import { bytesOf, countRows, type Fetched, fetchRows, insertRows, withStripNulls, writeRows } from './data.ts'
+import {
+  bytesOf,
+  countRows,
+  type Fetched,
+  fetchRows,
+  insertRows,
+  renewedInsert,
+  withStripNulls,
+  writeRows,
+} from './data.ts'
 import { createInsertBatching, readInsertWindow } from './insert-batching.ts'
 import { asksForFresh, createReadCache, type Outcome } from './read-cache.ts'
 import { Counted, RowsRead, RowsWritten, TransactionDone } from './responses.ts'
@@ -21,7 +30,7 @@ export function dataRoutes(app: App, kernel: Kernel, access: GatewayAccess): voi
   const parts = { kernel, config, bodies: dataBodies(kernel.config) }
   fetchRoutes(app, parts)
   countRoute(app, parts)
-  insertRoutes(app, parts)
+  insertRoutes(app, parts, access)
   updateRoute(app, parts)
   deleteRoutes(app, parts)
   transactionRoute(app, parts, access)
@@ -117,7 +126,7 @@ function countRoute(app: App, { kernel, config, bodies }: Parts): void {
   })
 }
 
-function insertRoutes(app: App, { kernel, config, bodies }: Parts): void {
+function insertRoutes(app: App, { kernel, config, bodies }: Parts, { renew }: GatewayAccess): void {
   const { limits } = kernel.config
   const batches = createInsertBatching()
   app.addHook('preClose', batches.close)
@@ -127,7 +136,11 @@ function insertRoutes(app: App, { kernel, config, bodies }: Parts): void {
       url: '/gateway/insert',
       bodyLimit: limits.body_bulk,
       // Inserts with a window wait this long before they start.
-      config: { ...config, timeout: limits.timeout + limits.insert_window },
+      config: {
+        ...config,
+        timeout: limits.timeout + limits.insert_window,
+        failures: [...FAILURES_OF.data, 'caller_changed'],
+      },
       schema: {
         operationId: 'insertRows',
         summary: 'Insert rows',
@@ -139,9 +152,11 @@ function insertRoutes(app: App, { kernel, config, bodies }: Parts): void {
         const caller = gatewayCaller(request)
         const milliseconds = readInsertWindow(request.headers[HEADER.insertWindow], limits.insert_window)
         const bytes = Number(request.headers['content-length'] ?? limits.body_bulk)
-        const result = await insertRows(kernel, caller, request.body, (insert) =>
-          milliseconds === undefined ? insert.run() : batches.insert(insert, { milliseconds, bytes }),
-        )
+        const result = await insertRows(kernel, caller, request.body, (insert) => {
+          if (milliseconds === undefined) return insert.run()
+          const renewed = async () => renewedInsert(insert, await renew.again(request, reply))
+          return batches.insert(insert, { milliseconds, bytes, renewed })
+        })
         return sendWritten(reply, 'Data inserted successfully', result)
       },
     })

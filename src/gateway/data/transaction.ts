@@ -7,7 +7,7 @@ import type { Body } from '#databases/request/fields.ts'
 import { Failure } from '#kernel/errors.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import type { GatewayCaller } from '../caller.ts'
-import { rightsOf } from '../caller-rights.ts'
+import { requireSamePersona, rightsOf } from '../caller-rights.ts'
 import { fail } from '../errors.ts'
 import { type Prepared, prepare } from '../prepare.ts'
 import { cacheKey, type Done, emitEvent, type Fetched, runFetch, withStripNulls } from './data.ts'
@@ -90,8 +90,7 @@ async function requireStillPermitted(
   asked: Transaction,
 ): Promise<void> {
   const now = await asked.renewed()
-  if (now.persona?.role !== caller.persona?.role || now.persona?.claims !== caller.persona?.claims)
-    throw fail('caller_changed')
+  requireSamePersona(caller, now)
   if (now.grant === caller.grant && now.client === caller.client) return
   for (const [index, operation] of asked.operations.entries())
     await about(operation, index, () => prepareStep(kernel, now, operation, asked))

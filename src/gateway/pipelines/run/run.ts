@@ -1,5 +1,6 @@
 import type { RowsResult } from '#databases/drivers/driver.ts'
 import type { Row } from '#databases/request/request.ts'
+import { requireSamePersona } from '#gateway/caller-rights.ts'
 import { fail } from '#gateway/errors.ts'
 import { Failure } from '#kernel/errors.ts'
 import { emit, type Kernel } from '#kernel/kernel.ts'
@@ -130,10 +131,7 @@ function requireComplete(result: RowsResult, { parts }: RunRequest): void {
 /** The rows that are still to come were selected for the caller as it was. */
 async function recheckSource({ kernel, request, source, deadline }: Run): Promise<void> {
   const { caller } = await prepareSource(kernel, request, deadline)
-  const isSame = (['role', 'claims'] as const).every(
-    (member) => caller.persona?.[member] === source.caller.persona?.[member],
-  )
-  if (!isSame) throw fail('caller_changed')
+  requireSamePersona(source.caller, caller)
 }
 
 async function check(run: Run): Promise<void> {
