@@ -19,6 +19,8 @@ export type Reading = { readonly labels: Record<string, string>; readonly value:
 const COUNTERS = {
   gatehouse_password_queue_full_total: 'Password hashes refused because the queue was full',
   gatehouse_events_lost_total: 'Events of committed operations that could not be written to the outbox',
+  gatehouse_audit_events_lost_total:
+    'Committed changes of a structure that could not be written to the audit trail',
   gatehouse_webhook_deliveries_succeeded_total: 'Deliveries of webhooks that the endpoint has accepted',
   gatehouse_webhook_deliveries_failed_total: 'Deliveries of webhooks that have failed for good',
   gatehouse_webhook_attempts_failed_total: 'Attempts of webhooks that have failed and are made again',

@@ -1,16 +1,24 @@
+import { isDeepStrictEqual } from 'node:util'
 import { requireAbility } from '#databases/drivers/abilities.ts'
-import type { Management, SchemaStatements } from '#databases/drivers/management.ts'
+import type { Management, RunQuery, SchemaStatements } from '#databases/drivers/management.ts'
 import { recordAct } from '#kernel/audit/record-act.ts'
 import type { ClientCall, EventData, EventName } from '#kernel/events.ts'
 import { emit, type Kernel } from '#kernel/kernel.ts'
 import type { GatewayCaller } from '../caller.ts'
 import { requireThawed } from '../caller-rights.ts'
+import { fail } from '../errors.ts'
 import type { AuditLog } from './audit.ts'
 import { type ChangeOperation, OPERATIONS } from './operations.ts'
 import { visibleFailure } from './visible-failure.ts'
 
 /** Changes of the structure by one caller. */
-export type Changer = { readonly kernel: Kernel; readonly caller: GatewayCaller; readonly audit: AuditLog }
+export type Changer = {
+  readonly kernel: Kernel
+  readonly caller: GatewayCaller
+  /** The caller as it is now. Throws when the caller may not continue. */
+  readonly renewed: () => Promise<GatewayCaller>
+  readonly audit: AuditLog
+}
 
 /** A change of one object. */
 export type Change<O extends ChangeOperation> = {
@@ -39,10 +47,11 @@ export const managementOf = ({ backend }: GatewayCaller): Management => requireA
  * log cannot be written, nothing is changed (503). `written` is what the driver has written for the change.
  */
 export async function audited<O extends ChangeOperation>(
-  { kernel, caller, audit }: Changer,
+  changer: Changer,
   { operation, schema, object, table, event, further = [] }: Change<O>,
   written: SchemaStatements,
 ): Promise<void> {
+  const { kernel, caller, audit } = changer
   // Again, because the body may have taken long to arrive.
   requireThawed(caller.client)
   const client = caller.client.name
@@ -54,17 +63,34 @@ export async function audited<O extends ChangeOperation>(
     statement: written.statements.join(';\n'),
     definition: written.definition,
   }
-  const work = () => managementOf(caller).run(written.statements, written)
+  const verify = async (query: RunQuery) => {
+    await written.verify?.(query)
+    await requireStillPermitted(changer)
+  }
+  const work = () => managementOf(caller).run(written.statements, { ...written, verify })
   await audit.around(change, work).catch((error: unknown) => {
     throw visibleFailure(caller, error, { schema, table })
   })
-  await recordAct(kernel, 'schema.changed', {
-    targetId: `${schema}.${object}`,
-    clientName: client,
-    details: { operation },
+  const act = { targetId: `${schema}.${object}`, clientName: client, details: { operation } }
+  // The change is committed, so its caller gets the success. The audit log has its row.
+  await recordAct(kernel, 'schema.changed', act).catch((error: unknown) => {
+    kernel.metrics.count('gatehouse_audit_events_lost_total')
+    kernel.log.error(
+      { event: 'audit_event_lost', request_id: caller.requestId, error },
+      'a change of a structure could not be written to the audit trail',
+    )
   })
   // Name and data of `own` are those of the operation.
   const own = [eventName, typeof event === 'function' ? event() : event] as unknown as FurtherEvent
   for (const [name, data] of [own, ...further])
     await emit(kernel, name, { client, request_id: caller.requestId, ...data } as EventData[typeof name])
+}
+
+/** Before COMMIT: the change may have waited for the log or for a lock while its key was revoked or its client frozen. */
+async function requireStillPermitted({ caller, renewed }: Changer): Promise<void> {
+  const now = await renewed()
+  requireThawed(now.client)
+  // Rights to tables were required when the change was written, of the key and the client that there were.
+  if (now.client !== caller.client || !isDeepStrictEqual(now.grant, caller.grant))
+    throw fail('write_conflict')
 }

@@ -31,10 +31,10 @@ export function extensionRoutes(app: App, { routeOf, changerOf }: RouteParts): v
       body: NewExtension,
       response: { 200: successOf(Extension) },
     },
-    handler: async (request) => {
+    handler: async (request, reply) => {
       const { extension_name: name, schema_name: schema = 'public', if_not_exists = false } = request.body
       const asked = { name, schema }
-      const installed = await installManagedExtension(changerOf(request), asked, {
+      const installed = await installManagedExtension(changerOf(request, reply), asked, {
         ifNotExists: if_not_exists,
       })
       return success(`Extension ${name} is installed`, installed)

@@ -103,8 +103,8 @@ export function functionRoutes(app: App, kernel: Kernel, { routeOf, changerOf }:
           ),
         },
       },
-      handler: async (request) => {
-        const made = await upsertManagedFunction(changerOf(request), request.body.ddl)
+      handler: async (request, reply) => {
+        const made = await upsertManagedFunction(changerOf(request, reply), request.body.ddl)
         return success(`${made.replaced ? 'Replaced' : 'Created'} function ${made.signature}`, made)
       },
     })
@@ -116,9 +116,9 @@ export function functionRoutes(app: App, kernel: Kernel, { routeOf, changerOf }:
       body: FunctionSignature,
       response: { 200: successOf(Type.Object(NAMED)) },
     },
-    handler: async (request) => {
+    handler: async (request, reply) => {
       const { schema_name: schema = 'public', function_name: name, arg_types: argTypes } = request.body
-      const dropped = await dropManagedFunction(changerOf(request), { schema, name, argTypes })
+      const dropped = await dropManagedFunction(changerOf(request, reply), { schema, name, argTypes })
       return success(`Dropped function ${dropped.signature}`, dropped)
     },
   })

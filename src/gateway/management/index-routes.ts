@@ -40,12 +40,12 @@ export function indexRoutes(app: App, { routeOf, changerOf }: RouteParts): void 
       body: NewIndex,
       response: { 200: successOf(Index) },
     },
-    handler: async (request) => {
+    handler: async (request, reply) => {
       const { body } = request
       const { schema_name: schema = 'public', table_name: table, index_name: name, columns } = body
       const { unique = false, method = 'btree' } = body
       const made = await createManagedIndex(
-        changerOf(request),
+        changerOf(request, reply),
         { schema, table },
         { name, columns, unique, method },
       )
@@ -61,9 +61,9 @@ export function indexRoutes(app: App, { routeOf, changerOf }: RouteParts): void 
       body: Type.Object({ schema_name: SchemaName }),
       response: { 200: successOf(Type.Object(IndexReference)) },
     },
-    handler: async (request) => {
+    handler: async (request, reply) => {
       const { schema_name: schema = 'public' } = request.body
-      const dropped = await dropManagedIndex(changerOf(request), schema, request.params.index_name)
+      const dropped = await dropManagedIndex(changerOf(request, reply), schema, request.params.index_name)
       return success(`Dropped index ${schema}.${dropped.index_name}`, dropped)
     },
   })

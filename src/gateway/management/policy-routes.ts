@@ -103,10 +103,10 @@ export function policyRoutes(app: App, { routeOf, changerOf }: RouteParts): void
       body: NewSecurity,
       response: { 200: successOf(Security) },
     },
-    handler: async (request) => {
+    handler: async (request, reply) => {
       const { schema_name: schema = 'public', ...asked } = request.body
       const { table_name: table } = request.params
-      const set = await setRowLevelSecurity(changerOf(request), { schema, table }, asked)
+      const set = await setRowLevelSecurity(changerOf(request, reply), { schema, table }, asked)
       return success(`Set row-level security of ${schema}.${table}`, set)
     },
   })

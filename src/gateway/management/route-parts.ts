@@ -1,4 +1,4 @@
-import type { FastifyRequest } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import type { Access } from '#kernel/http/access.ts'
 import type { Changer } from './change.ts'
@@ -14,7 +14,7 @@ export type RouteParts = {
     readonly url: (typeof OPERATIONS)[O]['path']
     readonly config: { readonly access: Access; readonly failures: readonly string[] }
   }
-  changerOf(request: FastifyRequest): Changer
+  changerOf(request: FastifyRequest, reply: FastifyReply): Changer
 }
 
 export const Name = Type.String({ minLength: 1, maxLength: 63, examples: ['books'] })

@@ -36,7 +36,12 @@ export function managementRoutes(app: App, kernel: Kernel, access: GatewayAccess
       const { method, path: url, right } = OPERATIONS[operation]
       return { method, url, config: { access: access.management(right), failures } }
     },
-    changerOf: (request) => ({ kernel: kernelFor(kernel, request), caller: gatewayCaller(request), audit }),
+    changerOf: (request, reply) => ({
+      kernel: kernelFor(kernel, request),
+      caller: gatewayCaller(request),
+      renewed: () => access.renew.again(request, reply),
+      audit,
+    }),
   }
   app.route({
     ...parts.routeOf('capabilities'),

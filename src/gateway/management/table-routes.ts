@@ -112,10 +112,10 @@ export function tableRoutes(app: App, { routeOf, changerOf }: RouteParts): void 
       body: NewTable,
       response: { 200: successOf(Table) },
     },
-    handler: async (request) => {
+    handler: async (request, reply) => {
       const { schema_name: schema = 'public', table_name: table, columns: asked = [] } = request.body
       const columns = asked.map(newColumn)
-      const made = await createManagedTable(changerOf(request), { schema, table, columns })
+      const made = await createManagedTable(changerOf(request, reply), { schema, table, columns })
       return success(`Created table ${schema}.${table}`, made)
     },
   })
@@ -128,10 +128,10 @@ export function tableRoutes(app: App, { routeOf, changerOf }: RouteParts): void 
       body: EditedTable,
       response: { 200: successOf(Table) },
     },
-    handler: async (request) => {
+    handler: async (request, reply) => {
       const { schema_name: schema = 'public', operations } = request.body
       const at = { schema, table: request.params.table_name }
-      const edited = await editManagedTable(changerOf(request), at, operations.map(tableEdit))
+      const edited = await editManagedTable(changerOf(request, reply), at, operations.map(tableEdit))
       return success(`Changed table ${schema}.${edited.table_name}`, edited)
     },
   })
@@ -144,10 +144,10 @@ export function tableRoutes(app: App, { routeOf, changerOf }: RouteParts): void 
       body: Dropped,
       response: { 200: successOf(TableReference) },
     },
-    handler: async (request) => {
+    handler: async (request, reply) => {
       const { schema_name: schema = 'public', cascade = false } = request.body
       const at = { schema, table: request.params.table_name }
-      const dropped = await dropManagedTable(changerOf(request), at, { cascade })
+      const dropped = await dropManagedTable(changerOf(request, reply), at, { cascade })
       return success(`Dropped table ${schema}.${at.table}`, dropped)
     },
   })
@@ -160,10 +160,10 @@ export function tableRoutes(app: App, { routeOf, changerOf }: RouteParts): void 
       body: Dropped,
       response: { 200: successOf(Table) },
     },
-    handler: async (request) => {
+    handler: async (request, reply) => {
       const { schema_name: schema = 'public', cascade = false } = request.body
       const { table_name: table, column_name: column } = request.params
-      const left = await dropManagedColumn(changerOf(request), { schema, table }, { column, cascade })
+      const left = await dropManagedColumn(changerOf(request, reply), { schema, table }, { column, cascade })
       return success(`Dropped column ${column} of ${schema}.${table}`, left)
     },
   })

@@ -1,0 +1,77 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { withClient } from '#test/database.ts'
+import { type Actor, type Answer, actor, testService } from '#test/harness.ts'
+
+const t = await testService()
+const key = await t.key(['management.*', 'gateway.*'])
+
+type EventOf = { readonly name: string; readonly data: object }
+const events: EventOf[] = []
+t.service.kernel.events.subscribe((name, data) => void events.push({ name, data }))
+const tables = () => events.splice(0).map(({ name, data }) => [name, 'table' in data && data.table])
+
+const drop = (path: string, who: Actor) => who.send('DELETE', `/management/${path}`, { body: {} })
+
+async function created(table_name: string): Promise<void> {
+  const answer = await key.post('/management/tables', { table_name })
+  assert.equal(answer.status, 200, answer.text)
+}
+
+/** Status and code. */
+const refusal = ({ status, body }: Answer) => [status, body.code]
+
+async function lastAudit(object: string) {
+  const admin = actor(t.url, { ...t.admin.headers, 'x-service-client': 'logging' })
+  const { body } = await admin.post('/gateway/fetch', {
+    table_name: 'database_audit_log',
+    columns: ['operation', 'object_type', 'status'],
+    conditions: [{ eq_column: 'object_name', eq_value: object }],
+    sort_by: { field: 'id', direction: 'desc' },
+    limit: 1,
+  })
+  return body.data[0]
+}
+
+test('a change whose key is revoked while it waits for the audit log or a lock is undone', async () => {
+  for (const [url, table] of [
+    [t.loggingUrl, 'database_audit_log'],
+    [t.clientUrl, 'waited_for'],
+  ] as const) {
+    if (url === t.clientUrl) await created(table)
+    await created(`kept_${table}`)
+    const { keyId, ...who } = await t.key(['management.*'])
+    const target = url === t.clientUrl ? table : `kept_${table}`
+    await withClient(url, async (holder) => {
+      await holder.query(`begin; lock table ${table} in access exclusive mode`)
+      const change = drop(`tables/${target}`, who)
+      await sleep(300)
+      assert.equal((await t.admin.send('DELETE', `/admin/api-keys/${keyId}`)).status, 200)
+      await holder.query('rollback')
+      assert.deepEqual(refusal(await change), [401, 'invalid_api_key'])
+    })
+    assert.equal((await key.post('/gateway/fetch', { table_name: target })).status, 200)
+    assert.deepEqual(await lastAudit(target), {
+      operation: 'drop_table',
+      object_type: 'table',
+      status: 'failed',
+    })
+  }
+  const dropped = tables().filter(([name]) => name === 'schema_table_dropped')
+  assert.deepEqual(dropped, [])
+})
+
+test('a change that the audit trail cannot take is a success with its event, and is counted', async () => {
+  const onControl = (text: string) => withClient(t.controlUrl, (client) => client.query(text))
+  await onControl('alter table service.audit_event rename to elsewhere')
+  try {
+    const answer = await key.post('/management/tables', { table_name: 'untold' })
+    assert.equal(answer.status, 200, answer.text)
+  } finally {
+    await onControl('alter table service.elsewhere rename to audit_event')
+  }
+  assert.deepEqual(tables().at(-1), ['schema_table_created', 'public.untold'])
+  assert.match((await t.admin.get('/metrics')).text, /^gatehouse_audit_events_lost_total 1$/m)
+  assert.ok(t.log.some((line) => line.includes('audit_event_lost')))
+})
