@@ -39,11 +39,18 @@ export type FailureTable = Readonly<
   Record<string, readonly [status: number, message: string, publicCode?: string]>
 >
 
-/** `const fail = defineFailures(table)`, then `throw fail('CODE')`: an unknown code is a type error. */
-export function defineFailures<T extends FailureTable>(table: T) {
+/** `const fail = defineFailures(table)`, then `throw fail('CODE')`: an unknown code is a type error. `hints`: advice where none is given. */
+export function defineFailures<T extends FailureTable>(
+  table: T,
+  hints: Partial<Record<keyof T & string, string>> = {},
+) {
   return (code: keyof T & string, more: FailureFacts = {}): Failure => {
     // The type of `code` admits only keys of T, so the lookup always finds an entry.
     const [status, message, publicCode] = table[code] as readonly [number, string, string?]
-    return new Failure(publicCode ?? code, status, more.message ?? message, more)
+    const hint = more.hint ?? hints[code]
+    return new Failure(publicCode ?? code, status, more.message ?? message, {
+      ...more,
+      ...(hint !== undefined && { hint }),
+    })
   }
 }

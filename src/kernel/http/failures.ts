@@ -21,7 +21,7 @@ export const EDGE_FAILURES = {
   timeout: [504, 'The request took too long'],
 } as const
 
-export const edge = defineFailures(EDGE_FAILURES)
+export const edge = defineFailures(EDGE_FAILURES, { not_found: 'GET / lists the addresses of this service' })
 
 /** Headers of a 429 or 503: the wait in whole seconds. */
 export const retryAfter = (seconds: number): Readonly<Record<string, string>> => ({
@@ -32,5 +32,6 @@ export const retryAfter = (seconds: number): Readonly<Record<string, string>> =>
 /** 429 with the wait in whole seconds. */
 export function tooMany(milliseconds: number): Failure {
   const seconds = Math.max(1, Math.ceil(milliseconds / 1_000))
-  return edge('too_many_requests', { headers: retryAfter(seconds) })
+  const hint = seconds === 1 ? 'Try again in a second' : `Try again in ${seconds} seconds`
+  return edge('too_many_requests', { hint, headers: retryAfter(seconds) })
 }

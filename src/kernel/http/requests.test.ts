@@ -121,6 +121,14 @@ test('a browser gets a page at the root, and a program that accepts JSON does no
   assert.equal((await t.anon.send('HEAD', '/', { headers: BROWSER })).status, 200)
 })
 
+test('a value that is none of those allowed is refused with all of them', async () => {
+  const jobs = await t.admin.get('/admin/backups/jobs?status=done')
+  assert.match(jobs.body.message, /^status must be one of pending, running, completed, failed, cancelled$/)
+  const route = { route_key: 'a', client_name: 'default', table_name: 'a', allowed_ops: ['fetch', 'select'] }
+  const created = await t.admin.post('/admin/public-routes', route)
+  assert.equal(created.body.message, 'allowed_ops.1 must be one of query, fetch, insert, update, delete')
+})
+
 test('an unknown path is 404, and another method 405 with the allowed ones, in the envelope of each surface', async () => {
   const auth = await t.anon.get('/api/auth/nowhere')
   assert.deepEqual(
@@ -129,6 +137,7 @@ test('an unknown path is 404, and another method 405 with the allowed ones, in t
   )
   const gateway = await t.anon.get('/nowhere')
   assert.deepEqual([gateway.status, gateway.body.code, gateway.body.status], [404, 'not_found', 'error'])
+  assert.equal(gateway.body.error, 'GET / lists the addresses of this service')
   const wrong = await t.anon.send('PUT', '/api/auth/get-session')
   assert.deepEqual(
     [wrong.status, wrong.body.code, wrong.headers.get('allow')],
@@ -136,8 +145,8 @@ test('an unknown path is 404, and another method 405 with the allowed ones, in t
   )
   const other = await t.anon.send('DELETE', '/ping')
   assert.deepEqual(
-    [other.status, other.body.code, other.headers.get('allow')],
-    [405, 'method_not_allowed', 'GET, HEAD'],
+    [other.status, other.body.code, other.body.error, other.headers.get('allow')],
+    [405, 'method_not_allowed', 'It takes GET, HEAD', 'GET, HEAD'],
   )
   const named = await t.admin.send('DELETE', '/admin/webhooks/events')
   assert.deepEqual(

@@ -62,9 +62,9 @@ export function configureSurface(app: App, kernel: Kernel, book: RouteBook, opti
   const absence = (request: FastifyRequest): Failure => {
     const allowed = book.methodsAt(request.url)
     const why = isPreflight(request) ? FOREIGN_ORIGIN : {}
-    return allowed.length === 0
-      ? edge('not_found', why)
-      : edge('method_not_allowed', { ...why, headers: { allow: allowed.join(', ') } })
+    if (allowed.length === 0) return edge('not_found', why)
+    const allow = allowed.join(', ')
+    return edge('method_not_allowed', { hint: `It takes ${allow}`, ...why, headers: { allow } })
   }
   /** `DELETE /admin/webhooks/events` is not about a webhook named events. */
   const hiddenByFixed = (access: Access): Access => ({

@@ -27,11 +27,12 @@ function compile(documented: TSchema, httpPart: string | undefined, nullIsAbsent
     if (nullIsAbsent) dropAbsent(schema, value)
     if (httpPart !== 'body' && !allTextsClean(value)) return { error: edge('invalid_text') }
     if (validator.Check(value)) return { value }
-    const [first] = validator.Errors(value)
+    const errors = validator.Errors(value)
+    const [first] = errors
     const field = first === undefined ? '' : fieldOf(first)
     return {
       error: edge('validation_error', {
-        message: first === undefined ? 'The request is not valid' : sentenceOf(field, first),
+        message: first === undefined ? 'The request is not valid' : sentenceOf(field, first, errors),
         details: { field, in: httpPart ?? 'body' },
       }),
     }
@@ -170,7 +171,24 @@ function fieldOf({ instancePath, params }: SchemaError): string {
   return [...instancePath.split('/').slice(1), missing].filter((part) => part !== '').join('.')
 }
 
-function sentenceOf(field: string, { keyword, message }: SchemaError): string {
-  if (keyword === 'required') return `${field} is required`
-  return field === '' ? `The body ${message}` : `${field} ${message}`
+function sentenceOf(field: string, first: SchemaError, all: readonly SchemaError[]): string {
+  if (first.keyword === 'required') return `${field} is required`
+  const allowed = allowedBy(first, all)
+  const expected =
+    allowed === undefined
+      ? first.message
+      : `must be ${allowed.length > 1 ? 'one of ' : ''}${allowed.join(', ')}`
+  return `${field === '' ? 'The body' : field} ${expected}`
+}
+
+/** The values of an enum, or of a union of constants, each of which has an error of its own. */
+function allowedBy({ keyword, instancePath, params }: SchemaError, all: readonly SchemaError[]) {
+  if (keyword === 'enum' && 'allowedValues' in params && Array.isArray(params.allowedValues))
+    return params.allowedValues
+  if (keyword !== 'const') return undefined
+  return all.flatMap((error) =>
+    error.keyword === 'const' && error.instancePath === instancePath && 'allowedValue' in error.params
+      ? [error.params.allowedValue]
+      : [],
+  )
 }
