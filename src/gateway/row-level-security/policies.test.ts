@@ -101,6 +101,12 @@ test('a table without a grant to the role is inaccessible, and errors do not rev
   const answer = await signedIn(ada).post('/gateway/fetch', { table_name: 'plain' })
   assert.deepEqual([answer.status, answer.body.code], [403, 'permission_denied'])
   assert.doesNotMatch(answer.text, /hidden/)
+  assert.equal(answer.body.error, `permission denied for table plain; the request acts as ${roles.member}`)
+  const stranger = await anon.post('/gateway/fetch', { table_name: 'plain' })
+  assert.equal(
+    stranger.body.error,
+    `permission denied for table plain; without a session, a request acts as ${roles.anon}`,
+  )
 })
 
 test('leaving an organization or losing a role takes effect at once', async () => {

@@ -10,7 +10,7 @@ import { createNamer, type Namer } from '#databases/drivers/postgres/protocol/pr
 import type { WrittenValues } from '#databases/drivers/postgres/protocol/refused-column.ts'
 import { codeOf, Displaced, RowQuery, STALE_CODES } from '#databases/drivers/postgres/protocol/row-query.ts'
 import type { RunOptions } from '#databases/drivers/postgres/protocol/run-options.ts'
-import { firstStatement, personaFailure } from '#databases/drivers/postgres/roles/persona.ts'
+import { firstStatement, personaFailure, roleOf } from '#databases/drivers/postgres/roles/persona.ts'
 import type { BuiltSql } from '#databases/drivers/postgres/sql/sql-builder.ts'
 import { requirePresence } from '#databases/drivers/presence.ts'
 import type { Column, Table } from '#databases/plan/catalogue.ts'
@@ -74,7 +74,7 @@ function runnerAs(persona: Persona | undefined, resources: Resources): Runner {
 
   /** Undefined when the read was displaced. */
   async function share(connection: SharedConnection, job: Job): Promise<Running | undefined> {
-    const explain = (error: unknown) => failureOf(error, about(job))
+    const explain = (error: unknown) => failureOf(error, about(job, persona))
     if (job.runsCode) connection.client.mayBeDirty = true
     try {
       const name = nameOf(job.sql.text, job.sql.parameters)
@@ -96,7 +96,7 @@ function runnerAs(persona: Persona | undefined, resources: Resources): Runner {
     client.since = performance.now()
     if (job.runsCode) client.mayBeDirty = true
     const release = on === undefined ? () => pool.release(client) : () => {}
-    const explain = (error: unknown) => failureOf(error, about(job))
+    const explain = (error: unknown) => failureOf(error, about(job, persona))
     try {
       requirePresence(client.presence)
       const name = nameOf(job.sql.text, job.sql.parameters, persona?.role)
@@ -184,10 +184,11 @@ async function run(client: RowClient, job: Job, how: How): Promise<RowQuery> {
   }
 }
 
-const about = ({ sql, table, written = [], given = () => [] }: Job): About => ({
+const about = ({ sql, table, written = [], given = () => [] }: Job, persona: Persona | undefined): About => ({
   table,
   parameters: sql.parameters,
   termPositions: sql.termPositions,
   written,
   given,
+  actsAs: persona && roleOf(persona),
 })

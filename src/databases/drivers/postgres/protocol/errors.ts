@@ -81,6 +81,8 @@ export type About = {
   readonly parameters: readonly (Column | undefined)[]
   /** Where the terms of a column begin in the text, ascending. */
   readonly termPositions: readonly { readonly at: number; readonly column: Column }[]
+  /** The role of the caller, for a refusal that depends on it. */
+  readonly actsAs?: string | undefined
 } & WrittenValues
 
 const NO_STATEMENT: About = {
@@ -136,10 +138,13 @@ function serverFailure(state: DatabaseFailureCode, error: ServerError, about: Ab
     ...(columns.length > 0 && { columns }),
     ...otherTable(error, about),
   }
-  const hint = QUOTED_CODES.has(code) ? error.message : HINTS[code]
+  const hint = QUOTED_CODES.has(code) ? quoted(code, error, about) : HINTS[code]
   const facts: FailureFacts = { details, cause: error, ...(hint !== undefined && { hint }) }
   return fail(code, column === undefined ? facts : { ...facts, ...messageFor(code, column) })
 }
+
+const quoted = (code: DatabaseFailureCode, { message }: ServerError, { actsAs }: About): string =>
+  code === 'permission_denied' && actsAs !== undefined ? `${message}; ${actsAs}` : message
 
 /**
  * The failure is about another table: a row of it refers to this one, or a cascade fails there. plan/redact-failure.ts hides it from

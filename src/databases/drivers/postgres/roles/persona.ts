@@ -9,6 +9,12 @@ import { fail } from '#databases/failures.ts'
 /** The client's own role. It is set explicitly where callers have other roles, because a trigger may have changed the session's role. */
 export const OWN: Persona = { role: 'none', claims: '{}' }
 
+/** For the message of a refusal. Undefined for the client's own role. */
+export function roleOf({ role, claims }: Persona): string | undefined {
+  if (role === OWN.role) return undefined
+  return claims === '{}' ? `without a session, a request acts as ${role}` : `the request acts as ${role}`
+}
+
 /**
  * The search path of statements of the gateway, until the end of the transaction: no object or operator of the client's database is found
  * without its schema. pg_temp is named last, because it comes first where it is not named.
