@@ -233,6 +233,14 @@ test('pages of the route’s origins may call it, without cookies', async () => 
     assert.ok(answer.status >= 400, `${path} ${answer.status}`)
     assert.equal(answer.headers.get('access-control-allow-origin'), null)
   }
+  const foreign = await preflight(`/public/${key}/fetch`, 'https://evil.example.com')
+  assert.deepEqual(
+    [foreign.status, foreign.body.code, foreign.headers.get('allow')],
+    [405, 'method_not_allowed', 'POST'],
+  )
+  assert.match(foreign.body.error, /allowed_origins of the route/)
+  const absent = await preflight('/public/nothing/fetch', origin)
+  assert.deepEqual({ ...absent.body, request_id: '' }, { ...foreign.body, request_id: '' })
   const read = await stranger.post(`/public/${key}/fetch`, {}, { headers: { origin } })
   assert.deepEqual(
     [read.status, read.headers.get('access-control-allow-origin'), read.headers.get('vary')],

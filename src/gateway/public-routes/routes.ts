@@ -5,6 +5,7 @@ import { FAILURES_OF } from '#databases/failures.ts'
 import type { Body } from '#databases/request/fields.ts'
 import { open } from '#kernel/http/access.ts'
 import { allowOrigin, sendPreflight } from '#kernel/http/cors.ts'
+import { edge } from '#kernel/http/failures.ts'
 import { HEADER } from '#kernel/http/header-names.ts'
 import { Parsed } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
@@ -159,9 +160,17 @@ function callRoutes(app: App, kernel: Kernel, access: GatewayAccess): void {
     handler: async (request, reply) => {
       const origins = await access.originsOf(routeKeyOf(request))
       const isAllowed = origins !== undefined && allowOrigin(kernel, request, reply, origins)
-      return isAllowed ? sendPreflight(request, reply, 'POST') : reply.callNotFound()
+      if (!isAllowed) throw edge('method_not_allowed', FOREIGN_ORIGIN)
+      return sendPreflight(request, reply, 'POST')
     },
   })
+}
+
+/** The same for a route that does not exist: a page learns nothing about routes. */
+const FOREIGN_ORIGIN = {
+  message: 'Pages of this origin may not call this public route',
+  hint: 'Add the origin to allowed_origins of the route, or to auth.trusted_origins',
+  headers: { allow: 'POST' },
 }
 
 const routeKeyOf = ({ params }: FastifyRequest): string =>
