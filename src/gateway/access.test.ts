@@ -56,6 +56,19 @@ test('checks run in this order: key, client, binding and right, body', async () 
     'a key without the right to a table cannot find out whether the table exists',
   )
 
+  const advice = await Promise.all(
+    [{}, bad, { apikey: key.apiKey }, { apikey: elsewhere.apiKey, ...client }].map(ask),
+  )
+  assert.deepEqual(
+    advice.map(({ body }) => body.error),
+    [
+      'Send the key in the header apikey, or as Authorization: Bearer',
+      'The key is unknown, revoked or incomplete: it begins with svc_ and has one dot',
+      'Name a client in it, like default',
+      'The key is bound to another client',
+    ],
+  )
+
   const management = (headers: Record<string, string>) =>
     actor(t.url, headers).send('POST', '/management/tables', broken)
   assert.deepEqual(refusal(await management({ ...client })), [401, 'api_key_required'])

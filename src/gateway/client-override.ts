@@ -43,10 +43,11 @@ function requireListed({ grant }: GatewayCaller, name: string): void {
   if (grant.kind !== 'key') return
   const { clientOverrides: listed } = grant.key
   if (listed.includes('*') || listed.includes(name)) return
-  throw fail('api_key_client_mismatch', { hint: 'The client is not in client_overrides of the key' })
+  throw fail('api_key_client_mismatch', { hint: 'Add the client to client_overrides of the key' })
 }
 
 /** The logging client needs the admin key, or a key that is bound to it and therefore names it in the request (gateway.md 9). */
 function requireOpen({ grant }: GatewayCaller, { isLogging }: Client): void {
-  if (isLogging && grant.kind !== 'admin') throw fail('api_key_client_mismatch')
+  if (isLogging && grant.kind !== 'admin')
+    throw fail('api_key_client_mismatch', { hint: 'In a pipeline, the logging client needs the admin key' })
 }

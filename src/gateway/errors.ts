@@ -77,7 +77,14 @@ export const GATEWAY_FAILURES = {
   audit_unavailable: [503, 'The audit log cannot be written, so nothing was changed'],
 } as const satisfies FailureTable
 
-export const fail = defineFailures(GATEWAY_FAILURES)
+/** Sent as `error`, unless a failure has advice of its own. */
+export const fail = defineFailures(GATEWAY_FAILURES, {
+  api_key_required: `Send the key in the header ${HEADER.apiKey}, or as Authorization: Bearer`,
+  invalid_api_key: 'The key is unknown, revoked or incomplete: it begins with svc_ and has one dot',
+  missing_client_header: 'Name a client in it, like default',
+  api_key_client_mismatch: 'The key is bound to another client',
+  unknown_pipeline: 'GET /pipelines/templates lists them',
+})
 
 const KEY_FAILURES: readonly string[] = [
   'api_key_required',

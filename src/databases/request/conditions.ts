@@ -1,5 +1,5 @@
 import { fail } from '#databases/failures.ts'
-import type { Condition, Json, Operator } from '#databases/request/request.ts'
+import { type Condition, type Json, OPERATORS, type Operator } from '#databases/request/request.ts'
 import { allOf, operatorOf, parsePredicate, parseTerms } from '#databases/request/terms.ts'
 
 export type ConditionOptions = {
@@ -29,11 +29,14 @@ function readCondition(item: unknown, options: ConditionOptions, nesting: number
   const group = readGroup(condition, options, (term) => readCondition(term, options, nesting - 1))
   if (group) return group
   for (const key of Object.keys(condition))
-    if (!MEMBERS.has(key)) throw malformed(options, `${key} is not a member of a condition.`)
+    if (!MEMBERS.has(key))
+      throw malformed(options, `${key.slice(0, 100)} is not a member of a condition. ${FORM}`)
   const name = condition.operator ?? 'eq'
   if (name === 'or' || name === 'not' || name === 'and') return readTextual(name, condition, options, nesting)
   return readComparison(name, condition, options)
 }
+
+const FORM = 'It has operator, column and value, or eq_column and eq_value.'
 
 const MEMBERS = new Set([
   'operator',
@@ -98,7 +101,7 @@ function readComparison(
 ): Condition<string> {
   const operator = typeof name === 'string' ? operatorOf(name) : undefined
   if (operator === undefined)
-    throw malformed(options, 'operator is not known.', { operator: describeValue(name) })
+    throw malformed(options, `operator is one of ${OPERATORS.join(', ')}.`, { operator: describeValue(name) })
   const short = isGiven(condition.eq_column) || isGiven(condition.eq_value)
   if (short && operator !== 'eq')
     throw malformed(options, 'eq_column and the operator contradict each other.')

@@ -39,10 +39,12 @@ test('a condition is given in long form, short form, or both when they agree', (
 test('an unknown member of a condition is refused, so that no typing error widens a write', () => {
   assert.throws(() => fetch({ conditions: [{ column: 'a', op: 'neq', value: 1 }] }), {
     code: 'invalid_condition',
+    hint: 'op is not a member of a condition. It has operator, column and value, or eq_column and eq_value.',
   })
   assert.throws(() => fetch({ conditions: [{ column: 'a' }] }), { code: 'invalid_condition' })
-  assert.throws(() => fetch({ conditions: [{ column: 'a', operator: 'between', value: 1 }] }), {
+  assert.throws(() => fetch({ conditions: [{ column: 'a', operator: '=', value: 1 }] }), {
     code: 'invalid_condition',
+    hint: /^operator is one of eq, neq, gt, /,
   })
   assert.throws(() => fetch({ conditions: [{ operator: 'or', value: [] }] }), { code: 'invalid_condition' })
 })

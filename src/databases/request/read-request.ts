@@ -243,7 +243,10 @@ function readPage(body: Body, limits: Limits): Page {
   const current = wholeNumber(body, 'current_page')
   const asked = wholeNumber(body, 'limit') ?? size
   if (asked !== undefined && asked > limits.maxRows)
-    throw fail('limit_too_large', { details: { maximum: limits.maxRows, given: asked } })
+    throw fail('limit_too_large', {
+      hint: `At most ${limits.maxRows} (gateway.max_rows)`,
+      details: { maximum: limits.maxRows, given: asked },
+    })
   const limit = asked ?? Math.min(limits.rows, limits.maxRows)
   const offset =
     wholeNumber(body, 'offset') ?? (current === undefined ? 0 : Math.max(0, current - 1) * (size ?? limit))

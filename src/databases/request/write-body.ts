@@ -9,7 +9,7 @@ export function readRows(input: unknown, options: Naming, maximum: number): Row[
   if (rows.length > maximum)
     throw fail('too_many_rows', { details: { field: 'insert_body', maximum, given: rows.length } })
   if (input === undefined || rows.length === 0)
-    throw fail('empty_write', { details: { field: 'insert_body' } })
+    throw fail('empty_write', { hint: 'insert_body has the rows.', details: { field: 'insert_body' } })
   return rows.map((row, index) => readRow(row, options, `insert_body[${index}]`))
 }
 
@@ -54,7 +54,11 @@ export function readSet(body: Body, options: Naming): Row {
   if (given.length + (assignments ? 1 : 0) > 1)
     throw fail('invalid_write', { hint: 'Give the new values once.', details: { fields: given } })
   if (field !== undefined) return filled(readRow(body[field], options, field), field)
-  if (assignments === undefined) throw fail('empty_write', { details: { field: 'update_body' } })
+  if (assignments === undefined)
+    throw fail('empty_write', {
+      hint: 'update_body has the new values: column to value.',
+      details: { field: 'update_body' },
+    })
   const rename = renaming(options)
   return Object.fromEntries(assignments.map(({ column, value }) => [rename(column), value]))
 }

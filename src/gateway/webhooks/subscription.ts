@@ -1,4 +1,5 @@
 import { readTable } from '#databases/request/table-name.ts'
+import { closestName } from '#kernel/closest-name.ts'
 import { eventsOf, ROUTE_KEYS } from '#kernel/events/route-keys.ts'
 import type { Subscription } from '#kernel/events/subscriptions.ts'
 import { EVENTS } from '#kernel/events.ts'
@@ -21,12 +22,14 @@ export function requireSubscription({
   tableName,
   filter,
 }: Omit<Subscription, 'id'>): void {
-  if (!ROUTE_KEYS.includes(routeKey))
+  if (!ROUTE_KEYS.includes(routeKey)) {
+    const meant = closestName(routeKey, ROUTE_KEYS)
     throw refused(
       'route_key',
       `${JSON.stringify(routeKey.slice(0, 100))} is not a route key`,
-      'List them with GET /admin/webhooks/events',
+      `${meant === undefined ? '' : `Did you mean ${meant}? `}List them with GET /admin/webhooks/events`,
     )
+  }
   if (isOfUsers(routeKey) && clientName !== null)
     throw refused('client_name', 'Events of users belong to no client', 'Leave client_name out')
   if (!isOfUsers(routeKey) && clientName === null)

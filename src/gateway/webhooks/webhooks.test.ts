@@ -69,6 +69,8 @@ test('a webhook that could not work is refused, with the field that is wrong', a
     await refused({ url }, 'invalid_webhook_url', 'url')
   for (const route_key of ['nothing', 'gateway_*', 'auth_user_updated', 'constructor'])
     await refused({ route_key }, 'invalid_webhook', 'route_key')
+  const close = await make({ route_key: 'gateway.insert' })
+  assert.equal(close.body.error, 'Did you mean gateway_insert? List them with GET /admin/webhooks/events')
   await refused({ route_key: 'auth_user_created', client_name: 'default' }, 'invalid_webhook', 'client_name')
   await refused({ client_name: 'nobody' }, 'unknown_client')
   await refused({ route_key: 'gateway_query', table_name: 'track' }, 'invalid_webhook', 'table_name')
