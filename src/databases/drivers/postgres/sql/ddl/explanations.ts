@@ -1,20 +1,35 @@
-import type { Dependent, RunQuery } from '#databases/drivers/management.ts'
-import { fail } from '#databases/failures.ts'
+import type { ChangeConditions, Dependent, RunQuery } from '#databases/drivers/management.ts'
+import { type DatabaseFailureCode, fail } from '#databases/failures.ts'
 import type { Failure } from '#kernel/errors.ts'
 
-/** An operator, a type or an operator class that a definition needs does not exist, or does not fit: the definition is at fault. */
-export async function explainDefinition(_query: RunQuery, failure: Failure): Promise<Failure> {
-  if (!AT_FAULT.has(failure.code)) return failure
-  const { hint, cause } = failure
-  return fail('invalid_definition', { cause, ...(hint !== undefined && { hint }) })
+/** An operator, a type or an operator class that a definition needs does not exist, or does not fit. */
+const OF_DEFINITIONS = ['invalid_operator', 'invalid_cast', 'not_supported'] as const
+
+export const explainDefinition = refusalAs('invalid_definition', ['object_not_found'])
+
+/** Gives failures that a definition has caused the code `invalid`, and a hint if they have none. Others stay as they are. */
+export function refusalAs(
+  invalid: DatabaseFailureCode & `invalid_${'definition' | 'function' | 'policy'}`,
+  further: readonly DatabaseFailureCode[],
+  hintOf: (failure: Failure) => string | undefined = () => undefined,
+): NonNullable<ChangeConditions['explain']> {
+  const causes: ReadonlySet<string> = new Set([...OF_DEFINITIONS, ...further])
+  return async (_query, failure) => {
+    if (!causes.has(failure.code)) return failure
+    const { hint = hintOf(failure), cause } = failure
+    return fail(invalid, { cause, ...(hint !== undefined && { hint }) })
+  }
 }
 
-const AT_FAULT: ReadonlySet<string> = new Set([
-  'object_not_found',
-  'invalid_operator',
-  'invalid_cast',
-  'not_supported',
-])
+/** Further failures of a definition with expressions or a body. */
+export const OF_EXPRESSIONS = [
+  'invalid_definition',
+  'invalid_value',
+  'rejected_by_database',
+  'table_not_found',
+  'too_complex',
+  'unknown_column',
+] as const satisfies readonly DatabaseFailureCode[]
 
 /** Adds what depends on the relation, or on one of its columns. */
 export const explainDependents =

@@ -1,10 +1,10 @@
 import type { FunctionChange, FunctionName, RunQuery } from '#databases/drivers/management.ts'
+import { OF_EXPRESSIONS, refusalAs } from '#databases/drivers/postgres/sql/ddl/explanations.ts'
 import { readFunction, refuse } from '#databases/drivers/postgres/sql/ddl/function-text.ts'
 import { newName, requireUnreserved } from '#databases/drivers/postgres/sql/ddl/names.ts'
 import { typeNamed } from '#databases/drivers/postgres/sql/ddl/type-names.ts'
 import { quoteName } from '#databases/drivers/quote-name.ts'
 import { fail } from '#databases/failures.ts'
-import type { Failure } from '#kernel/errors.ts'
 
 /**
  * Creates or replaces a function: the text itself is the statement, after it was read. It is sent as one statement of the extended
@@ -152,21 +152,8 @@ const ofExtension = (extension: string) =>
     details: { extension },
   })
 
-/** The server's refusal of a definition. */
-async function explainFunction(_query: RunQuery, failure: Failure): Promise<Failure> {
-  if (!AT_FAULT.has(failure.code)) return failure
-  const { hint, cause } = failure
-  return fail('invalid_function', { cause, ...(hint !== undefined && { hint }) })
-}
-
-const AT_FAULT: ReadonlySet<string> = new Set([
-  ...[
-    'invalid_definition',
-    'invalid_operator',
-    'invalid_cast',
-    'invalid_value',
-    'not_supported',
-    'object_not_found',
-  ],
-  ...['rejected_by_database', 'unknown_column', 'table_not_found', 'too_complex', 'invalid_identifier'],
+const explainFunction = refusalAs('invalid_function', [
+  ...OF_EXPRESSIONS,
+  'object_not_found',
+  'invalid_identifier',
 ])

@@ -6,6 +6,7 @@ import type {
   SchemaStatements,
   SecurityDefinition,
 } from '#databases/drivers/management.ts'
+import { OF_EXPRESSIONS, refusalAs } from '#databases/drivers/postgres/sql/ddl/explanations.ts'
 import { literal } from '#databases/drivers/postgres/sql/defaults.ts'
 import {
   COMMANDS,
@@ -22,7 +23,6 @@ import { tableText } from '#databases/drivers/postgres/sql/sql-builder.ts'
 import { quoteName } from '#databases/drivers/quote-name.ts'
 import { fail } from '#databases/failures.ts'
 import type { Table } from '#databases/plan/catalogue.ts'
-import type { Failure } from '#kernel/errors.ts'
 
 export type SecurityChange = {
   readonly table: Table
@@ -221,23 +221,7 @@ function commentText(
   return `comment on policy ${quoteName(name)} on ${table} is ${literal(mark)}`
 }
 
-async function explainPolicy(_query: RunQuery, failure: Failure): Promise<Failure> {
-  if (!AT_FAULT.has(failure.code)) return failure
-  const { hint = messageOf(failure.cause), cause } = failure
-  return fail('invalid_policy', { cause, ...(hint !== undefined && { hint }) })
-}
-
 /** The server's words are about the definition only. */
-const messageOf = (cause: unknown): string | undefined => (cause instanceof Error ? cause.message : undefined)
-
-const AT_FAULT: ReadonlySet<string> = new Set([
-  ...[
-    'invalid_definition',
-    'invalid_operator',
-    'invalid_cast',
-    'invalid_value',
-    'not_supported',
-    'too_complex',
-  ],
-  ...['rejected_by_database', 'table_not_found', 'unknown_column'],
-])
+const explainPolicy = refusalAs('invalid_policy', OF_EXPRESSIONS, ({ cause }) =>
+  cause instanceof Error ? cause.message : undefined,
+)
