@@ -1,4 +1,5 @@
 import type { Db } from '#kernel/db/connect.ts'
+import { rowsById } from '#kernel/db/rows-by-id.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import type { Secrets } from '#kernel/secrets.ts'
 import { PROVIDER_TOKEN } from './provider-tokens.ts'
@@ -44,22 +45,15 @@ async function changeTokens(db: Db, now: Date, change: Change): Promise<number> 
 }
 
 const COLUMNS = ['sealedAccessToken', 'sealedRefreshToken', 'sealedIdToken'] as const
-const BATCH = 500
 
-async function* accountsWithTokens(db: Db) {
-  let after = '00000000-0000-0000-0000-000000000000'
-  for (;;) {
-    const rows = await db
+const accountsWithTokens = (db: Db) =>
+  rowsById((after, most) =>
+    db
       .selectFrom('account')
       .select(['id', ...COLUMNS])
       .where('id', '>', after)
       .where('providerId', '!=', 'credential')
       .orderBy('id')
-      .limit(BATCH)
-      .execute()
-    yield* rows
-    const last = rows.at(-1)
-    if (last === undefined || rows.length < BATCH) return
-    after = last.id
-  }
-}
+      .limit(most)
+      .execute(),
+  )

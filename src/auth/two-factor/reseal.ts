@@ -1,4 +1,5 @@
 import type { Db } from '#kernel/db/connect.ts'
+import { rowsById } from '#kernel/db/rows-by-id.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import type { Secrets } from '#kernel/secrets.ts'
 
@@ -36,23 +37,15 @@ export async function replaceUnreadableApps(db: Db, secrets: Secrets): Promise<n
   return replaced
 }
 
-const BATCH = 500
-
-async function* sealedSecrets(db: Db): AsyncGenerator<{ readonly id: string; readonly secret: string }> {
-  let after = '00000000-0000-0000-0000-000000000000'
-  for (;;) {
-    const rows = await db
+const sealedSecrets = (db: Db) =>
+  rowsById((after, most) =>
+    db
       .selectFrom('twoFactor')
       .select(['id', 'secret'])
       .where('id', '>', after)
       .where('secret', 'is not', null)
       .orderBy('id')
-      .limit(BATCH)
+      .limit(most)
       .$narrowType<{ secret: string }>()
-      .execute()
-    yield* rows
-    const last = rows.at(-1)
-    if (last === undefined || rows.length < BATCH) return
-    after = last.id
-  }
-}
+      .execute(),
+  )

@@ -1,7 +1,7 @@
 import type { Db } from '#kernel/db/connect.ts'
+import { rowsById } from '#kernel/db/rows-by-id.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import type { Purpose } from '#kernel/secrets.ts'
-import type { Webhook } from './store.ts'
 
 const SEALED = {
   sealedSecret: 'webhook-secret',
@@ -9,8 +9,6 @@ const SEALED = {
   sealedHeaders: 'webhook-headers',
 } as const satisfies Readonly<Record<string, Purpose>>
 const COLUMNS = Object.keys(SEALED) as (keyof typeof SEALED)[] // keys of a literal
-
-type SealedRow = Pick<Webhook, 'id' | keyof typeof SEALED>
 
 /**
  * Wipes secrets whose last day is over. After a rotation of SERVICE_SECRET: seals secrets and headers with the current one, so that the
@@ -40,22 +38,14 @@ export async function resealWebhooks({ db, secrets, now }: Kernel): Promise<void
   }
 }
 
-const BATCH = 500
-
-async function* sealedRows(db: Db): AsyncGenerator<SealedRow> {
-  let after = '00000000-0000-0000-0000-000000000000'
-  for (;;) {
-    const rows = await db
+const sealedRows = (db: Db) =>
+  rowsById((after, most) =>
+    db
       .selectFrom('webhook')
       .select(['id', ...COLUMNS])
       .where('id', '>', after)
       .where('deletedAt', 'is', null)
       .orderBy('id')
-      .limit(BATCH)
-      .execute()
-    yield* rows
-    const last = rows.at(-1)
-    if (last === undefined || rows.length < BATCH) return
-    after = last.id
-  }
-}
+      .limit(most)
+      .execute(),
+  )
