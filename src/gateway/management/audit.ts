@@ -1,10 +1,9 @@
 import type pg from 'pg'
 import type { DefinitionChange } from '#databases/drivers/management.ts'
 import type { Clock } from '#kernel/clock.ts'
-import { createAlarm } from '#kernel/db/connection-alarm.ts'
-import { createPool } from '#kernel/db/guarded-pool.ts'
 import { Failure } from '#kernel/errors.ts'
 import { fail } from '../errors.ts'
+import { createLoggingPool } from '../logging-pool.ts'
 
 /** A change of a client's schema, for the audit log. */
 export type SchemaChange = {
@@ -34,16 +33,7 @@ export function createAuditLog(url: string | undefined, now: Clock): AuditLog {
   if (url === undefined) {
     return { around: async () => Promise.reject(fail('audit_unavailable')), close: async () => {} }
   }
-  const pool = createPool({
-    url,
-    name: 'audit',
-    max: 2,
-    maxWaiting: 1_000,
-    statementTimeout: 10_000,
-    // The next use replaces a broken idle connection, or fails by itself.
-    onError: () => {},
-    alarm: createAlarm(),
-  })
+  const pool = createLoggingPool(url, { name: 'audit', max: 2, maxWaiting: 1_000 })
   return {
     async around(change, work) {
       const began = performance.now()

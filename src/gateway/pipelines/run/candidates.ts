@@ -27,7 +27,7 @@ export type Shape = {
 }
 type Aliases = ReadonlyMap<string, string | null>
 
-/** `output` and `hidden` are the columns of the source with and without those that are returned. */
+/** Throws a failure for aliases that do not fit the rows of the source. */
 export function shapeOf(
   plan: ReadPlan,
   hidden: ReadonlySet<string>,

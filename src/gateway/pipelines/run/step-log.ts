@@ -1,5 +1,4 @@
-import { createAlarm } from '#kernel/db/connection-alarm.ts'
-import { createPool } from '#kernel/db/guarded-pool.ts'
+import { createLoggingPool } from '#gateway/logging-pool.ts'
 import type { LoggedStep } from '#kernel/jobs.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import type { RunResult } from './run-result.ts'
@@ -44,7 +43,8 @@ export type StepLog = {
 
 /** `url` is undefined if there is no logging client. */
 export function createStepLog({ metrics }: Pick<Kernel, 'metrics'>, url: string | undefined): StepLog {
-  const pool = url === undefined ? undefined : createStepPool(url)
+  const pool =
+    url === undefined ? undefined : createLoggingPool(url, { name: 'pipeline-log', max: 1, maxWaiting: 100 })
   return {
     async write(steps) {
       try {
@@ -58,18 +58,6 @@ export function createStepLog({ metrics }: Pick<Kernel, 'metrics'>, url: string 
     close: async () => pool?.end(),
   }
 }
-
-const createStepPool = (url: string) =>
-  createPool({
-    url,
-    name: 'pipeline-log',
-    max: 1,
-    maxWaiting: 100,
-    statementTimeout: 10_000,
-    // The next use replaces a broken idle connection, or fails by itself.
-    onError: () => {},
-    alarm: createAlarm(),
-  })
 
 const COLUMNS =
   'created_at, pipeline_run_id, request_id, pipeline_name, step, service_client, table_name, status_code, duration_ms, error_message, details'
