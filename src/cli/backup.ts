@@ -1,6 +1,5 @@
 import path from 'node:path'
 import { Command } from 'commander'
-import { openClients } from '#databases/clients/clients.ts'
 import { requestBackup } from '#gateway/backups/backups.ts'
 import { recordOf } from '#gateway/backups/job-facts.ts'
 import { createBackupRunner } from '#gateway/backups/job-runner.ts'
@@ -14,10 +13,9 @@ import type { Kernel } from '#kernel/kernel.ts'
 import { loggingOwner, type ServiceDatabases } from '../open-databases.ts'
 import { contextOf } from './context.ts'
 import { onInterrupt } from './interrupted.ts'
-import { configuredNames, expectClient } from './named-client.ts'
 import { showProgress } from './progress.ts'
 import { terminal } from './terminal.ts'
-import { withKernel } from './with-kernel.ts'
+import { withClient } from './with-client.ts'
 
 type Options = { client: string; output?: string | undefined; label?: string; json?: boolean }
 
@@ -32,23 +30,12 @@ export function backupCommand(): Command {
       const output = options.output === undefined ? undefined : path.resolve(options.output)
       if (output !== undefined && (await exists(output)))
         throw new Error(`The file ${output} exists already.`)
-      const { environment } = contextOf(command)
-      const job = await withKernel(command, async (kernel, databases) => {
-        await expectClient(kernel, configuredNames(kernel, databases), options.client)
-        const clients = openClients(kernel, {
-          builtIn: databases.builtIn,
-          callerRoles: databases.callerRoles,
-          loggingReaderUrl: databases.logging?.readerUrl,
-          environment,
-        })
-        try {
-          return await backUp(kernel, sourcesOf(kernel, databases, clients), { ...options, output })
-        } finally {
-          await clients.close()
-        }
-      })
+      const job = await withClient(command, options.client, (kernel, clients, databases) =>
+        backUp(kernel, sourcesOf(kernel, databases, clients), { ...options, output }),
+      )
       report(job, options.json === true)
-      for (const warning of warningsAbout(contextOf(command).config, environment, job)) terminal.warn(warning)
+      const { config, environment } = contextOf(command)
+      for (const warning of warningsAbout(config, environment, job)) terminal.warn(warning)
       if (job.status !== 'completed') process.exitCode = 1
     })
 }
@@ -78,13 +65,9 @@ async function backUp(
   })
   const runner = createBackupRunner(kernel, sources)
   const progress = await showProgress(100)
-  let shown = 0
   const interruptible = onInterrupt(() => runner.stop())
   try {
-    const job = await runner.run(id, ({ progressPct }) => {
-      progress.advance(progressPct - shown)
-      shown = progressPct
-    })
+    const job = await runner.run(id, ({ progressPct }) => progress.advanceTo(progressPct))
     if (job === undefined) throw new Error('Another process has ended the backup.')
     return job
   } finally {

@@ -1,6 +1,5 @@
 import { readFile } from 'node:fs/promises'
 import { Command } from 'commander'
-import { openClients } from '#databases/clients/clients.ts'
 import type { PipelineBody } from '#gateway/pipelines/definition.ts'
 import { parsePipelineBody } from '#gateway/pipelines/pipelines-file.ts'
 import { resultJson } from '#gateway/pipelines/run/result-json.ts'
@@ -9,12 +8,11 @@ import type { RunResult } from '#gateway/pipelines/run/run-result.ts'
 import { closestName } from '#kernel/closest-name.ts'
 import type { Config } from '#kernel/config/config.ts'
 import { Failure } from '#kernel/errors.ts'
-import { configOf, contextOf, environment, loadPipelines } from './context.ts'
+import { configOf, environment, loadPipelines } from './context.ts'
 import { interrupted } from './interrupted.ts'
-import { configuredNames, expectClient } from './named-client.ts'
 import { showProgress } from './progress.ts'
 import { readInput, terminal } from './terminal.ts'
-import { withKernel } from './with-kernel.ts'
+import { withClient } from './with-client.ts'
 
 export function pipelinesCommand(): Command {
   const pipelines = new Command('pipelines').description('run pipelines and check the pipelines file')
@@ -88,16 +86,7 @@ async function run(
   { client, json }: Options,
   command: Command,
 ): Promise<void> {
-  const { environment } = contextOf(command)
-  await withKernel(command, async (kernel, databases) => {
-    const { builtIn, callerRoles, logging } = databases
-    await expectClient(kernel, configuredNames(kernel, databases), client)
-    const clients = openClients(kernel, {
-      builtIn,
-      callerRoles,
-      loggingReaderUrl: logging?.readerUrl,
-      environment,
-    })
+  await withClient(command, client, async (kernel, clients) => {
     const signal = interrupted()
     const presence = { hasLeft: () => signal.aborted, signal: () => signal }
     const began = performance.now()
@@ -117,8 +106,6 @@ async function run(
     } catch (error) {
       bar.end()
       throw error instanceof Failure ? explained(error, json === true) : error
-    } finally {
-      await clients.close()
     }
   })
 }
@@ -129,12 +116,8 @@ function createBar() {
   return {
     async start(rows: number | undefined) {
       const progress = await showProgress(rows === 0 ? undefined : rows)
-      let shown = 0
       ended = progress.end
-      return ({ rowsFetched }: { readonly rowsFetched: number }) => {
-        progress.advance(rowsFetched - shown)
-        shown = rowsFetched
-      }
+      return ({ rowsFetched }: { readonly rowsFetched: number }) => progress.advanceTo(rowsFetched)
     },
     end: () => ended(),
   }

@@ -2,7 +2,8 @@ import { escapeInvisible } from '#kernel/invisible-characters.ts'
 import { terminal } from './terminal.ts'
 
 export type Progress = {
-  advance(bytes: number): void
+  advance(by: number): void
+  advanceTo(value: number): void
   /** Prints a permanent line above the bar. */
   warn(line: string): void
   end(): void
@@ -11,7 +12,7 @@ export type Progress = {
 /** Shows a progress bar if the total is known and stderr is a terminal. Otherwise prints the warnings only. */
 export async function showProgress(total: number | undefined): Promise<Progress> {
   if (total === undefined || !terminal.showsProgress) {
-    return { advance: () => {}, warn: terminal.warn, end: () => {} }
+    return { advance: () => {}, advanceTo: () => {}, warn: terminal.warn, end: () => {} }
   }
   const { MultiBar, Presets } = await import('cli-progress')
   const bars = new MultiBar(
@@ -20,7 +21,8 @@ export async function showProgress(total: number | undefined): Promise<Progress>
   )
   const bar = bars.create(total, 0)
   return {
-    advance: (bytes) => bar.increment(bytes),
+    advance: (by) => bar.increment(by),
+    advanceTo: (value) => bar.update(value),
     warn: (line) => void bars.log(`${escapeInvisible(line)}\n`),
     end() {
       // Logged lines are printed at the next redraw, so redraw once more before stopping.
