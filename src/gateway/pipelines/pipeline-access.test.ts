@@ -1,24 +1,8 @@
 import assert from 'node:assert/strict'
-import { after, test } from 'node:test'
-import { testDatabase, withClient } from '#test/database.ts'
-import { type Actor, testService } from '#test/harness.ts'
+import { test } from 'node:test'
+import { pipelineService } from '#test/pipelines.ts'
 
-const [here, there] = [await testDatabase(), await testDatabase()]
-const sql = (url: string, text: string) => withClient(url, async (client) => (await client.query(text)).rows)
-const t = await testService({
-  config: {
-    clients: {
-      here: { url: here.url },
-      there: { url: there.url },
-      open: { url: there.url, enforce_api_keys: false },
-    },
-    gateway: { pipelines: { max_groups: 50 } },
-  },
-})
-after(async () => {
-  await t.stop()
-  await Promise.all([here.drop(), there.drop()])
-})
+const { t, here, there, sql, run, simulate, count } = await pipelineService({ max_groups: 50 })
 await sql(
   here.url,
   `create table book (id int primary key, title text, author text, pages numeric);
@@ -31,13 +15,6 @@ await sql(
   create table number (id int primary key, value int);
   create table pair (id int primary key, value text unique)`,
 )
-
-const key = await t.key(['*'], { client_name: null })
-const on = (client: string, more: object = {}) => ({ headers: { 'x-service-client': client, ...more } })
-const run = (body: object, who: Actor = key, client = 'here') => who.post('/pipelines', body, on(client))
-const simulate = (body: object, who: Actor = key) => who.post('/pipelines/simulate', body, on('here'))
-const count = async (table: string) =>
-  Number((await sql(there.url, `select count(*) from ${table}`))[0].count)
 
 test('a pipeline needs its own right and that of both tables', async () => {
   const body = {

@@ -1,24 +1,11 @@
 import assert from 'node:assert/strict'
-import { after, test } from 'node:test'
-import { testDatabase, withClient } from '#test/database.ts'
-import { type Actor, testService } from '#test/harness.ts'
+import { test } from 'node:test'
+import { pipelineService } from '#test/pipelines.ts'
 
-const [here, there] = [await testDatabase(), await testDatabase()]
-const sql = (url: string, text: string) => withClient(url, async (client) => (await client.query(text)).rows)
-const t = await testService({
-  config: {
-    clients: {
-      here: { url: here.url, max_connections: 1 },
-      there: { url: there.url, max_connections: 2 },
-      open: { url: there.url, enforce_api_keys: false },
-    },
-    gateway: { pipelines: { max_errors: 150, max_groups: 50 } },
-  },
-})
-after(async () => {
-  await t.stop()
-  await Promise.all([here.drop(), there.drop()])
-})
+const { t, here, there, sql, run, simulate, count } = await pipelineService(
+  { max_errors: 150, max_groups: 50 },
+  { here: { max_connections: 1 }, there: { max_connections: 2 } },
+)
 await sql(
   here.url,
   `create table book (id int primary key, title text, author text, pages numeric, at timestamptz);
@@ -42,13 +29,6 @@ await sql(
     if new.id > 30000 then perform pg_terminate_backend(pg_backend_pid()); end if; return new; end $$;
   create trigger breaks before insert on breaks for each row execute function breaks()`,
 )
-
-const key = await t.key(['*'], { client_name: null })
-const on = (client: string, more: object = {}) => ({ headers: { 'x-service-client': client, ...more } })
-const run = (body: object, who: Actor = key, client = 'here') => who.post('/pipelines', body, on(client))
-const simulate = (body: object, who: Actor = key) => who.post('/pipelines/simulate', body, on('here'))
-const count = async (table: string) =>
-  Number((await sql(there.url, `select count(*) from ${table}`))[0].count)
 
 test('rows that the sink accepts are stored, and the others are reported by index', async () => {
   const { status, body, text } = await run({
