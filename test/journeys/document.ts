@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
+import type { Answer } from '../harness.ts'
 
 /** An operation as the OpenAPI document describes it. */
 export type Operation = {
@@ -35,8 +36,7 @@ export type CallArguments = {
   readonly body?: unknown
   readonly as?: Credentials
 }
-// biome-ignore lint/suspicious/noExplicitAny: tests look into bodies of every shape
-export type Answered = { readonly status: number; readonly body: any; readonly text: string }
+export type Answered = Readonly<Pick<Answer, 'status' | 'body' | 'text'>>
 
 export type DocumentClient = {
   readonly operations: ReadonlyMap<string, Operation>
