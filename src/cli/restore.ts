@@ -1,9 +1,12 @@
-import { existsSync, readFileSync, statSync } from 'node:fs'
+import { createReadStream, existsSync, readFileSync, statSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { Command } from 'commander'
 import { restoreArchive } from '#gateway/backups/archive/restore-archive.ts'
+import type { OpenBackup } from '#gateway/backups/location/backup-store.ts'
+import { isInS3, storeOf } from '#gateway/backups/location/location.ts'
 import type { Config } from '#kernel/config/config.ts'
+import { readS3Location } from '#kernel/config/sections/backups.ts'
 import { embeddedFolder } from '#kernel/data-folder.ts'
 import { generatedOnce, InstallationError, secretFile } from '#kernel/installation-secrets.ts'
 import { secureRandom } from '#kernel/random.ts'
@@ -18,7 +21,10 @@ type Options = { secretFile?: string; replace?: boolean; json?: boolean }
 export function restoreCommand(): Command {
   return new Command('restore')
     .description('restore an archive of the embedded server, while the service is stopped')
-    .argument('<file>', 'archive, as gatehouse backup has written it')
+    .argument(
+      '<file>',
+      'archive, as gatehouse backup has written it, or s3://bucket/key on the server of backups.s3',
+    )
     .option(
       '--secret-file <file>',
       'file with the secret that sealed it; default: the secret of this installation',
@@ -39,9 +45,10 @@ export function restoreCommand(): Command {
           await expectConsent(
             `Replaces the database in ${path.resolve(data_dir)}, which is kept beside the restored one.`,
           )
-        const progress = await showProgress(statSync(file).size)
+        const archive = await openArchive(config, file)
+        const progress = await showProgress(archive.size)
         const restored = await restoreArchive({
-          file,
+          archive: archive.content(),
           dir: embeddedFolder(config),
           password: () => generatedOnce(path.join(data_dir, 'postgres-password'), secureRandom),
           control: CONTROL,
@@ -51,7 +58,10 @@ export function restoreCommand(): Command {
           mismatch: 'the one given here does not fit',
           report: (step) => progress.warn(`${step} …`),
           onBytes: progress.advance,
-        }).finally(() => progress.end())
+        }).finally(() => {
+          progress.end()
+          return archive.close()
+        })
         if (json)
           return terminal.say(JSON.stringify({ ...restored.facts, former: restored.former ?? null }, null, 2))
         terminal.say(
@@ -63,6 +73,28 @@ export function restoreCommand(): Command {
           )
       },
     )
+}
+
+/** A file, or an object, which is read while it is unpacked. */
+async function openArchive(config: Config, location: string): Promise<OpenBackup> {
+  if (isInS3(location)) return openObject(config, location)
+  const { size } = statSync(location)
+  return { size, content: () => contentOf(location), close: async () => {} }
+}
+
+async function* contentOf(file: string): AsyncGenerator<Buffer> {
+  // Its chunks are buffers, since the stream has no encoding.
+  yield* createReadStream(file, { highWaterMark: 262_144 }) as AsyncIterable<Buffer>
+}
+
+async function openObject(config: Config, location: string): Promise<OpenBackup> {
+  const isObject = (readS3Location(location)?.key ?? '') !== ''
+  const found = isObject ? await storeOf({ config }, location).open(location) : undefined
+  if (found === undefined)
+    throw new Error(
+      `There is no object ${location}: name it as s3://bucket/key, as the job of the backup lists it.`,
+    )
+  return found
 }
 
 const NOT_EMBEDDED =

@@ -5,6 +5,7 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { createZstdCompress, createZstdDecompress } from 'node:zlib'
 import tar from 'tar-stream'
+import { Failure } from '#kernel/errors.ts'
 import { ArchiveError } from './archive-error.ts'
 
 /** A file or folder to be archived. `content` yields exactly `size` bytes. */
@@ -142,7 +143,7 @@ export async function unpackArchive(source: AsyncIterable<Buffer>, unpacking: Un
   } catch (error) {
     // A failure of the source (a chunk that does not open) is the cause of all others.
     await piping.catch((cause: unknown) => {
-      if (cause instanceof ArchiveError) throw cause
+      if (cause instanceof ArchiveError || cause instanceof Failure) throw cause
     })
     throw error instanceof ArchiveError || isOfTheDisk(error) ? error : unreadable(String(error))
   }

@@ -1,4 +1,4 @@
-import { createReadStream, existsSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import path from 'node:path'
 import type pg from 'pg'
@@ -24,7 +24,7 @@ import type { ArchiveFacts } from './make-archive.ts'
 import { openStream } from './sealed-stream.ts'
 
 export type RestoreOptions = Asking & {
-  readonly file: string
+  readonly archive: AsyncIterable<Buffer>
   /** The embedded server's folder, `data_dir/postgres`. */
   readonly dir: string
   /** The superuser's password that the folder gets. */
@@ -79,11 +79,14 @@ const occupied = (dir: string) =>
 
 type Unpacked = { readonly facts: ArchiveFacts; readonly password: string }
 
-async function unpack({ secrets, file, report, onBytes }: RestoreOptions, folder: string): Promise<Unpacked> {
+async function unpack(
+  { secrets, archive, report, onBytes }: RestoreOptions,
+  folder: string,
+): Promise<Unpacked> {
   report('verify and unpack the archive')
   let facts: ArchiveFacts | undefined
   let password: string | undefined
-  await unpackArchive(openStream(secrets, counted(file, onBytes)), {
+  await unpackArchive(openStream(secrets, counted(archive, onBytes)), {
     folder,
     onText: async (name, text) => {
       if (name === 'postgres-password') password = text
@@ -97,8 +100,11 @@ async function unpack({ secrets, file, report, onBytes }: RestoreOptions, folder
   return { facts, password }
 }
 
-async function* counted(file: string, onBytes: (bytes: number) => void): AsyncGenerator<Buffer> {
-  for await (const chunk of createReadStream(file, { highWaterMark: 262_144 }) as AsyncIterable<Buffer>) {
+async function* counted(
+  archive: AsyncIterable<Buffer>,
+  onBytes: (bytes: number) => void,
+): AsyncGenerator<Buffer> {
+  for await (const chunk of archive) {
     onBytes(chunk.length)
     yield chunk
   }

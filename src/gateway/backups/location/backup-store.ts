@@ -14,6 +14,7 @@ export type Written = { readonly size: number; readonly sha256: string }
 
 /** It has to be closed. */
 export type OpenBackup = {
+  readonly size: number
   /** All bytes from the beginning, at each call. */
   content(): AsyncGenerator<Buffer>
   close(): Promise<void>

@@ -79,7 +79,8 @@ async function syncFolder(folder: string): Promise<void> {
 async function openBackup(file: string): Promise<OpenBackup | undefined> {
   try {
     const handle = await open(file, constants.O_RDONLY | constants.O_NOFOLLOW)
-    return { content: () => contentOf(handle), close: () => handle.close() }
+    const { size } = await handle.stat()
+    return { size, content: () => contentOf(handle), close: () => handle.close() }
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
     throw error

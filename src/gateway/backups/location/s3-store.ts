@@ -164,6 +164,7 @@ async function openObject({ sdk, client }: Connection, target: Target): Promise<
   const { ContentLength: size = 0 } = head
   const closing = new AbortController()
   return {
+    size,
     async *content() {
       for (let at = 0; at < size; at += RANGE) {
         const Range = `bytes=${at}-${Math.min(at + RANGE, size) - 1}`

@@ -3,6 +3,7 @@ import { cp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { after, test } from 'node:test'
 import { actor } from '#test/harness.ts'
+import { startLoopbackServer } from '#test/loopback-server.ts'
 import { createTemporaryHome, runProgram, startProgram } from './program.ts'
 
 /** Loaded before the program: kills it after its n-th change of the server's folder. */
@@ -102,4 +103,41 @@ test('after a restore that was killed in an empty folder, no command makes a new
   assert.deepEqual([again.code, /There is a database in .* already/.test(again.stderr)], [1, true])
   assert.deepEqual(await wordIn('empty'), [{ word: 'archived' }])
   assert.deepEqual(await foldersIn('empty'), ['data'])
+})
+
+test('an archive in a bucket is restored from there, and one that cannot be read to its end is not', async () => {
+  const bytes = await readFile(path.join(folder, 'all.gatehouse'))
+  let most = Number.POSITIVE_INFINITY
+  const bucket = await startLoopbackServer((request, response) => {
+    if (request.url?.split('?')[0] !== '/backups/gatehouse/all.gatehouse')
+      return response.writeHead(404).end()
+    if (request.method === 'HEAD') return response.setHeader('content-length', bytes.length).end()
+    const [, from = '', to = ''] = /^bytes=(\d+)-(\d+)$/.exec(request.headers.range ?? '') ?? []
+    if (Number(to) > most) return response.writeHead(500).end()
+    return response.writeHead(206).end(bytes.subarray(Number(from), Number(to) + 1))
+  })
+  const restoreFrom = (location: string) =>
+    runProgram(folder, ['restore', location, '--secret-file', 'data/secret'], {
+      SERVICE_SERVER__DATA_DIR: 'from-bucket',
+      SERVICE_BACKUPS__S3__ENDPOINT: bucket.url,
+      SERVICE_BACKUPS__S3__ACCESS_KEY_ID: 'x',
+      SERVICE_BACKUPS__S3__SECRET_KEY: 'a-secret-key',
+    })
+  for (const location of ['s3://backups/gatehouse/other', 's3://backups', 's3://Backups/x']) {
+    const { code, stderr } = await restoreFrom(location)
+    assert.deepEqual([code, /There is no object s3:/.test(stderr)], [1, true], stderr)
+  }
+  most = 4 * 1024 * 1024
+  assert.ok(bytes.length > most, 'the archive is one range only')
+  const cut = await restoreFrom('s3://backups/gatehouse/all.gatehouse')
+  assert.deepEqual(
+    [cut.code, /object storage of the backups cannot be used \(500\)/.test(cut.stderr)],
+    [1, true],
+    cut.stderr,
+  )
+  assert.deepEqual(await foldersIn('from-bucket'), [])
+  most = Number.POSITIVE_INFINITY
+  const whole = await restoreFrom('s3://backups/gatehouse/all.gatehouse')
+  assert.equal(whole.code, 0, whole.stderr)
+  assert.deepEqual(await wordIn('from-bucket'), [{ word: 'archived' }])
 })
