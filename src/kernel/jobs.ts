@@ -71,6 +71,8 @@ export type Recurring = { readonly name: string; readonly cron: string; run(): P
 export type Jobs = {
   /** Enqueues in the caller's transaction, if `db` is one: then the job is committed with it. */
   enqueue<Name extends JobName>(db: Db, name: Name, data: JobData[Name]): Promise<void>
+  /** Whether a job with this data waits for a worker. */
+  isWaiting<Name extends JobName>(db: Db, name: Name, data: JobData[Name]): Promise<boolean>
   /** Deletes waiting jobs with one of these recipients, in the caller's transaction. */
   discard(db: Db, recipients: readonly string[]): Promise<void>
   /** Starts the workers of the queues and of the recurring table. */
@@ -116,6 +118,11 @@ export async function startJobs({ database, log, migrate, onFailure }: JobsOptio
   return {
     async enqueue(db, name, data) {
       await boss.send(name, data, { db: fromKysely(db.withoutPlugins()) })
+    },
+    async isWaiting(db, name, data) {
+      const { rows } = await sql`select from service_jobs.job where name = ${name} and state < 'active'
+        and data @> ${JSON.stringify(data)}::jsonb limit 1`.execute(db)
+      return rows.length > 0
     },
     async discard(db, recipients) {
       // An index of pg-boss has the waiting jobs of a queue.

@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict'
-import { appendFile, rm } from 'node:fs/promises'
+import { appendFile, copyFile, rm, writeFile } from 'node:fs/promises'
+import path from 'node:path'
 import { test } from 'node:test'
 import { sql } from 'kysely'
 import { backupService, NEEDS_PROGRAMS } from '#test/backup-service.ts'
-import type { Answer } from '#test/harness.ts'
+import { type Answer, testService } from '#test/harness.ts'
 
-const { t, onShop, events, drain, done, backUp, restore, cities } = await backupService()
+const { t, clients, onShop, events, drain, done, backUp, restore, cities } = await backupService()
 const { kernel } = t.service
 const refusal = ({ status, body }: Answer) => [status, body.code]
 
@@ -120,4 +121,84 @@ test('a job whose process has died fails with its event, or not yet', NEEDS_PROG
     [id],
   )
   await drain()
+})
+
+const lookForLost = () => t.service.recurring.find(({ name }) => name === 'fail-lost-backups')?.run()
+const nightly = () => t.service.recurring.find(({ name }) => name === 'backup-nightly')?.run()
+const relocate = (id: string, location: string) =>
+  kernel.db.updateTable('backupJob').set({ location }).where('id', '=', id).execute()
+
+test(
+  'a job that was taken from the queue by a process that died is queued again',
+  NEEDS_PROGRAMS,
+  async () => {
+    const { job_id: id } = (await backUp()).body.data
+    await sql`delete from service_jobs.job where name = 'run-backup'`.execute(kernel.db)
+    await lookForLost()
+    assert.equal(await drain(), 0)
+    t.advance(61_000)
+    await Promise.all([lookForLost(), lookForLost()])
+    await drain()
+    assert.equal((await t.admin.get(`/admin/backups/jobs/${id}`)).body.data.status, 'completed')
+    await lookForLost()
+    assert.equal(await drain(), 0)
+  },
+)
+
+test('a schedule makes its backup although an old one cannot be removed', NEEDS_PROGRAMS, async () => {
+  const ofSchedule = () =>
+    kernel.db.selectFrom('backupJob').selectAll().where('schedule', '=', 'nightly').execute()
+  for (let night = 0; night < 2; night++) {
+    await Promise.all([nightly(), nightly(), nightly()])
+    assert.equal(await drain(), 1)
+  }
+  const before = await ofSchedule()
+  const oldest = before.map(({ id }) => id).toSorted()[0] ?? ''
+  const file = path.join(t.config.server.data_dir, 'a-file')
+  await writeFile(file, '')
+  await relocate(oldest, path.join(file, 'x.dump'))
+  await nightly()
+  await drain()
+  const after = await ofSchedule()
+  assert.equal(after.length, before.length + 1)
+  assert.ok(t.log.some((record) => JSON.stringify(record).includes('backup_kept')))
+  await relocate(oldest, path.join(t.config.server.data_dir, 'gone.dump'))
+  await nightly()
+  await drain()
+  assert.ok(
+    (await ofSchedule()).every(({ id }) => id !== oldest),
+    'a file that is gone keeps its job',
+  )
+})
+
+test('any label and any file name may be downloaded', NEEDS_PROGRAMS, async () => {
+  const label = '../..\r\nx-evil: 1 "\u202e'
+  const job = await done(await t.admin.post('/admin/backups', { client_name: 'shop', label }))
+  assert.deepEqual([job.status, job.label], ['completed', label])
+  assert.match(path.basename(job.location), /^shop-[\w-]+\.dump$/)
+  const refused = await t.admin.post('/admin/backups', { client_name: 'shop', label: 'a\u0000b' })
+  assert.equal(refused.status, 400, refused.text)
+  const named = path.join(t.config.server.data_dir, 'ü"\r\n;x.dump')
+  await copyFile(job.location, named)
+  await relocate(job.id, named)
+  const download = await t.admin.get(`/admin/backups/${job.id}/download`)
+  assert.equal(download.status, 200, download.text)
+  assert.equal(download.headers.get('content-disposition'), 'attachment; filename="_____x.dump"')
+})
+
+test('a folder that cannot be written fails the job with a sentence', NEEDS_PROGRAMS, async () => {
+  const file = path.join(t.config.server.data_dir, 'no-folder')
+  await writeFile(file, '')
+  const other = await testService({
+    controlUrl: t.controlUrl,
+    config: { clients, backups: { location: path.join(file, 'backups') } },
+  })
+  const { job_id: id } = (await other.admin.post('/admin/backups', { client_name: 'shop' })).body.data
+  await other.service.kernel.jobs.drain(other.service.handlers)
+  const { status, error_message } = (await t.admin.get(`/admin/backups/jobs/${id}`)).body.data
+  assert.deepEqual(
+    [status, error_message],
+    ['failed', 'A file of the backup cannot be used (mkdir: ENOTDIR).'],
+  )
+  await other.stop()
 })

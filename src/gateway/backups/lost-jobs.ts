@@ -4,7 +4,7 @@ import { forgetFormerState, outcomeOf } from './dump/restore-transaction.ts'
 import { COMPLETED, finishJob } from './finish-job.ts'
 import { leaseFrom } from './running-job.ts'
 import { type BackupSources, type Source, sourceOf } from './sources.ts'
-import { type JobRow, listLost, takeLost } from './store.ts'
+import { type JobRow, listLost, listPending, takeLost } from './store.ts'
 
 type Dumped = Extract<Source, { format: 'dump' }>
 type End = Parameters<typeof finishJob>[2]
@@ -16,6 +16,23 @@ const UNKNOWN = failed(
 )
 /** How long the database of a client may be silent before its restore has failed, milliseconds. */
 const PATIENCE = 15 * 60_000
+
+/** A process claims a job at once when it has taken it from the queue, milliseconds. */
+const CLAIM_MS = 60_000
+
+/** Queues the waiting jobs again that a process took from the queue and died before it claimed them. */
+export async function queueAgain(kernel: Kernel): Promise<void> {
+  const { db, jobs, log } = kernel
+  for (const { id, clientName } of await listPending(db, new Date(kernel.now().getTime() - CLAIM_MS))) {
+    const data = { job: id }
+    if (await jobs.isWaiting(db, 'run-backup', data)) continue
+    log.warn(
+      { event: 'backup_queued_again', job_id: id, client: clientName },
+      'a waiting job was queued again',
+    )
+    await jobs.enqueue(db, 'run-backup', data)
+  }
+}
 
 /** Ends the jobs whose process was killed. The process that dies takes its programs with it. */
 export async function endLost(kernel: Kernel, sources: BackupSources): Promise<void> {

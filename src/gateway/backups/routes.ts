@@ -58,6 +58,9 @@ const CLIENT_FAILURES = [
   'backup_program_missing',
 ]
 
+/** The file's name for a header: the operator may have chosen any with `gatehouse backup --output`. */
+const plainName = (location: string): string => path.basename(location).replace(/[^A-Za-z0-9._-]/g, '_')
+
 export function backupRoutes(app: App, kernel: Kernel, access: GatewayAccess, sources: BackupSources): void {
   const config = { access: access.admin }
   const ofOne = { ...config, failures: ['backup_not_found'] }
@@ -188,7 +191,7 @@ export function backupRoutes(app: App, kernel: Kernel, access: GatewayAccess, so
       reply.headers({
         'content-type': 'application/octet-stream',
         'content-length': Number(job.sizeBytes),
-        'content-disposition': `attachment; filename="${path.basename(job.location ?? '')}"`,
+        'content-disposition': `attachment; filename="${plainName(job.location ?? '')}"`,
         // RFC 9530
         'repr-digest': `sha-256=:${Buffer.from(job.sha256 ?? '', 'hex').toString('base64')}:`,
       })

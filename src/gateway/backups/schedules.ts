@@ -2,13 +2,20 @@ import { Failure } from '#kernel/errors.ts'
 import { CONFIGURED, type Recurring } from '#kernel/jobs.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { deleteBackup, requestBackup } from './backups.ts'
-import { endLost } from './lost-jobs.ts'
+import { endLost, queueAgain } from './lost-jobs.ts'
 import type { BackupSources } from './sources.ts'
 import { listSurplus } from './store.ts'
 
 /** Recurring work of backups: one entry a schedule, and the end of jobs whose process has died. */
 export const backupSchedules = (kernel: Kernel, sources: BackupSources): readonly Recurring[] => [
-  { name: 'fail-lost-backups', cron: '* * * * *', run: () => endLost(kernel, sources) },
+  {
+    name: 'fail-lost-backups',
+    cron: '* * * * *',
+    run: async () => {
+      await queueAgain(kernel)
+      await endLost(kernel, sources)
+    },
+  },
   ...Object.entries(kernel.config.backups.schedules).map(([schedule, { client, cron, keep }]) => ({
     name: `${CONFIGURED}${schedule}`,
     cron,
@@ -34,11 +41,15 @@ async function begin(
   }
 }
 
-/** Deletes the completed backups of a schedule beyond the newest `keep`. */
+/** Deletes the completed backups of a schedule beyond the newest `keep`. One that cannot be deleted stays until the next run. */
 export async function pruneSchedule(kernel: Kernel, schedule: string, keep: number): Promise<void> {
   for (const { id } of await listSurplus(kernel.db, schedule, keep))
     await deleteBackup(kernel, id).catch((error: unknown) => {
-      // A restore is reading it: the next run deletes it.
-      if (!(error instanceof Failure)) throw error
+      // A restore is reading it.
+      if (error instanceof Failure && error.code === 'backup_in_use') return
+      kernel.log.error(
+        { event: 'backup_kept', schedule, job_id: id, error },
+        'an old backup could not be deleted',
+      )
     })
 }

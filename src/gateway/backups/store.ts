@@ -130,6 +130,16 @@ export const listLost = (db: Db, now: Date): Promise<JobRow[]> =>
     .where('leaseUntil', '<', now)
     .execute()
 
+/** Jobs that wait for a process since that time, or longer. */
+export const listPending = (db: Db, since: Date): Promise<Pick<JobRow, 'id' | 'clientName'>[]> =>
+  db
+    .selectFrom('backupJob')
+    .select(['id', 'clientName'])
+    .where('status', '=', 'pending')
+    .where('leaseUntil', 'is', null)
+    .where('updatedAt', '<', since)
+    .execute()
+
 /** Takes the lease of a lost job: false when another process has it, or the job has ended. */
 export async function takeLost(db: Db, id: string, { now, leaseUntil }: Times): Promise<boolean> {
   const taken = await db
