@@ -2,7 +2,8 @@ import type pg from 'pg'
 
 /**
  * A digest of the structure of a database: relations, columns, defaults, constraints, indexes, functions, types, policies, triggers, rules,
- * comments, extensions, schemas and privileges, and the roles that this one belongs to or that are named `evil…`. Statistics are left out.
+ * comments, extensions, schemas and privileges, this role, and the roles of the system that it belongs to or that are named `evil…`. Statistics are left
+ * out, and roles of other tests, which run at the same time as the same role.
  */
 export async function catalogueDigest(client: pg.Client): Promise<string> {
   const { rows } = await client.query<{ digest: string }>(DIGEST_SQL)
@@ -36,7 +37,8 @@ const lines = [
     ([name, id]) => `select '${name}', to_jsonb(x)::text from pg_${name} x where ${id} >= ${FIRST}`,
   ),
   `select 'database', concat(datname, datdba, datacl) from pg_database where datname = current_database()`,
-  `select 'role', to_jsonb(r)::text from pg_roles r where rolname ~ '^evil' or pg_has_role(current_user, r.oid, 'member')`,
+  `select 'role', to_jsonb(r)::text from pg_roles r
+    where rolname ~ '^evil' or rolname = current_user or rolname ~ '^pg_' and pg_has_role(current_user, oid, 'member')`,
 ]
 
 const DIGEST_SQL = `select md5(string_agg(md5(kind || line), '' order by kind, line collate "C")) as digest
