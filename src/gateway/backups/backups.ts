@@ -8,7 +8,16 @@ import { locationOf, storeOf } from './location/location.ts'
 import { endLost } from './lost-jobs.ts'
 import { leaseFrom } from './running-job.ts'
 import { type BackupSources, programFor, sourceOf } from './sources.ts'
-import { ACTIVE_JOB_KEY, deleteEndedJob, findJob, insertJob, type JobRow, requestCancel } from './store.ts'
+import {
+  ACTIVE_JOB_KEY,
+  deleteEndedJob,
+  findJob,
+  holdBackup,
+  insertJob,
+  type JobRow,
+  lockBackup,
+  requestCancel,
+} from './store.ts'
 
 export type BackupRequest = {
   readonly client_name: string
@@ -65,6 +74,7 @@ async function addJob(
   await endLost(kernel, sources)
   try {
     return await atomically(kernel, async (kernel) => {
+      if (row.sourceId && !(await holdBackup(kernel.db, row.sourceId))) throw fail('backup_not_found')
       const leaseUntil = isRunHere ? leaseFrom(kernel.now()).leaseUntil : null
       const job = await insertJob(kernel.db, { ...row, leaseUntil })
       const action = job.jobType === 'backup' ? 'backup.requested' : 'restore.requested'
@@ -136,6 +146,7 @@ export function cancelJob(kernel: Kernel, id: string): Promise<JobRow> {
 /** Deletes a job and, if it is a backup, its file. Downloads of it break off. A file that cannot be removed keeps its job. */
 export async function deleteBackup(kernel: Kernel, id: string): Promise<void> {
   const job = await atomically(kernel, async (kernel) => {
+    await lockBackup(kernel.db, id)
     const deleted = await deleteEndedJob(kernel.db, id)
     if (deleted === undefined) {
       await findBackupJob(kernel, id)

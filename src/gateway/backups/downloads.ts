@@ -1,7 +1,9 @@
 import { recordAct } from '#kernel/audit/record-act.ts'
 import type { Kernel } from '#kernel/kernel.ts'
+import { createPlaces } from '#kernel/places.ts'
 import { fail } from '../errors.ts'
 import { completedBackup } from './backups.ts'
+import type { OpenBackup } from './location/backup-store.ts'
 import { storeOf } from './location/location.ts'
 import { isCompleted, type JobRow } from './store.ts'
 
@@ -18,16 +20,17 @@ const MOST_AT_ONCE = 8
 const LOOK_EVERY = 1_000
 
 export function createDownloads(): Downloads {
-  let running = 0
+  const places = createPlaces(MOST_AT_ONCE, { most: 0, refusal: () => fail('too_many_downloads') })
   return {
     async open(kernel, id) {
       const job = await completedBackup(kernel, id)
-      if (running >= MOST_AT_ONCE) throw fail('too_many_downloads')
-      const file = await storeOf(kernel, job.location).open(job.location)
-      if (file === undefined) throw fail('backup_file_missing')
-      running++
+      const leave = await places.enter()
+      const file = await opened(kernel, job).catch((error: unknown) => {
+        leave()
+        throw error
+      })
       const close = closeOnce(async () => {
-        running--
+        leave()
         await file.close()
       })
       try {
@@ -39,6 +42,12 @@ export function createDownloads(): Downloads {
       return { job, content: guarded(kernel, job, file.content(), close) }
     },
   }
+}
+
+async function opened(kernel: Kernel, { location }: { readonly location: string }): Promise<OpenBackup> {
+  const file = await storeOf(kernel, location).open(location)
+  if (file === undefined) throw fail('backup_file_missing')
+  return file
 }
 
 /**

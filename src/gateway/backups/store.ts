@@ -153,7 +153,23 @@ export async function takeLost(db: Db, id: string, { now, leaseUntil }: Times): 
   return taken !== undefined
 }
 
-/** Deletes a job that neither waits nor runs, unless a restore is reading it. */
+/** Whether the backup is there. Its deletion waits until the transaction ends. */
+export async function holdBackup(db: Db, id: string): Promise<boolean> {
+  const row = await db
+    .selectFrom('backupJob')
+    .select('id')
+    .where('id', '=', id)
+    .forKeyShare()
+    .executeTakeFirst()
+  return row !== undefined
+}
+
+/** Waits for transactions that hold the backup (`holdBackup`), so that the next statement sees what they have written. */
+export async function lockBackup(db: Db, id: string): Promise<void> {
+  await db.selectFrom('backupJob').select('id').where('id', '=', id).forUpdate().execute()
+}
+
+/** Deletes a job that neither waits nor runs, unless a restore is reading it. Call `lockBackup` before. */
 export const deleteEndedJob = (db: Db, id: string): Promise<JobRow | undefined> =>
   db
     .deleteFrom('backupJob')

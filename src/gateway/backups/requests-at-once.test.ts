@@ -1,0 +1,64 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { backupService, NEEDS_PROGRAMS } from '#test/backup-service.ts'
+import { withClient } from '#test/database.ts'
+import type { Answer } from '#test/harness.ts'
+
+const { t, done, backUp, restore } = await backupService()
+
+test(
+  'a backup that is deleted while its restore is requested is kept, or the restore is refused',
+  NEEDS_PROGRAMS,
+  async () => {
+    for (const pause of [0, 15]) {
+      const { id } = await done(await backUp())
+      const requested = restore(id)
+      await sleep(pause)
+      const deleted = await t.admin.send('DELETE', `/admin/backups/${id}`)
+      const ends = [deleted.status, deleted.body.code, (await requested).status, (await requested).body.code]
+      if (deleted.status === 200) assert.deepEqual(ends, [200, undefined, 404, 'backup_not_found'])
+      else {
+        assert.deepEqual(ends, [409, 'backup_in_use', 202, undefined])
+        assert.equal((await done(await requested)).status, 'completed')
+      }
+    }
+  },
+)
+
+/** Holds transactions at their entry in the audit trail until `waiting` of them wait there, and `later` has ended. */
+async function atTheAuditTrail(waiting: number, work: () => void, later = async () => {}): Promise<void> {
+  await withClient(t.controlUrl, async (client) => {
+    await client.query('begin; lock table service.audit_event in exclusive mode')
+    work()
+    const waiters = `select from pg_locks where not granted and relation = 'service.audit_event'::regclass`
+    while (((await client.query(waiters)).rowCount ?? 0) < waiting) await sleep(10)
+    await later()
+    await client.query('commit')
+  })
+}
+
+test('a restore that is not committed yet keeps its backup from being deleted', NEEDS_PROGRAMS, async () => {
+  const { id } = await done(await backUp())
+  const answers: Promise<Answer>[] = []
+  const ask = () => void answers.push(restore(id))
+  await atTheAuditTrail(1, ask, async () => {
+    answers.push(t.admin.send('DELETE', `/admin/backups/${id}`))
+    await sleep(100)
+  })
+  const [requested, deleted] = await Promise.all(answers)
+  assert.ok(requested && deleted)
+  assert.deepEqual([deleted.status, deleted.body.code], [409, 'backup_in_use'])
+  assert.equal((await done(requested)).status, 'completed')
+})
+
+test('of many downloads at once, eight begin', NEEDS_PROGRAMS, async () => {
+  const { id } = await done(await backUp())
+  const answers: Promise<Answer>[] = []
+  await atTheAuditTrail(8, () => {
+    for (let count = 0; count < 12; count++) answers.push(t.admin.get(`/admin/backups/${id}/download`))
+  })
+  const statuses = (await Promise.all(answers)).map(({ status }) => status).sort()
+  assert.deepEqual(statuses, [...Array(8).fill(200), ...Array(4).fill(503)])
+  assert.equal((await t.admin.get(`/admin/backups/${id}/download`)).status, 200)
+})
