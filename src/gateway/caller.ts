@@ -42,7 +42,8 @@ export const kernelFor = (
     ...{ ipAddress, userAgent: headers['user-agent'], requestId },
   })
 
-const actorOf = (grant: Grant): string => {
+/** As the audit trail names it. */
+export const actorOf = (grant: Grant): string => {
   if (grant.kind === 'key') return `key:${grant.key.id}`
   return grant.kind === 'admin' ? ADMIN_KEY : ANONYMOUS
 }

@@ -1,6 +1,5 @@
-import type { Presence } from '#databases/drivers/driver.ts'
 import { requireUsableKey } from './addresses.ts'
-import type { S3Call } from './s3-call.ts'
+import type { S3Call, StorageCaller } from './s3-call.ts'
 import type { StorageServer } from './s3-client.ts'
 
 export type InBucket = StorageServer & { readonly bucket: string }
@@ -14,7 +13,7 @@ export type Listing = InBucket & {
 
 const KEYS = { byDefault: 200, most: 1_000 }
 
-export async function listObjects(call: S3Call, asked: Listing, presence: Presence) {
+export async function listObjects(call: S3Call, asked: Listing, caller: StorageCaller) {
   const { bucket, prefix = '', delimiter = '', continuation_token: token } = asked
   const keys = Math.min(Math.max(asked.max_keys ?? KEYS.byDefault, 1), KEYS.most)
   const { ListObjectsV2Command } = await import('@aws-sdk/client-s3')
@@ -27,7 +26,7 @@ export async function listObjects(call: S3Call, asked: Listing, presence: Presen
     ...(delimiter !== '' && { Delimiter: delimiter }),
     ...(token !== undefined && { ContinuationToken: token }),
   })
-  const found = await call(asked, { presence, keys }, (client) => client.send(command))
+  const found = await call(asked, { ...caller, keys }, (client) => client.send(command))
   const { Contents: contents = [], CommonPrefixes: prefixes = [] } = found
   const textOf = found.EncodingType === 'url' ? decodedKey : plainKey
   return {
@@ -62,12 +61,12 @@ function decodedKey(key = ''): string {
   }
 }
 
-export async function findObject(call: S3Call, asked: ObjectOf, presence: Presence) {
+export async function findObject(call: S3Call, asked: ObjectOf, caller: StorageCaller) {
   const { bucket, key } = asked
   requireUsableKey(key)
   const { HeadObjectCommand } = await import('@aws-sdk/client-s3')
   const command = new HeadObjectCommand({ Bucket: bucket, Key: key })
-  const found = await call(asked, { presence, keys: 1 }, (client) => client.send(command))
+  const found = await call(asked, { ...caller, keys: 1 }, (client) => client.send(command))
   return {
     bucket,
     key,
@@ -81,11 +80,11 @@ export async function findObject(call: S3Call, asked: ObjectOf, presence: Presen
 }
 
 /** Storage servers answer in the same way when there is no such object. */
-export async function deleteObject(call: S3Call, asked: ObjectOf, presence: Presence) {
+export async function deleteObject(call: S3Call, asked: ObjectOf, caller: StorageCaller) {
   const { bucket, key } = asked
   requireUsableKey(key)
   const { DeleteObjectCommand } = await import('@aws-sdk/client-s3')
   const command = new DeleteObjectCommand({ Bucket: bucket, Key: key })
-  await call(asked, { presence, keys: 1 }, (client) => client.send(command))
+  await call(asked, { ...caller, keys: 1 }, (client) => client.send(command))
   return { bucket, key }
 }

@@ -1,14 +1,16 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { named } from '#kernel/http/components.ts'
 import { Nullable, Timestamp } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import type { GatewayAccess } from '../access.ts'
+import { actorOf } from '../caller.ts'
 import { success, successOf } from '../envelope.ts'
 import { presenceOf } from '../presence.ts'
 import { STORAGE_FAILURES } from './failures.ts'
 import { deleteObject, findObject, listObjects } from './objects.ts'
-import { createS3Calls } from './s3-call.ts'
+import { createS3Calls, type StorageCaller } from './s3-call.ts'
 import { signDownload, signUpload } from './signed-urls.ts'
 
 /** Of a header value: printable ASCII without spaces. */
@@ -135,8 +137,8 @@ export function storageRoutes(app: App, kernel: Kernel, access: GatewayAccess): 
       body: ListBody,
       response: { 200: successOf(Listed) },
     },
-    handler: async ({ body }, reply) => {
-      const listed = await listObjects(call, body, presenceOf(reply))
+    handler: async (request, reply) => {
+      const listed = await listObjects(call, request.body, callerOf(request, reply))
       return success(`Listed ${listed.objects.length} objects`, listed)
     },
   })
@@ -150,7 +152,8 @@ export function storageRoutes(app: App, kernel: Kernel, access: GatewayAccess): 
       body: ObjectBody,
       response: { 200: successOf(Found) },
     },
-    handler: async ({ body }, reply) => success('Found', await findObject(call, body, presenceOf(reply))),
+    handler: async (request, reply) =>
+      success('Found', await findObject(call, request.body, callerOf(request, reply))),
   })
   app.route({
     method: 'POST',
@@ -162,8 +165,8 @@ export function storageRoutes(app: App, kernel: Kernel, access: GatewayAccess): 
       body: DownloadBody,
       response: { 200: successOf(SignedDownload) },
     },
-    handler: async ({ body }, reply) =>
-      success('Signed', await signDownload(kernel, call, body, presenceOf(reply))),
+    handler: async (request, reply) =>
+      success('Signed', await signDownload(kernel, call, request.body, callerOf(request, reply))),
   })
   app.route({
     method: 'POST',
@@ -175,8 +178,8 @@ export function storageRoutes(app: App, kernel: Kernel, access: GatewayAccess): 
       body: UploadBody,
       response: { 200: successOf(SignedUpload) },
     },
-    handler: async ({ body }, reply) =>
-      success('Signed', await signUpload(kernel, call, body, presenceOf(reply))),
+    handler: async (request, reply) =>
+      success('Signed', await signUpload(kernel, call, request.body, callerOf(request, reply))),
   })
   app.route({
     method: 'POST',
@@ -188,6 +191,12 @@ export function storageRoutes(app: App, kernel: Kernel, access: GatewayAccess): 
       body: ObjectBody,
       response: { 200: successOf(Deleted) },
     },
-    handler: async ({ body }, reply) => success('Deleted', await deleteObject(call, body, presenceOf(reply))),
+    handler: async (request, reply) =>
+      success('Deleted', await deleteObject(call, request.body, callerOf(request, reply))),
   })
 }
+
+const callerOf = ({ grant }: FastifyRequest, reply: FastifyReply): StorageCaller => ({
+  presence: presenceOf(reply),
+  payer: actorOf(grant ?? { kind: 'none' }),
+})

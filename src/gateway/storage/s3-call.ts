@@ -2,13 +2,18 @@ import type { S3Client } from '@aws-sdk/client-s3'
 import type { Presence } from '#databases/drivers/driver.ts'
 import { OutboundRefused } from '#kernel/http/outbound.ts'
 import type { Kernel } from '#kernel/kernel.ts'
-import { createPlaces } from '#kernel/places.ts'
+import { createPlacesPerPayer } from '#kernel/places-per-payer.ts'
 import { fail } from '../errors.ts'
 import { endpointOf, refusedEndpoint } from './addresses.ts'
 import { createS3Client, type StorageServer, UnusableAnswer } from './s3-client.ts'
 
-export type CallOptions = {
+export type StorageCaller = {
   readonly presence: Presence
+  /** The key, whose calls share half of the places at most. */
+  readonly payer: string
+}
+
+export type CallOptions = StorageCaller & {
   /** Most keys of the answer. */
   readonly keys: number
 }
@@ -31,14 +36,14 @@ const TAGS = { head: 1_000, key: 40 }
 const PLACES = 32
 
 export function createS3Calls(kernel: Pick<Kernel, 'outbound'>): S3Call {
-  const places = createPlaces(PLACES, {
+  const places = createPlacesPerPayer(PLACES, {
     most: 200,
     patience: 5_000,
     refusal: () => fail('storage_busy', BUSY),
   })
-  return async (server, { presence, keys }, work) => {
+  return async (server, { presence, payer, keys }, work) => {
     const endpoint = endpointOf(kernel, server.endpoint)
-    const leave = await places.enter()
+    const leave = await places.enter(payer)
     try {
       const sending = {
         signal: presence.signal(),

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
-import type { RequestListener } from 'node:http'
+import type { RequestListener, ServerResponse } from 'node:http'
 import { test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { actor, testService } from '#test/harness.ts'
 import { startLoopbackServer } from '#test/loopback-server.ts'
 import { whileArriving } from '#test/slow-body.ts'
@@ -205,11 +206,37 @@ test('a key that is revoked while the body arrives is refused', async () => {
   assert.equal(requests, 0)
 })
 
+test('calls of one key that hang take half of the places, and other keys use the rest', async () => {
+  requests = 0
+  const hanging: ServerResponse[] = []
+  answer = ({ headers }, response) => {
+    if (headers.authorization?.includes('HANGING')) hanging.push(response)
+    else response.end('<ListBucketResult><KeyCount>0</KeyCount></ListBucketResult>')
+  }
+  const other = await t.key(['gateway.storage_proxy'])
+  const calls = Array.from({ length: 40 }, () =>
+    holder.post('/storage/objects', { ...body, access_key_id: 'HANGING' }),
+  )
+  while (hanging.length < 16) await sleep(5)
+  for (const caller of [other, t.admin]) {
+    const began = performance.now()
+    const listed = await caller.post('/storage/objects', body)
+    assert.deepEqual([listed.status, performance.now() - began < 4_000], [200, true], listed.text)
+  }
+  assert.equal(hanging.length, 16)
+  const answered = Promise.all(calls)
+  const isDone = answered.then(() => true)
+  while (!(await Promise.race([isDone, sleep(5)])))
+    for (const response of hanging.splice(0)) response.writeHead(500).end()
+  assert.deepEqual(new Set((await answered).map(({ status }) => status)), new Set([502]))
+})
+
 test('a server that does not answer in time is 504', async () => {
   const late = async (): Promise<never> => {
     throw new DOMException('The operation was aborted due to timeout', 'TimeoutError')
   }
   const call = createS3Calls({ outbound: { send: late, refusal: () => undefined, close: async () => {} } })
   const presence = { hasLeft: () => false, signal: () => new AbortController().signal }
-  await assert.rejects(listObjects(call, body, presence), { status: 504, code: 'storage_timeout' })
+  const caller = { presence, payer: 'key' }
+  await assert.rejects(listObjects(call, body, caller), { status: 504, code: 'storage_timeout' })
 })
