@@ -7,6 +7,10 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'kysely'
 import { type Actor, actor, controlDatabase, PASSWORD, type TestService, testService } from '#test/harness.ts'
 
+/** Of this process; pg prints each of its kinds once. */
+const warnings: string[] = []
+process.on('warning', ({ message }) => void warnings.push(message))
+
 const controlUrl = await controlDatabase()
 /** Like two processes on one database. */
 const here = await testService({ controlUrl })
@@ -138,6 +142,22 @@ test('a revocation at the moment when the listeners break is effective too', asy
     after.map((one) => one.status),
     [401, 401],
   )
+})
+
+test('statements on the connection of a listener never overlap, however many barriers there are', async () => {
+  const work = [here, there].flatMap(({ service: { kernel } }) =>
+    Array.from({ length: 20 }, () => [
+      kernel.coherence.settle(),
+      kernel.coherence.announce(['nothing:1']),
+      kernel.coherence.ping(),
+    ]),
+  )
+  const began = performance.now()
+  await Promise.all(work.flat())
+  assert.ok(performance.now() - began < 1_000, 'no barrier waits for the lease of another process')
+  // Warnings are printed in a later turn.
+  await sleep(10)
+  assert.deepEqual(warnings, [])
 })
 
 /** A process of its own on the same database. */

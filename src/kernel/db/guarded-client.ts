@@ -7,6 +7,8 @@ export type GuardedConfig = pg.ClientConfig & {
    * then the connection is destroyed. Without it, the owner has to watch the connection.
    */
   readonly deadline?: number
+  /** Several callers use the connection. A statement is sent when the one before it is answered; pg's own queue is deprecated. */
+  readonly inTurn?: boolean
 }
 
 /** Time for an orderly end, milliseconds: a dead peer does not answer. */
@@ -24,6 +26,8 @@ export class GuardedClient extends pg.Client {
   /** When a statement was sent on an idle connection, or the server last finished one (performance.now()). */
   #since = 0
   #watch: NodeJS.Timeout | undefined
+  /** The end of the statement that was asked for last; never rejects. */
+  #last: Promise<unknown> = Promise.resolve()
 
   constructor(config: GuardedConfig) {
     const connectionTimeoutMillis = config.connectionTimeoutMillis ?? 10_000
@@ -38,10 +42,16 @@ export class GuardedClient extends pg.Client {
       this.#since = performance.now()
     })
     // `query` has six overloads and `end` two, and all arguments are passed on unchanged.
-    this.query = ((...args) => {
+    const send: AnyForm = (...args) => {
       this.#asked()
       return (super.query as AnyForm).apply(this, args)
-    }) as AnyForm as pg.Client['query']
+    }
+    const sendInTurn: AnyForm = (...args) => {
+      const answer = this.#last.then(() => send(...args))
+      this.#last = answer.catch(() => {})
+      return answer
+    }
+    this.query = (config.inTurn === true ? sendInTurn : send) as pg.Client['query']
     this.end = ((...args) => {
       this.#leaving()
       return (super.end as AnyForm).apply(this, args)

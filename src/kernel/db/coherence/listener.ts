@@ -86,6 +86,7 @@ export class Listener {
       application_name: 'gatehouse listener',
       connectionTimeoutMillis: 5_000,
       deadline: LEASE,
+      inTurn: true,
     })
     client.on('notification', ({ channel, payload }) => this.#receive(client, channel, payload ?? ''))
     client.on('error', (error) => this.#lose(client, error))
