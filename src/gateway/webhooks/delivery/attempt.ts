@@ -2,6 +2,7 @@ import { OutboundRefused } from '#kernel/http/outbound.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { VERSION } from '#kernel/version.ts'
 import { type Endpoint, signingSecrets } from './endpoint.ts'
+import { waitAskedBy } from './retry-after.ts'
 import { signedHeaders } from './signature.ts'
 
 /** The result of one request to an endpoint. */
@@ -11,6 +12,8 @@ export type AttemptResult = {
   readonly responseBody: string | null
   readonly error: string | null
   readonly durationMs: number
+  /** Milliseconds that a failed answer asks to wait before the next attempt; 0 for none. */
+  readonly waitAsked: number
 }
 
 /** Bytes of an answer that are kept. */
@@ -31,7 +34,7 @@ export async function attemptDelivery(
   const began = performance.now()
   const passed = () => Math.round(performance.now() - began)
   try {
-    const { status, body } = await outbound.send(endpoint.url, {
+    const { status, body, headers } = await outbound.send(endpoint.url, {
       method: 'POST',
       headers: {
         ...endpoint.headers,
@@ -47,7 +50,14 @@ export async function attemptDelivery(
     })
     const isSuccess = status >= 200 && status < 300
     const responseBody = storable(new TextDecoder().decode(body))
-    return { isSuccess, responseStatus: status, responseBody, error: errorOf(status), durationMs: passed() }
+    return {
+      isSuccess,
+      responseStatus: status,
+      responseBody,
+      error: errorOf(status),
+      durationMs: passed(),
+      waitAsked: isSuccess ? 0 : waitAskedBy(headers['retry-after'], now()),
+    }
   } catch (error) {
     if (signal?.aborted) throw error
     const sentence = storable(sentenceOf(error, endpoint)).slice(0, MAX_ERROR)
@@ -57,6 +67,7 @@ export async function attemptDelivery(
       responseBody: null,
       error: sentence,
       durationMs: passed(),
+      waitAsked: 0,
     }
   }
 }

@@ -92,6 +92,44 @@ test('a refused event comes again on the schedule, with the same id and a new ti
   assert.equal(new Set(received.map(({ headers }) => headers['webhook-signature'])).size, 8)
 })
 
+test('the next attempt is not earlier than the endpoint asks, within a day; a malformed wish counts for nothing', async () => {
+  let asked: string[] = []
+  const { url } = await startReceiver((response) =>
+    response
+      .setHeader('retry-after', asked)
+      .writeHead(asked[0] === '120' ? 429 : 503)
+      .end(),
+  )
+  const inTenMinutes = new Date(kernel.now().getTime() + 600_000).toUTCString()
+  for (const [header, least, most] of [
+    ['120', 119, 120],
+    [inTenMinutes, 590, 600],
+    ['9999999999999999999999', 86_399, 86_400],
+    ['1', 3, 6],
+    ...[
+      'soon',
+      '-120',
+      '12.5',
+      '0x99',
+      '',
+      'Fri, 99 Foo 2099 00:00:00 GMT',
+      '2099-01-01',
+      'Fri, 01 Jan 1999 00:00:00 GMT',
+    ].map((malformed) => [malformed, 3, 6] as const),
+    [['120', '240'], 3, 6],
+  ] as const) {
+    asked = [header].flat()
+    const { id } = await addWebhook(kernel, { url })
+    await addEvents(kernel, id)
+    await workers.drain()
+    const [row] = await logOf(id)
+    const wait = ((row?.nextAttemptAt?.getTime() ?? 0) - kernel.now().getTime()) / SECOND
+    assert.equal(row?.status, 'retrying')
+    assert.ok(wait > least - 1 && wait <= most, `${wait} s after Retry-After: ${header}`)
+    await change(id, { isActive: false })
+  }
+})
+
 test('a success ends the count of failures', async () => {
   let status = 503
   const { url } = await startReceiver((response) => response.writeHead(status).end())

@@ -41,10 +41,11 @@ const COUNTERS = {
 function outcomeOf(
   { now, random }: Pick<Kernel, 'now' | 'random'>,
   { id, claimedUntil, attempt: before }: ClaimedDelivery,
-  { isSuccess, ...result }: AttemptResult,
+  { isSuccess, waitAsked, ...result }: AttemptResult,
 ): Outcome {
   const attempt = before + 1
-  const delay = isSuccess || result.responseStatus === GONE ? undefined : delayAfter(attempt, random)
+  const isOver = isSuccess || result.responseStatus === GONE
+  const delay = isOver ? undefined : delayAfter(attempt, random, waitAsked)
   const ended = isSuccess ? 'succeeded' : 'failed'
   return {
     ...result,

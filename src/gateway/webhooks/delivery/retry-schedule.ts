@@ -12,10 +12,14 @@ export const ATTEMPTS = DELAYS.length
 /** Each delay is up to this share longer or shorter, so that the deliveries of an outage do not come back at once. */
 const JITTER = 0.2
 
-/** Milliseconds until the next attempt, after so many failed ones; undefined after the last. */
-export function delayAfter(attempts: number, random: Random): number | undefined {
+/** A longer wait that an endpoint asks for is cut to this. */
+const LONGEST_ASKED = 24 * HOUR
+
+/** Milliseconds until the next attempt, after so many failed ones, or longer if the endpoint has asked; undefined after the last. */
+export function delayAfter(attempts: number, random: Random, asked = 0): number | undefined {
   const delay = DELAYS[attempts]
   if (delay === undefined) return undefined
   const share = random(4).readUInt32BE() / 0xffff_ffff
-  return Math.round(delay * (1 - JITTER + 2 * JITTER * share))
+  const own = Math.round(delay * (1 - JITTER + 2 * JITTER * share))
+  return Math.max(own, Math.min(asked, LONGEST_ASKED))
 }

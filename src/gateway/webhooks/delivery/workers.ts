@@ -252,4 +252,5 @@ const unsent = (error: string): AttemptResult => ({
   responseBody: null,
   error,
   durationMs: 0,
+  waitAsked: 0,
 })

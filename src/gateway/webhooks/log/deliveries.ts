@@ -97,7 +97,7 @@ async function sendTest(kernel: Kernel, webhookId: string): Promise<LoggedDelive
   const text = payloadText({ id: event.id, name, at, data: EVENTS[name].example })
   // An example has no rows, so the text has no number that parsing would change.
   event.body = JSON.stringify({ ...JSON.parse(text), test: true })
-  const { isSuccess, ...result } = await attemptDelivery(kernel, readable(kernel, row), event)
+  const { isSuccess, waitAsked: _, ...result } = await attemptDelivery(kernel, readable(kernel, row), event)
   const delivery = {
     ...result,
     id: uuidv7(at, kernel.random),
