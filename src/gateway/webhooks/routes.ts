@@ -218,7 +218,8 @@ export function webhookRoutes(app: App, kernel: Kernel, clients: Clients, access
     config: refusing,
     schema: {
       operationId: 'changeWebhook',
-      summary: 'Change a webhook; headers are replaced as a whole',
+      summary:
+        'Change a webhook; headers are replaced as a whole, and given again with a url of another origin',
       params: ById,
       body: Type.Partial(Type.Object({ ...fields, route_key: RouteKey, url: Url })),
       response: { 200: successOf(WebhookRecord) },

@@ -101,6 +101,22 @@ test('a webhook that could not work is refused, with the field that is wrong', a
   assert.equal((await t.admin.get('/admin/webhooks', FOR_CLIENT)).body.data.total, 0)
 })
 
+test('stored headers are not sent to another origin: a new url gives them again, or none', async () => {
+  const id = await made({ route_key: 'gateway_insert', headers: { authorization: 'Bearer s3cret' } })
+  const change = (body: object) => t.admin.send('PATCH', at(id), { body, ...FOR_CLIENT })
+  assert.equal((await change({ url: `${ENDPOINT}/other?path=1` })).status, 200)
+  for (const url of ['https://elsewhere.example.com/in', `${new URL(ENDPOINT).origin}:8443/in`]) {
+    const { status, body } = await change({ url })
+    assert.deepEqual([status, body.code, body.data.details.field], [400, 'invalid_webhook', 'headers'])
+  }
+  assert.equal((await t.admin.get(at(id), FOR_CLIENT)).body.data.url, `${ENDPOINT}/other?path=1`)
+  const moved = await change({ url: 'https://elsewhere.example.com/in', headers: { 'x-a': '1' } })
+  assert.deepEqual(moved.body.data.headers, { 'x-a': '***' })
+  const bare = await change({ url: ENDPOINT, headers: null })
+  assert.deepEqual([bare.status, bare.body.data.headers], [200, {}])
+  assert.equal((await change({ url: 'https://third.example.com/in' })).status, 200)
+})
+
 test('the catalogue has every event with an example', async () => {
   const { body } = await t.admin.get('/admin/webhooks/events', FOR_CLIENT)
   const { events } = body.data

@@ -73,6 +73,7 @@ export async function changeWebhook(
     if (former === undefined) throw fail('webhook_not_found')
     const present = { ...former, ...columns }
     requireSubscription(present)
+    requireOwnHeaders(former, columns)
     if (columns.clientName !== undefined || columns.isActive === true)
       await requireClient(kernel, clients, present.clientName)
     await record(kernel, 'webhook.updated', present, Object.keys(change))
@@ -120,6 +121,20 @@ export async function existingWebhook(kernel: Kernel, id: string): Promise<Webho
 /** For a client that was removed: another client of its name may be another database. */
 export const retireWebhooks = ({ db, now }: Kernel, clientName: string): Promise<void> =>
   deactivateWebhooksOf(db, clientName, { reason: 'Its client was removed', now: now() })
+
+/** Header values may be credentials for the former origin, and the record does not show them. */
+function requireOwnHeaders(
+  { url: former, sealedHeaders }: Webhook,
+  { url, sealedHeaders: given }: Pick<Partial<Webhook>, 'url' | 'sealedHeaders'>,
+): void {
+  if (url === undefined || sealedHeaders === null || given !== undefined) return
+  if (new URL(url).origin === new URL(former).origin) return
+  throw fail('invalid_webhook', {
+    message: 'url has another origin, and the stored headers would be sent there',
+    hint: 'Give headers again, or null for none',
+    details: { field: 'headers' },
+  })
+}
 
 async function requireClient(kernel: Kernel, clients: Clients, name: string | null): Promise<void> {
   if (name !== null && !(await isStanding(kernel, clients, name))) throw unknownClient()
