@@ -17,13 +17,25 @@ const Rights = Type.Array(Type.String({ maxLength: 200 }), {
   examples: [['users.read', 'orders.*']],
 })
 const ClientName = Nullable(Type.String({ maxLength: 63, examples: ['default'] }))
+const BoundTo = Nullable(
+  Type.String({
+    maxLength: 63,
+    description: 'The only client of the key; null: all but the logging client. Management rights need one',
+    examples: ['default'],
+  }),
+)
+const Overrides = Type.Array(Type.String({ maxLength: 63 }), {
+  maxItems: 100,
+  description: 'Clients that pipelines of the key may name besides; default: all (*)',
+  examples: [['reports']],
+})
 const REQUEST_FIELDS = {
   name: Type.String({ minLength: 1, maxLength: 200, examples: ['reporting'] }),
   description: Type.Optional(Nullable(Type.String({ maxLength: 1_000 }))),
-  client_name: Type.Optional(ClientName),
+  client_name: Type.Optional(BoundTo),
   rights: Rights,
-  client_overrides: Type.Optional(Type.Array(Type.String({ maxLength: 63 }), { maxItems: 100 })),
-  expires_at: Type.Optional(Nullable(Type.String({ format: 'date-time' }))),
+  client_overrides: Type.Optional(Overrides),
+  expires_at: Type.Optional(Nullable(Type.String({ format: 'date-time', description: 'Default: never' }))),
 }
 const NewKey = Type.Object(REQUEST_FIELDS)
 const KeyChange = Type.Partial(Type.Object({ ...REQUEST_FIELDS, is_active: Type.Boolean() }))

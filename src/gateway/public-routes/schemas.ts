@@ -7,7 +7,11 @@ import { conditionsOf } from '../data/grammar.ts'
 import { OPS } from './definition.ts'
 import type { PublicRoute } from './public-routes.ts'
 
-export const RouteKey = Type.String({ pattern: '^[a-z0-9][a-z0-9-]{0,62}$', examples: ['books'] })
+export const RouteKey = Type.String({
+  pattern: '^[a-z0-9][a-z0-9-]{0,62}$',
+  description: 'The name in the path: lower-case letters, digits and -, at most 63',
+  examples: ['books'],
+})
 export const ByKey = Type.Object({ route_key: RouteKey })
 const AnyOp = OneOf(OPS, named('PublicOperation'))
 const RateLimit = Type.Object(
