@@ -79,8 +79,11 @@ async function backUp(
 function report(job: JobRow, asJson: boolean): void {
   if (asJson) terminal.say(JSON.stringify(recordOf(job), null, 2))
   else if (job.status !== 'completed') terminal.warn(job.errorMessage ?? job.status)
-  else terminal.say(`${job.location}  (${(Number(job.sizeBytes) / 1_048_576).toFixed(1)} MiB)`)
+  else terminal.say(`${job.location}  (${sizeOf(Number(job.sizeBytes))})`)
 }
+
+const sizeOf = (bytes: number): string =>
+  bytes < 1_048_576 ? `${Math.ceil(bytes / 1_024)} KiB` : `${(bytes / 1_048_576).toFixed(1)} MiB`
 
 /** An archive beside its secret protects nothing: one thief, or one broken disk, gets both. */
 function warningsAbout(

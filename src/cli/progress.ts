@@ -16,7 +16,12 @@ export async function showProgress(total: number | undefined): Promise<Progress>
   }
   const { MultiBar, Presets } = await import('cli-progress')
   const bars = new MultiBar(
-    { format: '|{bar}| {percentage} % · {eta_formatted} left', clearOnComplete: true, hideCursor: true },
+    {
+      format: '|{bar}| {percentage} % · {eta_formatted} left',
+      formatTime: timeLeft,
+      clearOnComplete: true,
+      hideCursor: true,
+    },
     Presets.shades_classic,
   )
   const bar = bars.create(total, 0)
@@ -30,4 +35,12 @@ export async function showProgress(total: number | undefined): Promise<Progress>
       bars.stop()
     },
   }
+}
+
+/** The time is a word while nothing advances, which the default of the library prints as `NFs`. */
+export function timeLeft(seconds: unknown): string {
+  if (typeof seconds !== 'number') return '…'
+  if (seconds < 60) return `${seconds} s`
+  const minutes = Math.round(seconds / 60)
+  return minutes < 60 ? `${minutes} min` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`
 }
