@@ -29,7 +29,7 @@ export const ALLOWED_DEFAULT_FUNCTIONS = [
 export async function defaultText(expression: string, column: string): Promise<string> {
   const refuse = () =>
     fail('invalid_default', {
-      hint: `Use a literal, or one of: ${ALLOWED_DEFAULT_FUNCTIONS.join(', ')}, current_timestamp, current_date.`,
+      hint: `Use a literal (texts have single quotes: 'new'), or one of: ${ALLOWED_DEFAULT_FUNCTIONS.join(', ')}, current_timestamp, current_date.`,
       details: { column: column.slice(0, 63), default_expression: expression.slice(0, 200) },
     })
   const node = soleExpression(await parsed(expression, refuse))

@@ -69,3 +69,9 @@ for (const hostile of [
       return true
     })
   })
+
+test('a function that policies of Supabase call is refused with what to write instead', async () => {
+  await assert.rejects(policyExpression('auth.uid() = id', scope), {
+    hint: `The function auth.uid is not allowed in a policy: the user is (current_setting('request.claims')::json ->> 'user_id')::uuid`,
+  })
+})

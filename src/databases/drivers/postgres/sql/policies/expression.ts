@@ -199,6 +199,9 @@ function castText({ arg, typeName }: TypeCast, writer: Writer, depth: number): s
 
 const CLAIMS = 'request.claims'
 
+/** auth.uid() and the like, which policies of Supabase use. */
+const OF_SUPABASE = `: the user is (current_setting('${CLAIMS}')::json ->> 'user_id')::uuid`
+
 function callText(call: FuncCall, writer: Writer, depth: number): string {
   const { funcname = [], args = [], funcformat: _format, location: _place, ...rest } = call
   const parts = funcname.flatMap((part) => ('String' in part ? [part.String.sval ?? ''] : []))
@@ -206,7 +209,9 @@ function callText(call: FuncCall, writer: Writer, depth: number): string {
   const isSystem = parts.length === 1 || (parts.length === 2 && parts[0] === 'pg_catalog')
   if (isSystem && name === 'current_setting') return claimsText(args, writer)
   if (!isSystem || !FUNCTIONS.has(name) || Object.keys(rest).length > 0)
-    throw writer.refuse(`The function ${parts.join('.').slice(0, 100)} is not allowed in a policy`)
+    throw writer.refuse(
+      `The function ${parts.join('.').slice(0, 100)} is not allowed in a policy${parts[0] === 'auth' ? OF_SUPABASE : ''}`,
+    )
   return `pg_catalog.${quoteName(name)}(${listText(args, writer, depth)})`
 }
 
