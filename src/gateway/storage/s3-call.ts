@@ -72,6 +72,18 @@ const CODES: ReadonlyMap<string, Parameters<typeof fail>[0]> = new Map([
   ['TimeoutError', 'storage_timeout'],
 ])
 
+const MEMBERS: Readonly<Record<string, string>> = {
+  AuthorizationHeaderMalformed: 'region',
+  InvalidAccessKeyId: 'access_key_id',
+  PermanentRedirect: 'endpoint and region',
+  SignatureDoesNotMatch: 'secret_key',
+}
+
+function adviceOn(storageCode: string): string {
+  const member = Object.hasOwn(MEMBERS, storageCode) ? MEMBERS[storageCode] : undefined
+  return `The server answered ${storageCode}${member === undefined ? '' : `: check ${member}`}`
+}
+
 /** For the log: what the server has answered may repeat the credentials, so only errors without an answer are kept. */
 const causeOf = (error: Error, status: number | undefined): Error =>
   error instanceof UnusableAnswer ||
@@ -91,6 +103,6 @@ function failureOf(error: unknown): unknown {
   return fail(code, {
     cause: causeOf(error, answer?.httpStatusCode),
     ...(error instanceof UnusableAnswer && { hint: error.message }),
-    ...(isCode && { details: { storage_code: error.name } }),
+    ...(isCode && { hint: adviceOn(error.name), details: { storage_code: error.name } }),
   })
 }

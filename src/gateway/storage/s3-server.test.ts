@@ -91,13 +91,30 @@ test('object storage on an S3-compatible server that checks signatures', { skip:
   await t.test(
     'wrong credentials are 403, a missing bucket is 404, and neither repeats a secret',
     async () => {
-      for (const [body, status, code] of [
-        [{ secret_key: 'wrong secret' }, 403, 'storage_access_denied'],
-        [{ access_key_id: 'stranger' }, 403, 'storage_access_denied'],
-        [{ bucket: 'absent' }, 404, 'bucket_not_found'],
+      for (const [body, status, code, advice] of [
+        [
+          { secret_key: 'wrong secret' },
+          403,
+          'storage_access_denied',
+          /SignatureDoesNotMatch: check secret_key$/,
+        ],
+        [
+          { access_key_id: 'stranger' },
+          403,
+          'storage_access_denied',
+          /InvalidAccessKeyId: check access_key_id$/,
+        ],
+        [
+          { region: 'eu-nowhere-1' },
+          502,
+          'storage_unavailable',
+          /AuthorizationHeaderMalformed: check region$/,
+        ],
+        [{ bucket: 'absent' }, 404, 'bucket_not_found', /The server answered NoSuchBucket$/],
       ] as const) {
         const answer = await ask('', body)
         assert.deepEqual([answer.status, answer.body.code], [status, code], answer.text)
+        assert.match(answer.body.error, advice)
         for (const secret of ['wrong secret', access.secret_key])
           assert.doesNotMatch(answer.text, new RegExp(secret))
       }
