@@ -38,8 +38,11 @@ test('claims cost the same beside half a million due deliveries of one webhook',
   const unanalysed = await cost()
   await sql`analyze service.webhook_delivery`.execute(db)
   const analysed = await cost()
-  t.diagnostic(
-    `${before.toFixed(1)} ms alone, ${unanalysed.toFixed(1)} ms and ${analysed.toFixed(1)} ms beside ${MANY}`,
-  )
-  for (const after of [unanalysed, analysed]) assert.ok(after < Math.max(5 * before, 50))
+  const began = performance.now()
+  await sql`select count(*), max(next_attempt_at) from service.webhook_delivery`.execute(db)
+  const whole = performance.now() - began
+  const costs = `${before.toFixed(1)} ms alone, ${unanalysed.toFixed(1)} ms and ${analysed.toFixed(1)} ms beside ${MANY}; a scan takes ${whole.toFixed(1)} ms`
+  t.diagnostic(costs)
+  // A scan in each claim would take longer than one scan.
+  for (const after of [unanalysed, analysed]) assert.ok(after < Math.max(5 * before, whole / 2), costs)
 })
