@@ -15,6 +15,8 @@ const SETTINGS = {
   synchronous_commit: 'off',
   full_page_writes: 'off',
   max_wal_size: '256MB',
+  // Some files open a hundred.
+  max_connections: '400',
   statement_timeout: '60s',
   // Autovacuum would start a process for each of hundreds of databases, which live for seconds.
   autovacuum: 'off',

@@ -13,8 +13,8 @@ import type { Work } from './run-files.ts'
 import { removeFolder } from './temporary-folder.ts'
 
 const ALL = ['{src,test}/**/!(*.slow).test.ts']
-/** Three processes keep two cores busy: tests of deadlines wait for a fifth of their time. */
-const PROCESSES = 3
+/** Four processes keep two cores busy: tests wait for a third of their time. */
+const PROCESSES = 4
 /** The modules and services of a file stay in memory until its process exits. */
 const FILES_PER_PROCESS = 20
 const OPTIONS = [
