@@ -63,7 +63,7 @@ const PRINTED: Readonly<Record<string, readonly RegExp[]>> = {
   ],
 }
 
-test('the commands of all documents work as documented', { timeout: 180_000 }, async (t) => {
+test('the commands of all documents work as documented', { timeout: 600_000 }, async (t) => {
   if (!(await has('curl')) || !(await has('bash'))) return t.skip('needs curl and bash')
   const commands = pages().map((page) => blocksOf(page).filter(({ language }) => language === 'sh'))
   const variables = await standIns(t, commands.flat())
