@@ -44,9 +44,9 @@ const rowOf = (item: { label: string | null; amount: { text: string } | null; qu
   return `{"x":{"g":"no"},"g":${JSON.stringify(item.label)},"n":${json}}`
 }
 
-test('groups, counts and exact sums agree with an evaluation in integers', () => {
-  fc.assert(
-    fc.property(fc.array(sample, { maxLength: 40 }), fc.boolean(), (items, dedup) => {
+test('groups, counts and exact sums agree with an evaluation in integers', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(sample, { maxLength: 40 }), fc.boolean(), async (items, dedup) => {
       const grouper = createGrouper({ ...plain, dedup })
       for (const item of items) assert.equal(grouper.add(rowOf(item)), item.label)
 
@@ -66,7 +66,7 @@ test('groups, counts and exact sums agree with an evaluation in integers', () =>
         running += sum
         return { label: one, sum, cumulativeSum: running, count: values.length }
       })
-      const found = grouper.groups().map((group) => ({
+      const found = (await Array.fromAsync(grouper.groups())).map((group) => ({
         ...group,
         sum: scaled(group.sum),
         cumulativeSum: scaled(group.cumulativeSum),
@@ -75,6 +75,22 @@ test('groups, counts and exact sums agree with an evaluation in integers', () =>
     }),
     { numRuns: 1_000 },
   )
+})
+
+test('other work has its turn while many groups are sorted', async () => {
+  const grouper = createGrouper(plain)
+  const labels = Array.from({ length: 60_000 }, (_, index) => `${(index * 7_919) % 60_000}`.padStart(5, '0'))
+  for (const one of labels) grouper.add(`{"g":"${one}","n":1}`)
+  let turns = 0
+  const other = setInterval(() => turns++, 0)
+  const found = await Array.fromAsync(grouper.groups())
+  clearInterval(other)
+  assert.deepEqual(
+    found.map((group) => group.label),
+    labels.toSorted(),
+  )
+  assert.equal(found.at(-1)?.cumulativeSum, '60000')
+  assert.ok(turns > 1, `${turns} turns`)
 })
 
 /** In code point order. */

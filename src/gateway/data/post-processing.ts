@@ -98,7 +98,7 @@ export async function group(
     if (slice.isOver()) await slice.next()
   }
   const groups: string[] = []
-  for (const one of grouper.groups()) {
+  for await (const one of grouper.groups()) {
     groups.push(groupText(one, members.get(one.label) ?? [], grouping))
     if (slice.isOver()) await slice.next()
   }

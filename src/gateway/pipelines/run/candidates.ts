@@ -132,14 +132,18 @@ async function addRows(
 const GROUPS = 5_000
 
 async function* ofGroups(
-  groups: readonly Group[],
+  groups: AsyncIterable<Group>,
   grouping: Grouping,
   aliases: Aliases,
 ): AsyncGenerator<Candidates & { readonly fetched: number }> {
-  for (let at = 0; at < groups.length; at += GROUPS) {
-    const texts = groups.slice(at, at + GROUPS).map((group) => groupText(group, grouping, aliases))
+  let texts: string[] = []
+  for await (const group of groups) {
+    texts.push(groupText(group, grouping, aliases))
+    if (texts.length < GROUPS) continue
     yield { ...ofRows(texts.join(','), aliases), fetched: 0 }
+    texts = []
   }
+  if (texts.length > 0) yield { ...ofRows(texts.join(','), aliases), fetched: 0 }
 }
 
 /** `{ [group_by]: label, [aggregation_column]: sum }`, and `count` if an alias names it. */
