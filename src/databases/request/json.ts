@@ -105,15 +105,21 @@ function marked(text: string, numbers: readonly Place[]): string {
 
 const ESCAPED_MARK = '\\u0000'
 
+/** Without recursion: values of a database may be nested deeper than the stack. */
 function unmarked(value: Json, raw: readonly RawJson[]): Json {
-  if (typeof value === 'string')
-    return value.charCodeAt(0) === 0 ? (raw[Number(value.slice(1))] ?? value) : value
-  if (typeof value !== 'object' || value === null) return value
-  // The parser has just made it: nothing else refers to it yet.
-  const members = value as Record<string, Json>
-  for (const key of Object.keys(members)) {
-    const member = members[key] ?? null
-    if (typeof member === 'string' || typeof member === 'object') members[key] = unmarked(member, raw)
+  const number = (text: string): Json =>
+    text.charCodeAt(0) === 0 ? (raw[Number(text.slice(1))] ?? text) : text
+  if (typeof value === 'string') return number(value)
+  const left = [value]
+  for (let next = left.pop(); next !== undefined; next = left.pop()) {
+    if (typeof next !== 'object' || next === null) continue
+    // The parser has just made it: nothing else refers to it yet.
+    const members = next as Record<string, Json>
+    for (const key of Object.keys(members)) {
+      const member = members[key] ?? null
+      if (typeof member === 'string') members[key] = number(member)
+      else if (typeof member === 'object') left.push(member)
+    }
   }
   return value
 }

@@ -13,8 +13,24 @@ import type { Comparison, Json, Row } from '#databases/request/request.ts'
 /** The text of a value to write. JSON columns take any JSON value unchanged: a string becomes a JSON string. */
 export function writeText(value: Json, column: Column): string | null {
   if (value === null) return null
-  if (column.base === 'json' || column.base === 'jsonb') return JSON.stringify(value)
+  if (column.base === 'json' || column.base === 'jsonb') return jsonText(value, column)
   return valueText(value, column)
+}
+
+/** Values of a pipeline come from another database, and may be nested deeper than the stack. */
+function jsonText(value: Json, { name }: Column): string {
+  try {
+    return JSON.stringify(value)
+  } catch (cause) {
+    if (!(cause instanceof RangeError)) throw cause
+    const hint = 'The value is nested too deep.'
+    throw fail('invalid_value', {
+      message: `A value does not fit column ${name}`,
+      hint,
+      details: { column: name },
+      cause,
+    })
+  }
 }
 
 /** The text of a value to compare with. For a JSON column, a string is JSON text, as in the database. */
