@@ -25,7 +25,8 @@ before(() =>
       create table moment (id int primary key, at timestamptz, local timestamp, day date, many timestamptz[], stay tstzrange);
       create table part (id int primary key, moment_id int references moment, at timestamptz, local timestamp, day date);
       create table odd (id int primary key, "a""b" text, """" text, "c\\d" text);
-      insert into odd values (1, 'one', 'two', 'three')`),
+      insert into odd values (1, 'one', 'two', 'three');
+      do $$ begin execute format('alter database %I set array_nulls = off', current_database()); end $$`),
   ),
 )
 
@@ -233,4 +234,15 @@ test('columns with a quotation mark or a backslash in their name work in every o
     const byAddress = await key.get(`/data?view=odd&eq_column=${encodeURIComponent(name)}&eq_value=${value}`)
     assert.equal(rows(byAddress)[0][name], value)
   }
+})
+
+test('null stays null among several rows, also where the database reads it as text in arrays', async () => {
+  const inserted = await put('odd', [
+    { id: 2, '"': 'NULL' },
+    { id: 3, '"': null },
+  ])
+  assert.deepEqual(
+    rows(inserted).map((row: Record<string, unknown>) => row['"']),
+    ['NULL', null],
+  )
 })

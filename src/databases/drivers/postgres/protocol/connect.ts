@@ -109,6 +109,8 @@ const sessionSettings = ({
   bytea_output: 'hex',
   extra_float_digits: '1',
   standard_conforming_strings: 'on',
+  // Rows to insert are arrays, in which a null would otherwise be read as the text NULL.
+  array_nulls: 'on',
   statement_timeout: String(statementTimeout),
   idle_in_transaction_session_timeout: String(statementTimeout),
   ...(readOnly && { default_transaction_read_only: 'on' }),
