@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import type { RequestListener } from 'node:http'
 import { test } from 'node:test'
+import { gzipSync } from 'node:zlib'
 import { testService } from '#test/harness.ts'
 import { startLoopbackServer } from '#test/loopback-server.ts'
 
@@ -14,6 +15,24 @@ const answers: Record<string, RequestListener> = {
   failing: (_request, response) => response.writeHead(500).end(),
   foreign: (_request, response) => response.end('<html>'),
   hanging: () => {},
+  redirecting: (_request, response) => response.writeHead(302, { location: `${healthy}/elsewhere` }).end(),
+  // Neither is read to its end.
+  endless: (_request, response) => {
+    const piece = Buffer.alloc(65_536, ' ')
+    const more = () => {
+      while (!response.destroyed && response.write(piece));
+    }
+    response.on('drain', more)
+    more()
+  },
+  trickling: (_request, response) => {
+    const timer = setInterval(() => response.write(' '), 100)
+    response.on('close', () => clearInterval(timer))
+  },
+  // Ten megabytes in ten kilobytes.
+  compressed: (_request, response) =>
+    response.writeHead(200, { 'content-encoding': 'gzip' }).end(gzipSync(Buffer.alloc(10_000_000, ' '))),
+  hostile: (_request, response) => response.end(json({ name: 'Gatehouse', version: '<b>\u202e\n' })),
 }
 const servers = await Promise.all(Object.values(answers).map((listener) => startLoopbackServer(listener)))
 const [healthy = '', ...others] = servers.map(({ url }) => url)
@@ -28,7 +47,9 @@ const t = await testService({
 })
 
 test('cluster health shows versions, and each mirror with its state, without credentials', async () => {
-  const { status, body, text } = await t.anon.get('/health/cluster')
+  const all = await Promise.all(Array.from({ length: 100 }, () => t.anon.get('/health/cluster')))
+  const [{ status, body, text } = await t.anon.get('/health/cluster')] = all
+  assert.equal(new Set(all.map((answer) => answer.text)).size, 1)
   assert.equal(status, 200, text)
   const { version, athena_api, cargo_toml_version, athena_deadpool, athena_scylladb, mirrors } = body
   assert.deepEqual([athena_api, cargo_toml_version], [version, version])
@@ -45,6 +66,11 @@ test('cluster health shows versions, and each mirror with its state, without cre
       [others[0], 'offline', '', 'answers 500'],
       [others[1], 'offline', '', 'is not a Gatehouse'],
       [others[2], 'offline', '', 'no answer within 2000 ms'],
+      [others[3], 'offline', '', 'answers 302'],
+      [others[4], 'offline', '', 'is not a Gatehouse'],
+      [others[5], 'offline', '', 'no answer within 2000 ms'],
+      [others[6], 'offline', '', 'is not a Gatehouse'],
+      [others[7], 'offline', '', 'is not a Gatehouse'],
       [dead, 'offline', '', 'cannot be reached'],
     ],
   )

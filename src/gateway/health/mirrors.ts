@@ -91,10 +91,13 @@ const offline = (message: string, took: number): State => ({
 
 const rounded = (milliseconds: number): number => Math.round(milliseconds * 10) / 10
 
+/** Shown to all callers, so the mirror has no other text to pass on. */
+const VERSION = /^[\w.+-]{1,64}$/
+
 function versionIn(body: Buffer): string | undefined {
   try {
     const { name, version }: { name?: unknown; version?: unknown } = JSON.parse(body.toString())
-    return name === 'Gatehouse' && typeof version === 'string' ? version.slice(0, 64) : undefined
+    return name === 'Gatehouse' && typeof version === 'string' && VERSION.test(version) ? version : undefined
   } catch {
     return undefined
   }
