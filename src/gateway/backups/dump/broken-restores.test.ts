@@ -103,6 +103,23 @@ test(
   },
 )
 
+test('a restore whose data was replaced says so when it fails afterwards', NEEDS_PROGRAMS, async () => {
+  await onShop('drop table if exists service_idempotency')
+  const before = await cities()
+  const backup = await done(await backUp())
+  await onShop(`
+    create table service_idempotency as select 'earlier' as key;
+    create rule kept as on delete to service_idempotency do instead select 1 / 0;
+    delete from city where id > 10`)
+  const failed = await done(await restore(backup.id))
+  assert.deepEqual(
+    [failed.status, /^The data was replaced, but/.test(failed.error_message)],
+    ['failed', true],
+  )
+  assert.deepEqual(await cities(), before)
+  await onShop('drop table service_idempotency')
+})
+
 /** The row of a restore as its process has left it. */
 async function killed(id: string, transactionId: string | null | undefined): Promise<void> {
   await db

@@ -62,7 +62,9 @@ export async function restoreDump(
       if (outcome !== 'committed') throw error
     }
     running.report('forgetting idempotency keys', 0.99)
-    await forgetFormerState(kernel, source)
+    await forgetFormerState(kernel, source).catch((cause: unknown) => {
+      throw new ProgramError(KEYS_LEFT, { cause })
+    })
   } finally {
     await file.close()
   }
@@ -81,6 +83,10 @@ async function digestOf(file: OpenBackup, signal: AbortSignal): Promise<string> 
 
 const changed = () =>
   new ProgramError('The file of the backup is not the one that was written: its SHA-256 differs.')
+
+const KEYS_LEFT =
+  'The data was replaced, but idempotency keys of before were not deleted: their requests get the former answers for a day. Delete the rows of ' +
+  'public.service_idempotency, or restore again.'
 
 const RESTORE = [
   '--format=custom',
