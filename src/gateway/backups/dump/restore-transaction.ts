@@ -55,7 +55,7 @@ async function findTransaction(
 /** The 32 bits of `backend_xid` with the epoch of the next transaction, from which it differs by less than 2^31. */
 const TRANSACTION = `
   select (next + (((backend_xid::text::bigint - next) + 2147483648) & 4294967295) - 2147483648)::text as transaction
-    from pg_stat_activity, (select pg_snapshot_xmax(pg_current_snapshot())::text::bigint) as snapshot (next)
+    from pg_stat_activity, txid_snapshot_xmax(txid_current_snapshot()) as next
    where application_name = $1 and datname = current_database()`
 
 /** Throws if the database does not answer. */
@@ -73,7 +73,8 @@ export async function outcomeOf(url: string, transaction: string): Promise<Outco
   })
 }
 
-const STATUS = 'select pg_xact_status($1::xid8) as status'
+/** By the older name, which servers before PostgreSQL 13 have too. */
+const STATUS = 'select txid_status($1::bigint) as status'
 /** invalid_parameter_value: the database is another one than that of the restore. */
 const IN_THE_FUTURE = '22023'
 
