@@ -9,7 +9,6 @@ import { findUnprotectedTables } from '#databases/drivers/postgres/roles/unprote
 import { ALWAYS_PRESENT } from '#databases/drivers/presence.ts'
 import { isInS3 } from '#gateway/backups/location/location.ts'
 import { requireBucket } from '#gateway/backups/location/s3-store.ts'
-import { listFailingWebhooks } from '#gateway/webhooks/store.ts'
 import { NOTED_DRIFT } from '#kernel/clock.ts'
 import { isDriverName } from '#kernel/config/addresses.ts'
 import type { Config } from '#kernel/config/config.ts'
@@ -27,6 +26,7 @@ import type { Finding } from './finding.ts'
 import { providerFindings } from './provider-checks.ts'
 import { pipelineProblems } from './start-checks.ts'
 import { sentenceOf, terminal } from './terminal.ts'
+import { webhookFindings } from './webhook-checks.ts'
 import { withDatabases } from './with-kernel.ts'
 
 export function doctorCommand(): Command {
@@ -94,7 +94,7 @@ async function database(context: Context): Promise<Finding[]> {
   try {
     return await withDatabases(context, async (databases) => [
       ...(await control(databases)),
-      ...(await webhooks(databases)),
+      ...(await withMigrated(databases.controlUrl, webhookFindings)),
       ...(await clients(context, databases)),
       ...(await registered(context, databases)),
     ])
@@ -158,21 +158,6 @@ async function clients({ config, log }: Context, databases: ServiceDatabases): P
     reached.push({ subject: 'audit', ok: false, says: 'no logging client, so management returns 503' })
   }
   return reached
-}
-
-/** Endpoints whose attempts fail, or that were set inactive by the service. */
-async function webhooks({ controlUrl }: ServiceDatabases): Promise<Finding[]> {
-  return withMigrated(controlUrl, async (db) => {
-    const failing = await listFailingWebhooks(db)
-    return failing.map(({ id, isActive, disabledReason, consecutiveFailures, failingSince }) => ({
-      subject: `webhook ${id}`,
-      ok: false,
-      says:
-        isActive || disabledReason === null
-          ? `${consecutiveFailures} attempts have failed since ${failingSince?.toISOString()}: gatehouse webhooks deliveries ${id}`
-          : `is inactive (${disabledReason}): PATCH /admin/webhooks/${id} with is_active true when it is mended`,
-    }))
-  })
 }
 
 /** Without pending migrations; else there are no findings, and `control` has reported them. */
