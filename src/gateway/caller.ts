@@ -39,7 +39,9 @@ export const kernelFor = (
 ): Kernel =>
   withOrigin(kernel, {
     actorId: gateway === undefined ? ADMIN_KEY : actorOf(gateway.grant),
-    ...{ ipAddress, userAgent: headers['user-agent'], requestId },
+    ipAddress,
+    userAgent: headers['user-agent'],
+    requestId,
   })
 
 /** As the audit trail names it. */

@@ -59,7 +59,11 @@ export async function audited<O extends ChangeOperation>(
   const change = {
     requestId: caller.requestId,
     actorKeyId: caller.grant.kind === 'key' ? caller.grant.key.id : '',
-    ...{ client, operation, schema, object, objectType },
+    client,
+    operation,
+    schema,
+    object,
+    objectType,
     statement: written.statements.join(';\n'),
     definition: written.definition,
   }

@@ -59,6 +59,11 @@ async function findIndex(
 }
 
 const describe = ({ schema, table, name, method, unique, columns, definition }: Index) => ({
-  ...{ schema_name: schema, table_name: table, index_name: name },
-  ...{ method, unique, columns: [...columns], definition },
+  schema_name: schema,
+  table_name: table,
+  index_name: name,
+  method,
+  unique,
+  columns: [...columns],
+  definition,
 })

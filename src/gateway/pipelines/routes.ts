@@ -142,7 +142,10 @@ function requestOf(
     caller: async () => access.override(request, reply, await access.renew.again(request, reply), client),
   })
   return {
-    ...{ requestId: request.id, pipeline, parts, presence: own.presence },
+    requestId: request.id,
+    pipeline,
+    parts,
+    presence: own.presence,
     source: end(parts.source.client),
     sink: end(parts.sink.client),
   }

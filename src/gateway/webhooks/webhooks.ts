@@ -46,7 +46,12 @@ export async function createWebhook(
   const { routeKey = asked.route_key, tableName = null, filter = null, url = asked.url } = columns
   requireSubscription({ routeKey, clientName, tableName, filter })
   const webhook = {
-    ...{ timeoutMs: DEFAULT_TIMEOUT, ...columns, id, routeKey, clientName, url },
+    timeoutMs: DEFAULT_TIMEOUT,
+    ...columns,
+    id,
+    routeKey,
+    clientName,
+    url,
     sealedSecret: kernel.secrets.seal('webhook-secret', secret, id),
     createdAt: now,
     updatedAt: now,

@@ -40,8 +40,12 @@ export async function runByOperator(
     },
   })
   const request = {
-    ...{ requestId, pipeline: body.pipeline, parts, presence },
-    ...{ dryRun: body.dry_run === true, needsSink: body.dry_run !== true },
+    requestId,
+    pipeline: body.pipeline,
+    parts,
+    presence,
+    dryRun: body.dry_run === true,
+    needsSink: body.dry_run !== true,
     source: end(parts.source.client),
     sink: end(parts.sink.client),
   }

@@ -3,6 +3,7 @@ import { Failure } from '#kernel/errors.ts'
 import type { EventData } from '#kernel/events.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import type { BulkInsert } from './bulk-insert.ts'
+import type { Shape } from './candidates.ts'
 import { type PreparedRun, tableOf } from './prepare-run.ts'
 import type { RunOutcome, RunRequest, RunResult, RunStep } from './run-result.ts'
 import type { Sample } from './sample.ts'
@@ -53,31 +54,40 @@ function stepsOf(run: Run, outcome: RunOutcome): readonly RunStep[] {
       ? { statusCode: 499, errorMessage: 'cancelled' }
       : { statusCode: 200, errorMessage: null }
   const dry = request.dryRun ? { dry_run: true } : {}
-  const { groupBy, column, strategy } = shape.grouping ?? {}
   return [
     {
-      ...{ step: 'source', client: request.source.client, table: tableOf(source.plan), ...status },
+      step: 'source',
+      client: request.source.client,
+      table: tableOf(source.plan),
+      ...status,
       durationMs: times.of('source'),
       details: { ...dry, rows_fetched: run.fetched },
     },
     {
-      ...{ step: 'transform', client: request.source.client, table: null, ...status },
+      step: 'transform',
+      client: request.source.client,
+      table: null,
+      ...status,
       durationMs: times.rest(),
-      details: {
-        ...dry,
-        candidates: run.candidates,
-        ...(groupBy !== undefined && {
-          ...{ group_by: groupBy, aggregation_column: column, aggregation_strategy: strategy },
-        }),
-      },
+      details: { ...dry, candidates: run.candidates, ...groupingDetails(shape) },
     },
     {
-      ...{ step: 'sink', client: request.sink.client, table: sinkTable, ...status },
+      step: 'sink',
+      client: request.sink.client,
+      table: sinkTable,
+      ...status,
       durationMs: times.of('sink'),
       details: { ...dry, rows_inserted: bulk.inserted(), rows_refused: count, outcome },
     },
   ]
 }
+
+const groupingDetails = ({ grouping }: Shape) =>
+  grouping && {
+    group_by: grouping.groupBy,
+    aggregation_column: grouping.column,
+    aggregation_strategy: grouping.strategy,
+  }
 
 /** The same failure with what the run has stored so far. */
 export function stopped(run: Run, error: unknown): unknown {

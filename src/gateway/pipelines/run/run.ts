@@ -43,7 +43,12 @@ async function begin(kernel: Kernel, request: RunRequest): Promise<Run> {
   const deadline = performance.now() + config.gateway.pipelines.timeout
   const prepared = await prepareRun(kernel, request, deadline)
   const run: Run = {
-    ...{ ...prepared, id: uuidv7(now(), random), kernel, request, times, deadline },
+    ...prepared,
+    id: uuidv7(now(), random),
+    kernel,
+    request,
+    times,
+    deadline,
     bulk: createBulkInsert({
       write: (rows) => write(run, rows),
       check: () => check(run),
@@ -51,7 +56,9 @@ async function begin(kernel: Kernel, request: RunRequest): Promise<Run> {
       most: config.limits.insert_rows,
     }),
     sample: createSample(config.limits.answer),
-    ...{ fetched: 0, candidates: 0, inDoubt: 0 },
+    fetched: 0,
+    candidates: 0,
+    inDoubt: 0,
   }
   return run
 }
