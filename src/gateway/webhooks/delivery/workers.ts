@@ -1,6 +1,5 @@
 import type { Kernel } from '#kernel/kernel.ts'
-import { type AttemptResult, attemptDelivery } from './attempt.ts'
-import { createEndpoints, type Endpoint, UnreadableEndpoint } from './endpoint.ts'
+import { createClaimedAttempts } from './claimed-attempts.ts'
 import { createLanes, type Lane, MOST_IN_FLIGHT, SLOW_MS } from './lanes.ts'
 import { createOutcomes } from './outcomes.ts'
 import {
@@ -8,7 +7,6 @@ import {
   type ClaimRequest,
   claimDeliveries,
   findDueWebhooks,
-  readBody,
   releaseClaims,
 } from './store.ts'
 
@@ -35,15 +33,12 @@ const SOON = 60_000
 /** All deliveries that run when the database fails share one line of the log, milliseconds. */
 const QUIET = 5_000
 
-/** Milliseconds of the lease that must be left after the time of an attempt. */
-const LEAST_LEASE = 2_000
-
 export function createDeliveryWorkers(kernel: Kernel): DeliveryWorkers {
   const { db, now, log } = kernel
-  const findEndpoint = createEndpoints(kernel)
   const recordOutcome = createOutcomes(kernel)
   const lanes = createLanes()
   const cutOff = new AbortController()
+  const attempt = createClaimedAttempts(kernel, cutOff.signal)
   const running = new Set<Promise<void>>()
   let state: 'idle' | 'started' | 'stopped' = 'idle'
   let claiming: Promise<void> | undefined
@@ -133,25 +128,6 @@ export function createDeliveryWorkers(kernel: Kernel): DeliveryWorkers {
     if (nextAttemptAt !== null) wakeAt(lane, nextAttemptAt.getTime() - now().getTime())
     if (lane.pausedUntil > performance.now()) wakeAt(lane, lane.pausedUntil - performance.now())
   }
-
-  /** Undefined when there was none: the webhook is inactive by now, the lease too short, or the process stops. */
-  async function attempt(delivery: ClaimedDelivery): Promise<Attempt | undefined> {
-    const { eventId: id } = delivery
-    try {
-      const endpoint = await findEndpoint(delivery.webhookId)
-      if (endpoint === undefined || !endpoint.isActive || !isInTime(delivery, endpoint)) return undefined
-      const body = delivery.body ?? (await readBody(db, id))
-      const result = await attemptDelivery(kernel, endpoint, { id, body }, cutOff.signal)
-      return { result, url: endpoint.url }
-    } catch (error) {
-      if (cutOff.signal.aborted) return undefined
-      if (error instanceof UnreadableEndpoint) return { result: unsent(error.message), url: error.url }
-      throw error
-    }
-  }
-
-  const isInTime = ({ claimedUntil }: ClaimedDelivery, { timeoutMs }: Endpoint): boolean =>
-    now().getTime() + timeoutMs + LEAST_LEASE <= claimedUntil.getTime()
 
   /** A silent endpoint keeps only the requests that it has: others need the places. */
   function makeRoom(lane: Lane): void {
@@ -243,14 +219,3 @@ export function createDeliveryWorkers(kernel: Kernel): DeliveryWorkers {
     },
   }
 }
-
-type Attempt = { readonly result: AttemptResult; readonly url: string }
-
-const unsent = (error: string): AttemptResult => ({
-  isSuccess: false,
-  responseStatus: null,
-  responseBody: null,
-  error,
-  durationMs: 0,
-  waitAsked: 0,
-})
