@@ -481,10 +481,13 @@ CREATE OR REPLACE FUNCTION service.end_activity_without_factor()
  SET search_path TO 'pg_catalog', 'pg_temp'
 AS $function$
 begin
-  perform from service.organization
-    where id in (select active_organization_id from service.session where user_id = new.id) order by id for share;
-  update service.session s set active_organization_id = null from service.organization o
-    where s.user_id = new.id and o.id = s.active_organization_id and o.require_two_factor and not s.user_verified;
+  perform from service.organization where id in (
+    select active_organization_id from service.session where user_id = new.id and impersonated_by is null
+    union select active_organization_id from service.session where impersonated_by = new.id) order by id for share;
+  update service.session s set active_organization_id = null from service.organization o, service.session own
+    where (s.user_id = new.id and s.impersonated_by is null or s.impersonated_by = new.id)
+      and o.id = s.active_organization_id and o.require_two_factor
+      and own.id = coalesce(s.parent_session_id, s.id) and not own.user_verified;
   return null;
 end $function$
 
@@ -574,6 +577,7 @@ CREATE OR REPLACE FUNCTION service.tell_rows()
  RETURNS trigger
  LANGUAGE plpgsql
  SET search_path TO 'pg_catalog', 'pg_temp'
+ SET enable_nestloop TO 'off'
 AS $function$
 begin
   if tg_op = 'DELETE' then
@@ -590,6 +594,7 @@ CREATE OR REPLACE FUNCTION service.tell_sessions()
  RETURNS trigger
  LANGUAGE plpgsql
  SET search_path TO 'pg_catalog', 'pg_temp'
+ SET enable_nestloop TO 'off'
 AS $function$
 begin
   if tg_op = 'DELETE' then
