@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type pg from 'pg'
+import { withClient } from '#test/database.ts'
 import { type Actor, type Answer, actor, testService } from '#test/harness.ts'
 import { createOrganization, createPerson, type Person } from '#test/organizations.ts'
 
@@ -160,3 +163,47 @@ test('for an organization that requires a second factor that of the admin counts
   assert.equal((await activate()).status, 200)
   assert.equal(await activeOf(who), organizationId)
 })
+
+test('an admin without a second factor any more has no organization active that requires one', async () => {
+  const [root, ada] = [await createPerson(t, { role: 'admin' }), await createPerson(t)]
+  const { id: organizationId } = await createOrganization(t, [[ada, 'owner']])
+  const setFactor = async ({ id }: Person, twoFactorEnabled: boolean) => {
+    await db.updateTable('user').set({ twoFactorEnabled }).where('id', '=', id).execute()
+    await t.service.kernel.coherence.settle()
+  }
+  for (const one of [root, ada]) await setFactor(one, true)
+  const who = withToken((await impersonate(root, ada)).body.session.token)
+  const activate = () => who.post('/api/auth/organization/set-active', { organizationId })
+  const activeOf = async (one: Actor) => (await sessionOf(one)).session.activeOrganizationId
+  const data = { requireTwoFactor: true }
+  assert.equal((await ada.post('/api/auth/organization/update', { data })).status, 200)
+  assert.equal((await activate()).status, 200)
+  await setFactor(root, false)
+  assert.deepEqual([await activeOf(who), await activeOf(ada)], [null, organizationId])
+  await setFactor(root, true)
+  assert.equal((await activate()).status, 200)
+  await setFactor(ada, false)
+  assert.deepEqual(
+    [await activeOf(who), await activeOf(ada)],
+    [organizationId, null],
+    'the own factor of each',
+  )
+
+  await who.post('/api/auth/organization/set-active', { organizationId: null })
+  await withClient(t.controlUrl, async (client) => {
+    await client.query('begin')
+    await client.query('update service."user" set two_factor_enabled = false where id = $1', [root.id])
+    const waiting = activate()
+    await waitForLock(client)
+    await client.query('commit')
+    const { status, body } = await waiting
+    assert.deepEqual([status, body.code], [403, 'TWO_FACTOR_REQUIRED'], 'judged again after the wait')
+  })
+  assert.equal(await activeOf(who), null)
+})
+
+/** Until a statement waits for a transaction. */
+async function waitForLock(client: pg.Client): Promise<void> {
+  const waiting = `select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
+  while ((await client.query(waiting)).rowCount === 0) await sleep(5)
+}

@@ -189,7 +189,7 @@ export async function acceptInvitation(kernel: Kernel, caller: Caller, id: strin
     if (organization === undefined || invitation === undefined) throw notFound()
     await expectInviter(kernel, invitation)
     const member = await addMember(kernel, organization, { userId: user.id, role: invitation.role })
-    if (mayActivate(organization, user, caller))
+    if (await mayActivate(kernel, organization, caller))
       await updateActiveOrganization(kernel.db, caller.session.id, organizationId)
     return { invitation, member }
   })

@@ -1,5 +1,4 @@
 import { coversPermissions, isPermitted, type Permissions } from '#identity/permissions.ts'
-import { hasSecondFactor } from '#identity/second-factor.ts'
 import { findUser, type User } from '#identity/users.ts'
 import { recordAct } from '#kernel/audit/record-act.ts'
 import { isConflict } from '#kernel/db/conflicts.ts'
@@ -24,6 +23,7 @@ import {
   deactivateEverywhere,
   deactivateWithoutFactor,
   deleteOrganizations,
+  hasFactor,
   type Invitation,
   insertOrganization,
   isInOrganizations,
@@ -190,8 +190,8 @@ export async function setActiveOrganization(
         await updateActiveOrganization(kernel.db, caller.session.id, null)
         return null
       })
-    : actInOrganization(kernel, caller, { key, lock: 'share' }, async (kernel, { organization }, user) => {
-        if (!mayActivate(organization, user, caller)) throw fail('TWO_FACTOR_REQUIRED')
+    : actInOrganization(kernel, caller, { key, lock: 'share' }, async (kernel, { organization }) => {
+        if (!(await mayActivate(kernel, organization, caller))) throw fail('TWO_FACTOR_REQUIRED')
         await updateActiveOrganization(kernel.db, caller.session.id, organization.id)
         return organization
       }))
@@ -199,12 +199,15 @@ export async function setActiveOrganization(
   return active
 }
 
-/** An organization may require a second factor of the sessions in which it is active (auth.md 7). */
-export const mayActivate = (
+/**
+ * An organization may require a second factor of the sessions in which it is active (auth.md 7). In the transaction of the caller, which
+ * has locked the user, and the admin of an impersonated session.
+ */
+export const mayActivate = async (
+  { db }: Kernel,
   { requireTwoFactor }: Organization,
-  user: User,
-  { session, impersonator }: Pick<Caller, 'session' | 'impersonator'>,
-): boolean => !requireTwoFactor || hasSecondFactor({ user, session, impersonator })
+  { session }: Pick<Caller, 'session'>,
+): Promise<boolean> => !requireTwoFactor || (await hasFactor(db, session.id))
 
 /** The organization that is named, else the active one; null without either. */
 export async function getOrganization(

@@ -176,6 +176,14 @@ export const deactivateWithoutFactor = async (db: Db, id: string): Promise<void>
       and own.id = coalesce(s.parent_session_id, s.id)
       and not u.two_factor_enabled and not own.user_verified`.execute(db))
 
+/** Whether a session has a second factor now (identity/second-factor.ts). In an impersonated one that of the admin counts. */
+export async function hasFactor(db: Db, sessionId: string): Promise<boolean> {
+  const { rows } = await sql<{ found: boolean }>`select u.two_factor_enabled or own.user_verified as found
+    from service.session s join service.session own on own.id = coalesce(s.parent_session_id, s.id)
+    join service."user" u on u.id = own.user_id where s.id = ${sessionId}`.execute(db)
+  return rows[0]?.found === true
+}
+
 /** Ids of the users who have a session in which the organization is active. */
 export async function listActiveUsers(db: Db, organizationId: string): Promise<readonly string[]> {
   const rows = await db
