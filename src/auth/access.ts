@@ -116,12 +116,12 @@ export function createAuthAccess(kernel: Kernel, sessions: Sessions): AuthAccess
   }
   const { require_authentication } = config.auth.session_management
   return {
-    signedIn,
+    signedIn: renewing(signedIn),
     known,
-    fresh,
-    admin,
-    impersonating,
-    signedInIfRequired: require_authentication ? signedIn : known,
+    fresh: renewing(fresh),
+    admin: (permission) => renewing(admin(permission)),
+    impersonating: renewing(impersonating),
+    signedInIfRequired: require_authentication ? renewing(signedIn) : known,
   }
 }
 
@@ -129,6 +129,23 @@ export function createAuthAccess(kernel: Kernel, sessions: Sessions): AuthAccess
 function expectOpenTo({ session }: LiveSession, { routeOptions: { config } }: FastifyRequest): void {
   if (session.impersonatedBy !== null && config.whileImpersonating !== true)
     throw fail('NOT_WHILE_IMPERSONATING')
+}
+
+/**
+ * Judges the session again once the body has arrived, which may have taken as long as the caller liked (house.md 5.7). Then no route that
+ * requires a session answers on one that has ended meanwhile. It costs no query while the session is in memory.
+ */
+const renewing = (access: Access): Access => ({
+  ...access,
+  async renew(request, reply) {
+    request.caller = undefined
+    await access.authorize(request, reply)
+  },
+})
+
+/** The `preHandler` hook for it. Where a session is optional, the verb states its proof by itself. */
+export async function renewCaller(request: FastifyRequest, reply: FastifyReply): Promise<void> {
+  if (request.body !== undefined) await request.routeOptions.config.access?.renew?.(request, reply)
 }
 
 /** The caller of a route whose access requires a session. */

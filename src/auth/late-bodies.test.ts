@@ -95,3 +95,28 @@ test('an ended session cannot try passwords, right or wrong', async () => {
     assert.match(answer, /^HTTP\/1.1 401 .*UNAUTHORIZED/s, currentPassword)
   }
 })
+
+test('no question is answered to a session that ends while the body arrives', async () => {
+  const questions: Readonly<Record<string, object>> = {
+    'organization/check-slug': { slug: 'free' },
+    'organization/has-permission': { permissions: { member: ['create'] } },
+    'admin/has-permission': { permissions: { user: ['list'] } },
+    'get-session': {},
+    'account-info': { providerId: 'credential' },
+  }
+  for (const [path, body] of Object.entries(questions)) {
+    const ada = await t.signUp('Ada')
+    await ada.post('/api/auth/organization/create', { name: 'Acme', slug: `acme-${ada.id}` })
+    const answer = await sendLate(ada, path, body, () => ada.post('/api/auth/sign-out'))
+    assert.match(answer, /^HTTP\/1.1 401 .*UNAUTHORIZED/s, path)
+  }
+})
+
+test('has-permission answers by the role at the end of the body', async () => {
+  const ada = await t.signUp('Ada')
+  await ada.post('/api/auth/organization/create', { name: 'Acme', slug: `acme-${ada.id}` })
+  const lose = () =>
+    kernel.db.updateTable('member').set({ role: 'member' }).where('userId', '=', ada.id).execute()
+  const asked = { permissions: { member: ['create'] } }
+  assert.match(await sendLate(ada, 'organization/has-permission', asked, lose), /"success":false/)
+})

@@ -3,7 +3,7 @@ import type { Feature } from '#kernel/http/operations.ts'
 import type { RouteBook } from '#kernel/http/routes.ts'
 import { type App, addFeature, configureSurface } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
-import { type AuthAccess, createAuthAccess } from './access.ts'
+import { type AuthAccess, createAuthAccess, renewCaller } from './access.ts'
 import { accountRoutes } from './account/routes.ts'
 import { adminRoutes } from './admin/routes.ts'
 import { auditRoutes } from './audit/routes.ts'
@@ -34,6 +34,7 @@ export function authSurface(app: App, kernel: Kernel, book: RouteBook, sessions:
   })
   app.decorateRequest('caller', undefined)
   protect(app, kernel)
+  app.addHook('preHandler', renewCaller)
   const access = createAuthAccess(kernel, sessions)
   const process = { sessions, providers: createSocialProviders(kernel) }
 
