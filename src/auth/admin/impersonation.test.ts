@@ -202,6 +202,23 @@ test('an admin without a second factor any more has no organization active that 
   assert.equal(await activeOf(who), null)
 })
 
+test('impersonations are limited for each admin', async () => {
+  const rate_limits = { enabled: true, rules: { impersonation: { requests: 2 } } }
+  const limited = await testService({ controlUrl: t.controlUrl, config: { rate_limits } })
+  const [root, other, ada] = [
+    await createPerson(t, { role: 'admin' }),
+    await createPerson(t, { role: 'admin' }),
+    await createPerson(t),
+  ]
+  const begin = async ({ token }: Person, path = 'impersonate-user') => {
+    const headers = { authorization: `Bearer ${token}` }
+    const answer = await limited.anon.post(`/api/auth/admin/${path}`, { userId: ada.id }, { headers })
+    return answer.status
+  }
+  assert.deepEqual([await begin(root), await begin(root), await begin(root)], [200, 200, 429])
+  assert.deepEqual([await begin(other), await begin(root, 'list-user-sessions')], [200, 200])
+})
+
 /** Until a statement waits for a transaction. */
 async function waitForLock(client: pg.Client): Promise<void> {
   const waiting = `select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`

@@ -25,12 +25,14 @@ export type Impersonation = { readonly token: string; readonly session: Session;
 export type Place = { readonly ipAddress: string; readonly userAgent: string | undefined }
 
 /** Begins a session of the user that lasts for an hour, and at most as long as the caller's own. */
-export function impersonate(
+export async function impersonate(
   kernel: Kernel,
   caller: Caller,
   userId: string,
   place: Place,
 ): Promise<Impersonation> {
+  // A stolen session of an admin must not open the data of every user.
+  await kernel.limits.consume('impersonation', caller.user.id)
   return actOnUser(kernel, caller, { permission: IMPERSONATE, userId }, async (kernel, act) => {
     expectImpersonable(kernel, act)
     const { admin, user } = act

@@ -20,6 +20,7 @@ export type RuleName =
   | 'mail'
   | 'mail_recipient'
   | 'two_factor'
+  | 'impersonation'
   | 'admin_key'
   | 'webhook_test'
   | 'default'

@@ -18,6 +18,7 @@ const rules = section('The rate limits.', {
   mail: rule('Requests that send mail, per address', 3, '1m'),
   mail_recipient: rule('Mails, per recipient', 10, '1h'),
   two_factor: rule('Second factors, per address', 5, '1m'),
+  impersonation: rule('Impersonations, per admin', 30, '10m'),
   admin_key: rule('Wrong admin keys, per address', 10, '1m'),
   webhook_test: rule('Test deliveries, per webhook', 10, '1m'),
   default: rule('Everything else, per address', 100, '10s'),
