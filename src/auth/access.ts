@@ -4,12 +4,13 @@ import { actOnProof, proofHolds, type SessionProof } from '#identity/proof.ts'
 import { lacksSecondFactor } from '#identity/second-factor.ts'
 import { endWithinMaxAge, extendSession, type LiveSession, type Sessions } from '#identity/sessions.ts'
 import type { User } from '#identity/users.ts'
-import { ANONYMOUS } from '#kernel/audit/origin.ts'
 import type { Access } from '#kernel/http/access.ts'
-import { type Kernel, withOrigin } from '#kernel/kernel.ts'
+import type { Kernel } from '#kernel/kernel.ts'
 import { nameOfPermission, refusalOf } from './admin/permissions.ts'
 import { clearSessionToken, presentedToken, presentedTrustedDevice, setSessionToken } from './cookies.ts'
 import { fail } from './errors.ts'
+import { kernelAs } from './origin.ts'
+import { recordRefusedAct } from './record-refused-act.ts'
 import { expectFresh } from './session-freshness.ts'
 
 /** The user and session that a request's token belongs to. Verbs learn nothing else about the caller. */
@@ -61,7 +62,7 @@ export function createAuthAccess(kernel: Kernel, sessions: Sessions): AuthAccess
     const presented = presentedToken(config, request)
     if (presented === undefined) return
     const found = await sessions.find(presented.token, request.clientAddress)
-    if (found !== undefined) expectOpenTo(found, request)
+    if (found !== undefined) await expectOpenTo(kernel, found, request)
     const live = found && (await rollSession(kernel, sessions, { live: found, presented, reply }))
     if (live === undefined) return
     const { withoutSecondFactor = false } = request.routeOptions.config
@@ -126,9 +127,13 @@ export function createAuthAccess(kernel: Kernel, sessions: Sessions): AuthAccess
 }
 
 /** Refuses a session that the route is not open to. */
-function expectOpenTo({ session }: LiveSession, { routeOptions: { config } }: FastifyRequest): void {
-  if (session.impersonatedBy !== null && config.whileImpersonating !== true)
-    throw fail('NOT_WHILE_IMPERSONATING')
+async function expectOpenTo(kernel: Kernel, live: LiveSession, request: FastifyRequest): Promise<void> {
+  const { whileImpersonating = false } = request.routeOptions.config
+  if (live.session.impersonatedBy === null || whileImpersonating) return
+  const refusal = fail('NOT_WHILE_IMPERSONATING')
+  const act = { action: 'impersonated_act.failed', reason: refusal.code } as const
+  await recordRefusedAct(kernel, request, live, act)
+  throw refusal
 }
 
 /**
@@ -155,16 +160,9 @@ export function callerOf(request: FastifyRequest): Caller {
   return request.caller
 }
 
-/** The kernel for the verb that a request asks for: the audit trail shows the caller, or `anonymous` without a session. */
-export const kernelFor = (
-  kernel: Kernel,
-  { caller, clientAddress: ipAddress, headers, id: requestId }: FastifyRequest,
-): Kernel =>
-  withOrigin(kernel, {
-    actorId: caller?.session.impersonatedBy ?? caller?.user.id ?? ANONYMOUS,
-    onBehalfOf: caller?.impersonator && caller.user.id,
-    ...{ ipAddress, userAgent: headers['user-agent'], requestId },
-  })
+/** The kernel for the verb that a request asks for. */
+export const kernelFor = (kernel: Kernel, request: FastifyRequest): Kernel =>
+  kernelAs(kernel, request.caller, request)
 
 /** Runs the work in a transaction in which the caller's session is alive (identity/proof.ts); throws UNAUTHORIZED when it is not. */
 export function actAsCaller<T>(

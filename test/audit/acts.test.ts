@@ -265,6 +265,16 @@ const CAUSES: Readonly<Record<Action, () => Promise<Seen>>> = {
     const body = { currentPassword: 'wrong password', newPassword: NEW_PASSWORD }
     return bySelf(ada, await ada.post('/api/auth/change-password', body))
   },
+  'admin_act.failed': async () => {
+    const [ada, bob] = [await newcomer(), await newcomer()]
+    return bySelf(ada, await ada.post('/api/auth/admin/impersonate-user', { userId: bob.id }))
+  },
+  'impersonated_act.failed': async () => {
+    const { admin, user, answer } = await impersonate()
+    const headers = { authorization: `Bearer ${answer.body.session.token}` }
+    const refused = await t.anon.post('/api/auth/revoke-sessions', {}, { headers })
+    return { actorId: admin.id, targetId: user.id, answer: refused }
+  },
   'api_key.created': async () => {
     const { answer, id } = await issueKey()
     return { ...ADMIN, targetId: id, answer }
@@ -443,6 +453,25 @@ test('failures are counted: one row a minute for each account and reason, and on
     ({ targetId, details }) => targetId === bob.id && JSON.stringify(details).includes('BANNED_USER'),
   )
   assert.equal(banned?.count, 1)
+})
+
+test('refused acts of an admin are counted, also those that only the verb can judge', async () => {
+  const [root, ada, bob] = [await newcomer(), await newcomer(), await newcomer()]
+  for (const { id } of [root, bob]) await setRoleByOperator(commands, id, 'admin')
+  t.advance(60_000 - (now().getTime() % 60_000))
+  const begin = (who: User) => who.post('/api/auth/admin/impersonate-user', { userId: root.id })
+  for (const who of [ada, ada, bob]) assert.equal((await begin(who)).status, 403)
+  const counted = (await rowsOf('admin_act.failed'))
+    .filter(({ targetId }) => targetId === ada.id || targetId === bob.id)
+    .map(({ actorId, details, count }) => [actorId, details, count])
+  const expected = [
+    [ada.id, { reason: 'YOU_ARE_NOT_ALLOWED_TO_IMPERSONATE_USERS' }, 2],
+    [bob.id, { reason: 'YOU_CANNOT_IMPERSONATE_ADMINS' }, 1],
+  ]
+  assert.deepEqual(
+    new Set(counted.map((row) => JSON.stringify(row))),
+    new Set(expected.map((row) => JSON.stringify(row))),
+  )
 })
 
 test('an act under impersonation has the admin as the actor and the user as onBehalfOf', async () => {

@@ -22,6 +22,12 @@ const REFUSALS = {
   'audit:list': 'YOU_ARE_NOT_ALLOWED_TO_LIST_AUDIT_EVENTS',
 } as const satisfies Readonly<Record<Permission, keyof typeof AUTH_FAILURES>>
 
+/** All refusals of acts on users. */
+export const ADMIN_REFUSALS: ReadonlySet<string> = new Set([
+  ...Object.values(REFUSALS),
+  'YOU_CANNOT_IMPERSONATE_ADMINS',
+])
+
 /** For the first permission that is asked for. */
 export function refusalOf(asked: AdminPermissions): (typeof REFUSALS)[Permission] {
   const [[resource, actions] = []] = Object.entries(asked)

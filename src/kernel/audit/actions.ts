@@ -47,6 +47,8 @@ export const ACTIONS = {
   'sign_in.failed': 'user',
   'password.failed': 'user',
   'second_factor.failed': 'user',
+  'admin_act.failed': 'user',
+  'impersonated_act.failed': 'user',
 
   'api_key.created': 'api_key',
   'api_key.updated': 'api_key',

@@ -13,8 +13,8 @@ type FailedAct = {
 }
 
 /**
- * Counts a failure in the audit trail, outside of the transaction that failed: one row a minute for each account, reason and address
- * (IPv6: its /64), so that a flood of guesses writes few rows. All unknown accounts of an address share a row. An existing and an
+ * Counts a failure in the audit trail, outside of the transaction that failed: one row a minute for each account, reason, actor and
+ * address (IPv6: its /64), so that a flood of guesses writes few rows. All unknown accounts of an address share a row. An existing and an
  * unknown account cost the same statement. The id is made of the minute and a hash of these, so that the primary key finds the row.
  */
 export async function recordFailure(
@@ -23,9 +23,9 @@ export async function recordFailure(
   { targetId, reason }: FailedAct,
 ): Promise<void> {
   if (kernel.db.isTransaction) throw new Error('a failure is recorded outside of the transaction that failed')
-  const { ipAddress = '' } = kernel.origin
+  const { actorId, ipAddress = '' } = kernel.origin
   const network = isIPv6(ipAddress) ? networkOf(ipAddress) : ipAddress
-  const key = hash('sha256', JSON.stringify([action, targetId, reason, network]), 'buffer')
+  const key = hash('sha256', JSON.stringify([action, targetId, reason, actorId, network]), 'buffer')
   const minute = new Date(Math.floor(kernel.now().getTime() / MINUTE) * MINUTE)
   const act = { ...(targetId !== undefined && { targetId }), details: { reason } }
   const record = auditRecord(

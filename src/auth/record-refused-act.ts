@@ -1,0 +1,37 @@
+import type { FastifyRequest } from 'fastify'
+import type { LiveSession } from '#identity/sessions.ts'
+import { recordFailure } from '#kernel/audit/record-failure.ts'
+import { Failure } from '#kernel/errors.ts'
+import type { Kernel } from '#kernel/kernel.ts'
+import { ADMIN_REFUSALS } from './admin/permissions.ts'
+import { kernelAs } from './origin.ts'
+
+/**
+ * An `onError` hook: a refused act of an admin leaves a row, which an operator looks for after an attack. Its target is the account that
+ * tried. The named user is not shown: invented ids would add a row each.
+ */
+export const recordRefusedAdmin = async (
+  kernel: Kernel,
+  request: FastifyRequest,
+  error: Error,
+): Promise<void> => {
+  const { caller } = request
+  if (caller !== undefined && error instanceof Failure && ADMIN_REFUSALS.has(error.code))
+    await recordRefusedAct(kernel, request, caller, { action: 'admin_act.failed', reason: error.code })
+}
+
+type RefusedAct = {
+  readonly action: 'admin_act.failed' | 'impersonated_act.failed'
+  readonly reason: string
+}
+
+/** Access is judged before the limits, so that a refused request takes from the bucket here. Beyond the limit it writes nothing. */
+export async function recordRefusedAct(
+  kernel: Kernel,
+  request: FastifyRequest,
+  live: LiveSession,
+  { action, reason }: RefusedAct,
+): Promise<void> {
+  if (!(await kernel.limits.allows('default', request.clientAddress))) return
+  await recordFailure(kernelAs(kernel, live, request), action, { targetId: live.user.id, reason })
+}
