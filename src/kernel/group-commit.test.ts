@@ -4,13 +4,17 @@ import { setImmediate as turn } from 'node:timers/promises'
 import { createGroupCommit } from './group-commit.ts'
 
 /** Runs that end on command. */
-function controlled(most: number) {
+function controlled(most: number, weigh?: (item: number) => number) {
   const runs: { items: readonly number[]; end: PromiseWithResolvers<readonly string[]> }[] = []
-  const ask = createGroupCommit<number, string>(most, (items) => {
-    const end = Promise.withResolvers<readonly string[]>()
-    runs.push({ items, end })
-    return end.promise
-  })
+  const ask = createGroupCommit<number, string>(
+    most,
+    (items) => {
+      const end = Promise.withResolvers<readonly string[]>()
+      runs.push({ items, end })
+      return end.promise
+    },
+    weigh,
+  )
   const finish = async (run: number) => {
     runs[run]?.end.resolve(runs[run].items.map((item) => `did ${item}`))
     await turn()
@@ -39,6 +43,14 @@ test('a run has at most the largest number of items', async () => {
     await all[run]
   }
   assert.deepEqual(items(), [[1], [2, 3], [4]])
+})
+
+test('with weights, a run has items up to the largest weight, or one that is heavier', async () => {
+  const { ask, finish, items } = controlled(10, (item) => item)
+  const all = [1, 4, 5, 2, 30, 10].map(ask)
+  for (let run = 0; run < 5; run++) await finish(run)
+  await Promise.all(all)
+  assert.deepEqual(items(), [[1], [4, 5], [2], [30], [10]])
 })
 
 test('a failed run fails only its own items, and the next one runs', async () => {

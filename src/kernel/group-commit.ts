@@ -1,10 +1,12 @@
 /**
- * Collects the items that arrive while a run is under way, and hands them to the next run, at most `most` of them. Many concurrent
- * callers cost few runs, and a single caller waits for no other run. The results are in the order of the items.
+ * Collects the items that arrive while a run is under way, and hands them to the next run, at most `most` of them, or as many as weigh
+ * no more than `most` together; an item that weighs more has a run of its own. Many concurrent callers cost few runs, and a single caller
+ * waits for no other run. The results are in the order of the items.
  */
 export function createGroupCommit<Item, Result>(
   most: number,
   run: (items: readonly Item[]) => Promise<readonly Result[]>,
+  weigh: (item: Item) => number = () => 1,
 ): (item: Item) => Promise<Result> {
   type Asked = { readonly item: Item } & PromiseWithResolvers<Result>
   const line: Asked[] = []
@@ -12,8 +14,16 @@ export function createGroupCommit<Item, Result>(
 
   const work = async (): Promise<void> => {
     isRunning = true
-    for (let asked = line.splice(0, most); asked.length > 0; asked = line.splice(0, most)) await settle(asked)
+    for (let asked = taken(); asked.length > 0; asked = taken()) await settle(asked)
     isRunning = false
+  }
+  const taken = (): readonly Asked[] => {
+    let weight = 0
+    const beyond = line.findIndex(({ item }, at) => {
+      weight += weigh(item)
+      return at > 0 && weight > most
+    })
+    return line.splice(0, beyond === -1 ? line.length : beyond)
   }
   const settle = async (asked: readonly Asked[]): Promise<void> => {
     try {

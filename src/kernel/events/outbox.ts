@@ -62,10 +62,14 @@ export function createEvents({ db, now, random, metrics, log, ...parts }: Outbox
   const subscriptions = createSubscriptions(parts)
   const lost = createLostRequests()
   // Operations that end at the same time share a statement.
-  const commit = createGroupCommit<Entry, undefined>(MOST_IN_ONE_STATEMENT, async (entries) => {
-    await insertEvents(db, entries)
-    return entries.map(() => undefined)
-  })
+  const commit = createGroupCommit<Entry, undefined>(
+    MOST_IN_ONE_STATEMENT,
+    async (entries) => {
+      await insertEvents(db, entries)
+      return entries.map(() => undefined)
+    },
+    ({ deliveries }) => Math.max(LEAST_WEIGHT, deliveries.length),
+  )
 
   function entryOf(event: Pick<Payload, 'name' | 'data' | 'rows'>, webhooks: readonly Subscription[]): Entry {
     const at = now()
@@ -143,8 +147,10 @@ function occasionOf(name: EventName, data: EventData[EventName]): Occasion {
   return { name, client, table }
 }
 
-/** Of 256 KB each at most. */
-const MOST_IN_ONE_STATEMENT = 50
+/** Deliveries: a statement has to end in time, however many webhooks an event has. */
+const MOST_IN_ONE_STATEMENT = 1_000
+/** So that a statement has at most 50 events, of 256 KB each at most. */
+const LEAST_WEIGHT = 20
 
 type Entry = {
   readonly id: string
