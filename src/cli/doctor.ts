@@ -23,6 +23,7 @@ import { NoInstallation } from '#kernel/installation-secrets.ts'
 import { loggingOwner, type ServiceDatabases } from '../open-databases.ts'
 import { type Context, contextOf, loadPipelines } from './context.ts'
 import type { Finding } from './finding.ts'
+import { clientNames, configuredNames } from './named-client.ts'
 import { providerFindings } from './provider-checks.ts'
 import { pipelineProblems } from './start-checks.ts'
 import { sentenceOf, terminal } from './terminal.ts'
@@ -97,6 +98,7 @@ async function database(context: Context): Promise<Finding[]> {
       ...(await withMigrated(databases.controlUrl, webhookFindings)),
       ...(await clients(context, databases)),
       ...(await registered(context, databases)),
+      ...(await schedules(context, databases)),
     ])
   } catch (error) {
     if (error instanceof NoInstallation) return [{ subject: 'database', ok: true, says: error.message }]
@@ -180,6 +182,24 @@ async function registered(context: Context, { controlUrl }: ServiceDatabases): P
     const rows = await listClients(db)
     const own = rows.filter(({ clientName, isActive }) => isActive && !(clientName in context.config.clients))
     return Promise.all(own.map((row) => reachOf(context, row)))
+  })
+}
+
+/** A client may be registered after the start, so `config check` cannot tell whether that of a schedule exists. */
+async function schedules(context: Context, databases: ServiceDatabases): Promise<Finding[]> {
+  const wanted = Object.entries(context.config.backups.schedules)
+  if (wanted.length === 0) return []
+  const configured = configuredNames(context, databases)
+  return withMigrated(databases.controlUrl, async (db) => {
+    const names = await clientNames({ db }, configured)
+    const list = [...names].sort().join(', ')
+    return wanted.map(([name, { client }]) => ({
+      subject: `backup schedule ${name}`,
+      ok: names.has(client),
+      says: names.has(client)
+        ? `backs up client ${client}`
+        : `there is no client ${client}. Existing clients: ${list}`,
+    }))
   })
 }
 

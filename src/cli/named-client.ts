@@ -5,11 +5,19 @@ import type { ServiceDatabases } from '../open-databases.ts'
 
 /** Clients of the configuration, and those that are built in. */
 export function configuredNames(
-  { config }: Kernel,
+  { config }: Pick<Kernel, 'config'>,
   { builtIn, logging }: ServiceDatabases,
 ): ReadonlySet<string> {
   const own = logging === undefined ? [] : [config.gateway.logging_client]
   return new Set([...Object.keys(config.clients), ...Object.keys(builtIn), ...own])
+}
+
+/** With the clients that were registered over HTTP. */
+export async function clientNames(
+  { db }: Pick<Kernel, 'db'>,
+  configured: ReadonlySet<string>,
+): Promise<ReadonlySet<string>> {
+  return new Set([...configured, ...(await listClients(db)).map(({ clientName }) => clientName)])
 }
 
 /** Throws if the client does not exist. The error names those that do. */
@@ -18,8 +26,7 @@ export async function expectClient(
   configured: ReadonlySet<string>,
   client: string,
 ): Promise<void> {
-  const registered = (await listClients(kernel.db)).map(({ clientName }) => clientName)
-  const names = new Set([...configured, ...registered])
+  const names = await clientNames(kernel, configured)
   if (names.has(client) || client === CUSTOM_CLIENT) return
   const existing =
     names.size === 0 ? 'No clients exist yet.' : `Existing clients: ${[...names].sort().join(', ')}.`

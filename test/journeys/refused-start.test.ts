@@ -90,7 +90,7 @@ test('config check creates nothing, and accepts the port of the running service'
   assert.equal(existsSync(path.join(folder, 'data')), false)
 })
 
-test('doctor reports registered clients that are unreachable or have an unreadable URL', async (context) => {
+test('doctor reports registered clients that are unreachable or have an unreadable URL, and schedules without a client', async (context) => {
   const url = 'postgres://shop:hidden@localhost:1/shop'
   for (const client_name of ['reachless', 'sealed'])
     await t.admin.post('/admin/clients', { client_name, url })
@@ -99,7 +99,11 @@ test('doctor reports registered clients that are unreachable or have an unreadab
     .set({ sealedUrl: 'v1.x.x' })
     .where('clientName', '=', 'sealed')
     .execute()
-  const env = { ...PRODUCTION, DATABASE_URL: t.controlUrl }
+  const env = {
+    ...PRODUCTION,
+    DATABASE_URL: t.controlUrl,
+    SERVICE_BACKUPS__SCHEDULES: '{"nightly":{"client":"reachless"},"weekly":{"client":"reachles"}}',
+  }
   const { code, stdout } = await runProgram(await emptyFolder(context), ['doctor', '--json'], env)
   assert.equal(code, 1)
   assert.doesNotMatch(stdout, /hidden/)
@@ -108,6 +112,11 @@ test('doctor reports registered clients that are unreachable or have an unreadab
   )
   assert.match(String(findings.get('client reachless')), /^false ./)
   assert.match(String(findings.get('client sealed')), /^false its address cannot be read here/)
+  assert.equal(findings.get('backup schedule nightly'), 'true backs up client reachless')
+  assert.match(
+    String(findings.get('backup schedule weekly')),
+    /^false there is no client reachles\. Existing clients: .*reachless/,
+  )
 })
 
 test('the options --port and --data-dir take precedence over the environment', async (t) => {
