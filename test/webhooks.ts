@@ -12,6 +12,7 @@ import { startLoopbackServer } from './loopback-server.ts'
 export type AddedWebhook = {
   readonly url: string
   readonly routeKey?: string
+  readonly clientName?: string | null
   readonly timeoutMs?: number
   readonly headers?: Readonly<Record<string, string>>
   readonly isActive?: boolean
@@ -29,7 +30,7 @@ export async function addWebhook(kernel: Kernel, added: AddedWebhook) {
     .values({
       id,
       url: added.url,
-      clientName: 'default',
+      clientName: added.clientName === undefined ? 'default' : added.clientName,
       routeKey: added.routeKey ?? 'gateway_insert',
       timeoutMs: added.timeoutMs ?? 5_000,
       isActive: added.isActive ?? true,

@@ -46,6 +46,8 @@ const addEither = (kernel: Kernel, asked: WithPassword, context: SignInContext):
 async function addHidden(kernel: Kernel, owner: User, asked: WithPassword): Promise<void> {
   await insertHiddenSignUp(kernel.db, owner, asked)
   await recordAct(kernel, 'user.sign_up_hidden', { targetId: owner.id })
+  // A new user has an event, if a webhook wants it.
+  await kernel.events.rehearse(kernel, 'auth_user_created', { user_id: owner.id })
 }
 
 /** Sign-in with the password of a hidden sign-up: answers as `admit` does for an unproven address, in the same time and with a mail. */

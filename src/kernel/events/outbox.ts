@@ -22,6 +22,8 @@ export type Events = {
     data: EventData[EventName],
     rows?: RowsOf,
   ): Promise<void> | undefined
+  /** In a transaction: takes the statements and the time of `record`, and writes nothing. For answers that must not tell which it was. */
+  rehearse(kernel: Emitter, name: EventName, data: EventData[EventName]): Promise<void>
   /** Whether a webhook may want such an event. Rows are only collected if one does. */
   isWanted(occasion: Occasion): boolean | Promise<boolean>
   /** Tells the listeners of this process. */
@@ -126,6 +128,11 @@ export function createEvents({ db, now, random, metrics, log, ...parts }: Outbox
       // Outside of a transaction the operation is committed on the client's database, so its caller gets the success.
       return kernel.db.isTransaction ? written : written.catch((error) => lose(emission, error))
     },
+    async rehearse({ db }, name, data) {
+      const webhooks = await subscriptions.to(occasionOf(name, data), db)
+      if (webhooks.length === 0) return
+      await insertEvents(db, [entryOf({ name, data, rows: undefined }, webhooks)], { isRehearsal: true })
+    },
     isWanted(occasion) {
       const subscribed = subscriptions.to(occasion, db)
       return 'then' in subscribed ? subscribed.then(isAny, () => false) : isAny(subscribed)
@@ -161,7 +168,11 @@ type Entry = {
 }
 
 /** Writes the events with their deliveries. A webhook that was removed or deactivated in the meantime gets none. */
-async function insertEvents(db: Db, entries: readonly Entry[]): Promise<void> {
+async function insertEvents(
+  db: Db,
+  entries: readonly Entry[],
+  { isRehearsal = false }: { readonly isRehearsal?: boolean } = {},
+): Promise<void> {
   const deliveries = entries.flatMap(({ id: eventId, at, deliveries }) =>
     deliveries.map((delivery) => ({ ...delivery, eventId, at })),
   )
@@ -169,6 +180,7 @@ async function insertEvents(db: Db, entries: readonly Entry[]): Promise<void> {
       insert into service.webhook_event (id, route_key, body, created_at)
       select * from unnest(${entries.map(({ id }) => id)}::uuid[], ${entries.map(({ name }) => name)}::text[],
         ${entries.map(({ body }) => body)}::text[], ${entries.map(({ at }) => at)}::timestamptz[])
+      where not ${isRehearsal}::boolean
     )
     insert into service.webhook_delivery (id, webhook_id, event_id, next_attempt_at, created_at)
     select delivery.id, webhook.id, delivery.event_id, delivery.at, delivery.at
@@ -176,7 +188,7 @@ async function insertEvents(db: Db, entries: readonly Entry[]): Promise<void> {
         ${deliveries.map(({ eventId }) => eventId)}::uuid[], ${deliveries.map(({ at }) => at)}::timestamptz[])
         as delivery (id, webhook_id, event_id, at)
       join service.webhook on webhook.id = delivery.webhook_id
-      where webhook.is_active and webhook.deleted_at is null`.execute(db)
+      where webhook.is_active and webhook.deleted_at is null and not ${isRehearsal}::boolean`.execute(db)
 }
 
 /** Requests that wait for their answer are few; those of jobs have none. */
