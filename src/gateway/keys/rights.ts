@@ -15,7 +15,8 @@ export const FIXED_RIGHTS = {
   'gateway.bypass_row_level_security': "Act as the client's own role, without row-level security",
   'pipelines.run': 'Run pipelines, whose tables need their own rights, and list the named ones',
   'management.read': 'Read capabilities and schema',
-  'management.tables.write': 'Create and change tables',
+  'management.tables.write':
+    'Create and change tables; a foreign key also needs the right to read the other table',
   'management.tables.drop': 'Drop tables',
   'management.columns.drop': 'Drop columns',
   'management.indexes.write': 'Create indexes',

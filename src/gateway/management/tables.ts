@@ -1,5 +1,6 @@
-import type { Cascade, TableDefinition, TableEdit } from '#databases/drivers/management.ts'
+import type { Cascade, NewColumn, TableDefinition, TableEdit } from '#databases/drivers/management.ts'
 import type { Table } from '#databases/plan/catalogue.ts'
+import { readTable } from '#databases/request/table-name.ts'
 import type { GatewayCaller } from '../caller.ts'
 import { rightsOf } from '../caller-rights.ts'
 import { fail } from '../errors.ts'
@@ -9,6 +10,7 @@ import { audited, type Change, type Changer, managementOf } from './change.ts'
 export async function createManagedTable(changer: Changer, asked: TableDefinition) {
   const { schema, table } = asked
   const written = await managementOf(changer.caller).tables.create(asked)
+  requireReferences(changer.caller, { schema, table }, asked.columns)
   await audited(
     changer,
     { operation: 'create_table', schema, object: table, table, event: { table: `${schema}.${table}` } },
@@ -24,11 +26,21 @@ export async function editManagedTable(changer: Changer, at: TableName, edits: r
   if (renamed !== undefined) requireSameRights(changer.caller, at, renamed.newName)
   if (edits.some(bindsExistingRows)) rightsOf(changer.caller).require([{ ...at, action: 'delete' }])
   const written = await managementOf(changer.caller).tables.edit(found, edits)
+  const added = edits.flatMap((edit) => (edit.operation === 'add_column' ? [edit.column] : []))
+  requireReferences(changer.caller, at, added)
   const { schema, table } = at
   const event = { table: `${schema}.${table}`, operations: edits.map(({ operation }) => operation) }
   const further = edits.flatMap((edit) => columnEvent(event.table, edit))
   await audited(changer, { operation: 'edit_table', schema, object: table, table, event, further }, written)
   return describeTable(changer.caller, schema, renamed?.newName ?? table)
+}
+
+/** A foreign key shows which values the other table has: a row that refers to none of them is refused. */
+function requireReferences(caller: GatewayCaller, own: TableName, columns: readonly NewColumn[]): void {
+  const others = columns
+    .flatMap(({ references }) => (references ? [readTable({ table_name: references.table })] : []))
+    .filter(({ schema, table }) => schema !== own.schema || table !== own.table)
+  rightsOf(caller).require(others.map((other) => ({ ...other, action: 'read' })))
 }
 
 /** All rows would refer to the row of the default, and whoever deletes that one deletes them. */
