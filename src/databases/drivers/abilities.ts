@@ -11,6 +11,7 @@ const NOUNS = {
   idempotency: 'idempotency keys',
   management: 'changes of the structure by /management',
   indexes: 'a list of indexes',
+  constraintDefinitions: 'definitions of constraints',
 } as const satisfies Record<Ability, string>
 
 /** The ability of this driver; 400 `unsupported_by_driver` where its backend has none. */

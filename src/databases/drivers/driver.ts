@@ -1,6 +1,6 @@
 import type { Management } from '#databases/drivers/management.ts'
 import type { MemoryBudget } from '#databases/drivers/memory-budget.ts'
-import type { Catalogue, Index } from '#databases/plan/catalogue.ts'
+import type { Catalogue, ConstraintDefinition, Index } from '#databases/plan/catalogue.ts'
 import type { CountPlan, DeletePlan, InsertPlan, PlanOf, ReadPlan, UpdatePlan } from '#databases/plan/plan.ts'
 import type { Rights } from '#databases/plan/rights.ts'
 import type { DataRequest, Json, ReadRequest, Row } from '#databases/request/request.ts'
@@ -76,6 +76,8 @@ export type AbilityOf = {
   management: Management
   /** By schema, table and name. Plans do not need indexes, so they are not in the catalogue. */
   indexes: () => Promise<readonly Index[]>
+  /** Texts of constraints that the catalogue has without theirs. */
+  constraintDefinitions: () => Promise<readonly ConstraintDefinition[]>
 }
 
 /** SQL of an operator, whose callers only give its values (gateway.md 13). */

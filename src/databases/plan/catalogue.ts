@@ -55,8 +55,16 @@ export type Constraint = {
   readonly references:
     | { readonly schema: string; readonly table: string; readonly columns: readonly string[] }
     | undefined
-  readonly definition: string
+  /** Undefined where the driver reads it on request (`constraintDefinitions`). */
+  readonly definition: string | undefined
 }
+
+export type ConstraintDefinition = readonly [
+  schema: string,
+  table: string,
+  constraint: string,
+  definition: string,
+]
 
 export type Reference = { readonly from: Table; readonly constraint: Constraint }
 

@@ -70,6 +70,8 @@ test('constraints and indexes are listed for one table or all', async () => {
     references: { table_schema: 'public', table_name: 'author', columns: ['id'] },
     definition: 'FOREIGN KEY (author_id) REFERENCES author(id) ON DELETE CASCADE',
   })
+  const check = constraints.find((item: { constraint_type: string }) => item.constraint_type === 'CHECK')
+  assert.equal(check?.definition, 'CHECK ((n > (0)::numeric))')
   const { indexes } = (await reader.get(`/schema/indexes?table_name=${encodeURIComponent('odd "name')}`)).body
   assert.deepEqual(
     indexes.map(
@@ -94,6 +96,22 @@ test('the generated TypeScript types are deterministic', async () => {
   assert.equal(first.headers.get('content-type'), 'text/plain; charset=utf-8')
   assert.equal(first.text, EXPECTED)
   assert.equal((await reader.get('/schema/types')).text, first.text)
+})
+
+test('a lock on one table does not stop requests for the others', async () => {
+  const key = await t.key(['*'])
+  const holder = new pg.Client({ connectionString: t.clientUrl })
+  await holder.connect()
+  await holder.query('begin; lock table "odd ""name" in access exclusive mode')
+  const began = performance.now()
+  // Every change makes the service read the structure again.
+  const made = await key.post('/management/tables', { table_name: 'free' })
+  assert.equal(made.status, 200, made.text)
+  const insert_body = [{ id: 7 }, {}]
+  const inserted = await key.send('PUT', '/gateway/insert', { body: { table_name: 'free', insert_body } })
+  assert.equal(inserted.status, 200, inserted.text)
+  assert.ok(performance.now() - began < 10_000)
+  await holder.end()
 })
 
 test('the schema requires the admin key or a key with the right', async () => {

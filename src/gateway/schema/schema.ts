@@ -42,6 +42,8 @@ export async function listColumns(backend: Backend, schema: string, name: string
 
 export async function listConstraints(backend: Backend, which: Which) {
   const tables = sorted(await backend.catalogue()).filter((table) => isAsked(which, table.schema, table.name))
+  const read = (await backend.constraintDefinitions?.()) ?? []
+  const definitions = new Map(read.map(([schema, table, name, text]) => [keyOf(schema, table, name), text]))
   return tables.flatMap((table) =>
     table.constraints.map(({ name, kind, columns, references, definition }) => ({
       table_schema: table.schema,
@@ -52,10 +54,12 @@ export async function listConstraints(backend: Backend, which: Which) {
       references: references
         ? { table_schema: references.schema, table_name: references.table, columns: [...references.columns] }
         : null,
-      definition,
+      definition: definition ?? definitions.get(keyOf(table.schema, table.name, name)) ?? '',
     })),
   )
 }
+
+const keyOf = (...names: readonly string[]): string => JSON.stringify(names)
 
 export async function listIndexes(backend: Backend, which: Which) {
   const indexes = (await requireAbility(backend, 'indexes')()).filter(({ schema, table }) =>

@@ -21,6 +21,7 @@ import {
   type CatalogueRow,
 } from '#databases/drivers/postgres/catalogue/catalogue.ts'
 import { createDefaultsReader } from '#databases/drivers/postgres/catalogue/column-defaults.ts'
+import { CONSTRAINT_DEFINITIONS_SQL } from '#databases/drivers/postgres/catalogue/constraints.ts'
 import { INDEXES_SQL } from '#databases/drivers/postgres/catalogue/indexes.ts'
 import { createIdempotencyStore } from '#databases/drivers/postgres/idempotency-store.ts'
 import { createManagement } from '#databases/drivers/postgres/management.ts'
@@ -41,7 +42,7 @@ import { createRunner } from '#databases/drivers/postgres/runner.ts'
 import { requireOneStatement } from '#databases/drivers/postgres/sql/fixed-statement.ts'
 import { createSql } from '#databases/drivers/postgres/sql/sql-builder.ts'
 import { inTransaction } from '#databases/drivers/postgres/transaction.ts'
-import type { Index } from '#databases/plan/catalogue.ts'
+import type { ConstraintDefinition, Index } from '#databases/plan/catalogue.ts'
 import type { WritePlan } from '#databases/plan/plan.ts'
 import { Failure } from '#kernel/errors.ts'
 
@@ -192,6 +193,8 @@ export function createPostgresDriver(given: PostgresOptions): PostgresDriver {
     management,
     catalogue: tables.fresh,
     indexes: async () => (await run.value(createSql(INDEXES_SQL))) as readonly Index[], // as the statement builds it
+    constraintDefinitions: async () =>
+      (await run.value(createSql(CONSTRAINT_DEFINITIONS_SQL))) as readonly ConstraintDefinition[], // as the statement builds it
     invalidate: tables.invalidate,
     identity,
     probe,

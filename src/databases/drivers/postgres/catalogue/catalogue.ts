@@ -9,7 +9,9 @@ import {
 
 /**
  * Reads everything that plans need in one statement, with one row and one JSON value. It runs with the client's own search path, so that
- * the server writes types and defaults as users of the database know them.
+ * the server writes types and defaults as users of the database know them. Nothing in it waits for a lock on a table, or a change of one
+ * table would stop the requests for all: names of columns in an expression are read under a lock, so it has none of checks and exclusions
+ * (CONSTRAINT_DEFINITIONS_SQL), and defaults are written without their table, as they name no column.
  */
 export const CATALOGUE_SQL = withSystemOperators(`
 with recursive base as (
@@ -78,7 +80,7 @@ select pg_catalog.json_build_object(
         (select 'nextval(' || pg_catalog.quote_literal(s.objid::pg_catalog.regclass::pg_catalog.text) || '::regclass)' from pg_catalog.pg_depend s
           where s.classid = 'pg_catalog.pg_class'::pg_catalog.regclass::pg_catalog.oid and s.refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass::pg_catalog.oid
             and s.refobjid = a.attrelid and s.refobjsubid = a.attnum and s.deptype = 'i')
-      when a.attgenerated = '' then coalesce(pg_catalog.pg_get_expr(d.adbin, d.adrelid), pg_catalog.pg_get_expr(t.typdefaultbin, 0)) end
+      when a.attgenerated = '' then coalesce(pg_catalog.pg_get_expr(d.adbin, 0), pg_catalog.pg_get_expr(t.typdefaultbin, 0)) end
     ) order by a.attrelid, a.attnum), '[]')
     from relation r
     join pg_catalog.pg_attribute a on a.attrelid = r.oid and a.attnum > 0 and not a.attisdropped
@@ -89,7 +91,8 @@ select pg_catalog.json_build_object(
   ),
   'constraints', (
     select coalesce(pg_catalog.json_agg(pg_catalog.json_build_array(
-      k.conrelid::pg_catalog.text, k.conname, k.contype, pg_catalog.pg_get_constraintdef(k.oid),
+      k.conrelid::pg_catalog.text, k.conname, k.contype,
+      case when not k.contype = any (array['c', 'x']) then pg_catalog.pg_get_constraintdef(k.oid) end,
       (select pg_catalog.json_agg(a.attname order by n.place) from pg_catalog.unnest(k.conkey) with ordinality n(number, place)
         join pg_catalog.pg_attribute a on a.attrelid = k.conrelid and a.attnum = n.number),
       k.confrelid::pg_catalog.text,
@@ -131,7 +134,7 @@ export type CatalogueRow = {
     table: string,
     name: string,
     kind: string,
-    definition: string,
+    definition: string | null,
     columns: readonly string[] | null,
     target: string,
     targetColumns: readonly string[] | null,
@@ -209,7 +212,7 @@ function constraintOf(
     kind: CONSTRAINT_KINDS[kind] ?? 'check',
     columns: columns ?? [],
     references: target && { ...target, columns: targetColumns ?? [] },
-    definition,
+    definition: definition ?? undefined,
   }
 }
 

@@ -44,7 +44,7 @@ select coalesce(json_object_agg(a.attname, case when a.attidentity <> '' then
     (select 'nextval(' || quote_literal(s.objid::regclass::text) || '::regclass)' from pg_depend s
       where s.classid = 'pg_class'::regclass and s.refclassid = 'pg_class'::regclass
         and s.refobjid = a.attrelid and s.refobjsubid = a.attnum and s.deptype = 'i')
-  else coalesce(pg_get_expr(d.adbin, d.adrelid), pg_get_expr(t.typdefaultbin, 0)) end), '{}') as defaults
+  else coalesce(pg_get_expr(d.adbin, 0), pg_get_expr(t.typdefaultbin, 0)) end), '{}') as defaults
 from pg_class c join pg_namespace n on n.oid = c.relnamespace
 join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped and a.attgenerated = ''
 join pg_type t on t.oid = a.atttypid
