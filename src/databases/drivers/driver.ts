@@ -1,6 +1,6 @@
 import type { Management } from '#databases/drivers/management.ts'
 import type { MemoryBudget } from '#databases/drivers/memory-budget.ts'
-import type { Catalogue, ConstraintDefinition, Index } from '#databases/plan/catalogue.ts'
+import type { Catalogue, ConstraintDefinition, Index, IndexName } from '#databases/plan/catalogue.ts'
 import type { CountPlan, DeletePlan, InsertPlan, PlanOf, ReadPlan, UpdatePlan } from '#databases/plan/plan.ts'
 import type { Rights } from '#databases/plan/rights.ts'
 import type { DataRequest, Json, ReadRequest, Row } from '#databases/request/request.ts'
@@ -74,8 +74,8 @@ export type AbilityOf = {
   /** Answers stored under an idempotency key, in the client's own database (gateway.md 4). */
   idempotency: IdempotencyStore
   management: Management
-  /** By schema, table and name. Plans do not need indexes, so they are not in the catalogue. */
-  indexes: () => Promise<readonly Index[]>
+  /** By schema, table and name; with `only` at least the one of that name. Plans do not need indexes, so they are not in the catalogue. */
+  indexes: (only?: IndexName) => Promise<readonly Index[]>
   /** Texts of constraints that the catalogue has without theirs. */
   constraintDefinitions: () => Promise<readonly ConstraintDefinition[]>
 }

@@ -59,6 +59,8 @@ export type Constraint = {
   readonly definition: string | undefined
 }
 
+export type IndexName = { readonly schema: string; readonly name: string }
+
 export type ConstraintDefinition = readonly [
   schema: string,
   table: string,

@@ -54,7 +54,7 @@ async function findIndex(
   schema: string,
   name: string,
 ): Promise<Index | undefined> {
-  const indexes = await requireAbility(backend, 'indexes')()
+  const indexes = await requireAbility(backend, 'indexes')({ schema, name })
   return indexes.find((index) => index.schema === schema && index.name === name)
 }
 

@@ -110,6 +110,10 @@ test('a lock on one table does not stop requests for the others', async () => {
   const insert_body = [{ id: 7 }, {}]
   const inserted = await key.send('PUT', '/gateway/insert', { body: { table_name: 'free', insert_body } })
   assert.equal(inserted.status, 200, inserted.text)
+  const indexed = await key.post('/management/indexes', { table_name: 'free', columns: ['id'] })
+  assert.equal(indexed.status, 200, indexed.text)
+  const { index_name } = indexed.body.data
+  assert.equal((await key.send('DELETE', `/management/indexes/${index_name}`, { body: {} })).status, 200)
   assert.ok(performance.now() - began < 10_000)
   await holder.end()
 })

@@ -22,7 +22,7 @@ import {
 } from '#databases/drivers/postgres/catalogue/catalogue.ts'
 import { createDefaultsReader } from '#databases/drivers/postgres/catalogue/column-defaults.ts'
 import { CONSTRAINT_DEFINITIONS_SQL } from '#databases/drivers/postgres/catalogue/constraints.ts'
-import { INDEXES_SQL } from '#databases/drivers/postgres/catalogue/indexes.ts'
+import { indexesSql } from '#databases/drivers/postgres/catalogue/indexes.ts'
 import { createIdempotencyStore } from '#databases/drivers/postgres/idempotency-store.ts'
 import { createManagement } from '#databases/drivers/postgres/management.ts'
 import { createPool, type Pool, type PoolOptions } from '#databases/drivers/postgres/pool/pool.ts'
@@ -192,7 +192,7 @@ export function createPostgresDriver(given: PostgresOptions): PostgresDriver {
     },
     management,
     catalogue: tables.fresh,
-    indexes: async () => (await run.value(createSql(INDEXES_SQL))) as readonly Index[], // as the statement builds it
+    indexes: async (only) => (await run.value(indexesSql(only))) as readonly Index[], // as the statement builds it
     constraintDefinitions: async () =>
       (await run.value(createSql(CONSTRAINT_DEFINITIONS_SQL))) as readonly ConstraintDefinition[], // as the statement builds it
     invalidate: tables.invalidate,

@@ -1,7 +1,21 @@
+import { type BuiltSql, bind, createSql } from '#databases/drivers/postgres/sql/sql-builder.ts'
 import { withSystemOperators } from '#databases/drivers/postgres/sql/system-names.ts'
+import type { IndexName } from '#databases/plan/catalogue.ts'
 
-/** Indexes that the role can see, in one JSON value. */
-export const INDEXES_SQL = withSystemOperators(`
+/**
+ * Indexes that the role can see, in one JSON value: all, or the one of this name. Their definitions are read under locks on their tables,
+ * so a change of one index must not read the others.
+ */
+export function indexesSql(only: IndexName | undefined): BuiltSql {
+  const sql = createSql(ALL_INDEXES)
+  if (only !== undefined) {
+    sql.text += ` and n.nspname operator(pg_catalog.=) ${bind(sql, only.schema)}`
+    sql.text += ` and i.relname operator(pg_catalog.=) ${bind(sql, only.name)}`
+  }
+  return sql
+}
+
+const ALL_INDEXES = withSystemOperators(`
 select coalesce(pg_catalog.json_agg(pg_catalog.json_build_object(
   'schema', n.nspname, 'table', c.relname, 'name', i.relname, 'method', m.amname,
   'unique', x.indisunique, 'primary', x.indisprimary, 'valid', x.indisvalid,
