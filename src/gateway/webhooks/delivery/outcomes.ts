@@ -19,13 +19,14 @@ export type RecordOutcome = (claim: ClaimedDelivery, result: AttemptResult, url:
 const MOST_OF_A_STATEMENT = 200
 
 export function createOutcomes(kernel: Kernel): RecordOutcome {
-  const write = createGroupCommit<Outcome, undefined>(MOST_OF_A_STATEMENT, async (outcomes) => {
-    await writeOutcomes(kernel.db, outcomes)
-    return outcomes.map(() => undefined)
+  const write = createGroupCommit<Outcome, boolean>(MOST_OF_A_STATEMENT, async (outcomes) => {
+    const held = await writeOutcomes(kernel.db, outcomes)
+    return outcomes.map(({ id }) => held.has(id))
   })
   return async (claim, result, url) => {
     const outcome = outcomeOf(kernel, claim, result)
-    await write(outcome)
+    // Of this process, which may have been paused: another one has the delivery now, and its attempt counts.
+    if (!(await write(outcome))) return outcome
     kernel.metrics.count(COUNTERS[outcome.status])
     await noteHealth(kernel, claim, result, url)
     return outcome

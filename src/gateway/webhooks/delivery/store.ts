@@ -93,10 +93,10 @@ export type Outcome = Pick<
   readonly nextAttemptAt: Date | null
 }
 
-/** Writes the outcomes of claims that still hold; another process has taken over the others. */
-export async function writeOutcomes(db: Db, outcomes: readonly Outcome[]): Promise<void> {
+/** Writes the outcomes of claims that still hold, and returns their ids; another process has taken over the others. */
+export async function writeOutcomes(db: Db, outcomes: readonly Outcome[]): Promise<ReadonlySet<string>> {
   const column = <Name extends keyof Outcome>(name: Name) => outcomes.map((outcome) => outcome[name])
-  await sql`
+  const { rows } = await sql<{ id: string }>`
     update service.webhook_delivery d
     set status = o.status, attempt = o.attempt, next_attempt_at = o.next_attempt_at, claimed_until = null,
       response_status = o.response_status, response_body = o.response_body, error = o.error, duration_ms = o.duration_ms
@@ -104,7 +104,9 @@ export async function writeOutcomes(db: Db, outcomes: readonly Outcome[]): Promi
       ${column('attempt')}::integer[], ${column('nextAttemptAt')}::timestamptz[], ${column('responseStatus')}::integer[],
       ${column('responseBody')}::text[], ${column('error')}::text[], ${column('durationMs')}::integer[])
       as o (id, claimed_until, status, attempt, next_attempt_at, response_status, response_body, error, duration_ms)
-    where d.id = o.id and d.claimed_until = o.claimed_until`.execute(db)
+    where d.id = o.id and d.claimed_until = o.claimed_until
+    returning d.id`.execute(db)
+  return new Set(rows.map(({ id }) => id))
 }
 
 /** Gives claims back that were not attempted: they are due now. */

@@ -54,6 +54,23 @@ test('what a process had claimed when it died is due again when its lease ends',
   assert.equal(received.length, 5)
 })
 
+test('an attempt that ends after another process has taken the delivery over counts for nothing', async () => {
+  const taken = new Date(kernel.now().getTime() + 60 * SECOND)
+  const { url, received } = await startReceiver(async (response) => {
+    await db.updateTable('webhookDelivery').set({ claimedUntil: taken }).where('webhookId', '=', id).execute()
+    response.writeHead(410).end()
+  })
+  const { id } = await addWebhook(kernel, { url })
+  await addEvents(kernel, id)
+  await workers.drain()
+  assert.equal(received.length, 1)
+  const webhook = await db.selectFrom('webhook').selectAll().where('id', '=', id).executeTakeFirstOrThrow()
+  assert.deepEqual([webhook.isActive, webhook.consecutiveFailures, webhook.failingSince], [true, 0, null])
+  const [row] = await logOf(id)
+  assert.deepEqual([row?.status, row?.attempt, row?.claimedUntil], ['pending', 0, taken])
+  await deactivate(id)
+})
+
 test('an endpoint gets at most 10 requests at once, and a silent one does not delay another', async () => {
   const open = new Set<ServerResponse>()
   let most = 0
