@@ -60,16 +60,19 @@ async function inTime<T>(answer: Promise<T>): Promise<T> {
   }
 }
 
-/** Concurrent requests share one check, so that they cannot multiply the load. */
-export function componentStates(checks: () => readonly Component[]): () => Promise<readonly State[]> {
-  let current: Promise<readonly State[]> | undefined
+/** Concurrent requests share one check, so that they cannot multiply the load: anyone can send them. */
+export function shared<T>(check: () => Promise<T>): () => Promise<T> {
+  let current: Promise<T> | undefined
   return () => {
-    current ??= Promise.all(checks().map(stateOf)).finally(() => {
+    current ??= check().finally(() => {
       current = undefined
     })
     return current
   }
 }
+
+export const componentStates = (checks: () => readonly Component[]): (() => Promise<readonly State[]>) =>
+  shared(() => Promise.all(checks().map(stateOf)))
 
 /** Undefined if the control database does not respond. */
 export async function databaseFacts({

@@ -9,7 +9,7 @@ import type { Kernel } from '#kernel/kernel.ts'
 import { VERSION } from '#kernel/version.ts'
 import type { GatewayAccess } from '../access.ts'
 import { clusterHealth } from './cluster.ts'
-import { type Component, componentStates, databaseFacts, readiness, troubles } from './health.ts'
+import { type Component, componentStates, databaseFacts, readiness, shared, troubles } from './health.ts'
 import { FRESH, keepFor, type Mirrors } from './mirrors.ts'
 import { startPage } from './start-page.ts'
 
@@ -83,6 +83,7 @@ export function healthRoutes(
   const config = { access: open }
   const stateOfAll = componentStates(parts.checks)
   const stateForAll = keepFor(FRESH, stateOfAll)
+  const problemsNow = shared(() => readiness(kernel, parts))
   app.route({
     method: 'GET',
     url: '/',
@@ -128,7 +129,7 @@ export function healthRoutes(
       },
     },
     handler: async (_request, reply) => {
-      const problems = await readiness(kernel, parts)
+      const problems = await problemsNow()
       return reply
         .code(problems.length === 0 ? 200 : 503)
         .send({ status: problems.length === 0 ? 'ready' : 'unavailable', problems: [...problems] })
