@@ -82,14 +82,14 @@ function runnerAs(persona: Persona | undefined, resources: Resources): Runner {
       const query = await run(connection.client, { ...job, highWater: Number.POSITIVE_INFINITY }, how)
       return { query, release: () => {}, explain }
     } catch (error) {
-      if (error instanceof Displaced) return undefined
+      if (error instanceof Displaced || connection.client.hasStaleFunction) return undefined
       throw explain(error)
     } finally {
       connection.leave()
     }
   }
 
-  async function startAlone(job: Job, on?: OpenTransaction): Promise<Running> {
+  async function startAlone(job: Job, on?: OpenTransaction, attempt = 1): Promise<Running> {
     requirePresence(job.presence)
     // Only this driver makes connections of transactions, as RowClients.
     const client = on instanceof RowClient ? on : await pool.acquire(job.presence)
@@ -104,6 +104,9 @@ function runnerAs(persona: Persona | undefined, resources: Resources): Runner {
       return { query, release, explain }
     } catch (error) {
       release()
+      // The statement had no effect. Other connections may be as stale.
+      if (client.hasStaleFunction && on === undefined && attempt < ATTEMPTS)
+        return startAlone(job, on, attempt + 1)
       throw explain(error)
     }
   }
@@ -129,6 +132,9 @@ function runnerAs(persona: Persona | undefined, resources: Resources): Runner {
 
   return { start, finish, value, systemValue, as: (other) => runnerAs(other, resources) }
 }
+
+/** Of a statement whose connection is found to be stale. */
+const ATTEMPTS = 5
 
 function soleValue({ writer }: RowQuery): unknown {
   const [row] = JSON.parse(Buffer.concat(writer?.take() ?? []).toString())

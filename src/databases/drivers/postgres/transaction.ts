@@ -23,7 +23,27 @@ export async function inTransaction<T>(
   work: (on: OpenTransaction) => Promise<T>,
   options: Options,
 ): Promise<T> {
-  const client = await pool.acquire(options.presence)
+  for (let attempt = 1; ; attempt++) {
+    const client = await pool.acquire(options.presence)
+    try {
+      return await transactAgain(client, work, options)
+    } catch (error) {
+      // Everything was rolled back. The connection is closed when it is released.
+      if (!client.hasStaleFunction || attempt === ATTEMPTS) throw error
+    } finally {
+      pool.release(client)
+    }
+  }
+}
+
+/** Other connections may be as stale. */
+const ATTEMPTS = 5
+
+async function transactAgain<T>(
+  client: RowClient,
+  work: (on: OpenTransaction) => Promise<T>,
+  options: Options,
+): Promise<T> {
   try {
     return await transact(client, work, options)
   } catch (error) {
@@ -31,8 +51,6 @@ export async function inTransaction<T>(
     // Tables have changed under prepared statements. Everything was rolled back, so it can run again with new ones.
     client.statements.clear()
     return await transact(client, work, options)
-  } finally {
-    pool.release(client)
   }
 }
 

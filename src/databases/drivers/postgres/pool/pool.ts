@@ -113,6 +113,8 @@ export function createPool(options: PoolOptions): Pool {
 
   function giveBack(client: RowClient): void {
     if (!connections.has(client)) return
+    // Connections of the same age are as stale.
+    if (client.hasStaleFunction) for (const idle of connections.takeAllIdle()) drop(idle)
     if (closed || !client.isClean()) drop(client)
     else hand(client)
   }

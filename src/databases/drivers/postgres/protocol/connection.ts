@@ -23,6 +23,8 @@ export class RowClient extends GuardedClient {
   presence: Presence | undefined
   /** User-defined functions have run on it and may have left settings, locks or temporary tables. */
   mayBeDirty = false
+  /** A function of the client was prepared for a column that has another type now. The server keeps it until the session ends. */
+  hasStaleFunction = false
   /** Since when the socket is paused for a slow reader (performance.now()). */
   pausedSince: number | undefined
   /** When cancelling was requested. */
@@ -106,7 +108,7 @@ export class RowClient extends GuardedClient {
   }
 
   acceptsQueries(): boolean {
-    return !this.#isClosing && this.isAlive()
+    return !this.#isClosing && !this.hasStaleFunction && this.isAlive()
   }
 
   #depart(): Departure {

@@ -180,6 +180,7 @@ export class RowQuery {
 
   /** An error of the server takes effect when the connection is ready again; on a lost connection, at once. */
   handleError(error: Error): void {
+    if (isOfStaleFunction(error)) this.#client.hasStaleFunction = true
     this.failure ??= error
     if (!this.#client.isAlive()) this.settle()
     else this.#sync()
@@ -286,3 +287,13 @@ export const codeOf = (error: unknown): string =>
   typeof error === 'object' && error !== null && 'code' in error && typeof error.code === 'string'
     ? error.code
     : ''
+
+/**
+ * PL/pgSQL has prepared an expression for another type of a column, and does not prepare it again in this session: "type of parameter 15
+ * (bigint) does not match that when preparing the plan (integer)". Nothing else is reported by these functions of the server.
+ */
+const isOfStaleFunction = (error: Error): boolean =>
+  codeOf(error) === '42804' &&
+  'routine' in error &&
+  typeof error.routine === 'string' &&
+  error.routine.startsWith('plpgsql_param_')
