@@ -4,7 +4,9 @@ import { PASSWORD, testService, type User } from '#test/harness.ts'
 import { whileArriving } from '#test/slow-body.ts'
 import { setRoleByOperator } from './admin/operator.ts'
 
-const t = await testService({ config: { session: { max_age: 9 * 86_400_000 } } })
+const t = await testService({
+  config: { session: { max_age: 9 * 86_400_000 }, auth: { passkey: { rp_id: 'localhost' } } },
+})
 const { kernel } = t.service
 const DAY = 86_400_000
 
@@ -112,11 +114,22 @@ test('no question is answered to a session that ends while the body arrives', as
   }
 })
 
+test('options to sign in name no account when its session ends while the body arrives', async () => {
+  const path = 'passkey/generate-authenticate-options'
+  const ada = await t.signUp('Ada')
+  assert.match(await sendLate(ada, path, {}, async () => {}), /allowCredentials/)
+  const answer = await sendLate(ada, path, {}, () => ada.post('/api/auth/sign-out'))
+  assert.match(answer, /^HTTP\/1.1 200 /)
+  assert.doesNotMatch(answer, /allowCredentials|ada/i)
+})
+
 test('has-permission answers by the role at the end of the body', async () => {
   const ada = await t.signUp('Ada')
   await ada.post('/api/auth/organization/create', { name: 'Acme', slug: `acme-${ada.id}` })
-  const lose = () =>
-    kernel.db.updateTable('member').set({ role: 'member' }).where('userId', '=', ada.id).execute()
+  const lose = async () => {
+    await kernel.db.updateTable('member').set({ role: 'member' }).where('userId', '=', ada.id).execute()
+    await kernel.coherence.settle()
+  }
   const asked = { permissions: { member: ['create'] } }
   assert.match(await sendLate(ada, 'organization/has-permission', asked, lose), /"success":false/)
 })

@@ -1,11 +1,12 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { listPasskeys } from '#identity/passkeys.ts'
+import { proofHolds } from '#identity/proof.ts'
 import { open } from '#kernel/http/access.ts'
 import { OneOf } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
-import { type AuthAccess, callerOf, kernelFor } from '../access.ts'
+import { type AuthAccess, callerOf, kernelFor, proofOf } from '../access.ts'
 import { clearPasskeyChallenge, presentedPasskeyChallenge, setPasskeyChallenge } from '../cookies.ts'
 import { fail } from '../errors.ts'
 import { finishSignIn } from '../finish-sign-in.ts'
@@ -142,7 +143,10 @@ function ceremonyRoutes(app: App, kernel: Kernel, access: AuthAccess): void {
         const rp = relyingParty(kernel)
         const challenge = await issueSignInChallenge(kernel)
         setPasskeyChallenge(config, reply, challenge.challengeId, CHALLENGE_LIFETIME)
-        const account = caller && { ...caller, passkeys: await listPasskeys(kernel.db, caller.user.id) }
+        const isAlive = caller !== undefined && (await proofHolds(kernel, proofOf(caller)))
+        const account = isAlive
+          ? { ...caller, passkeys: await listPasskeys(kernel.db, caller.user.id) }
+          : undefined
         return requestOptions(kernel, rp, challenge, account)
       },
     })
