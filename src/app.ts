@@ -76,7 +76,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     pooler: databases.pooler,
     mostDrift: MOST_DRIFT,
   })
-  const audit = createAuditLog(loggingOwner(config, databases), kernel.now)
+  const audit = createAuditLog(loggingOwner(config, databases), kernel)
   const stepLog = createStepLog(kernel, loggingOwner(config, databases))
   const clients = openClients(kernel, {
     builtIn: databases.builtIn,

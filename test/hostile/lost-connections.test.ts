@@ -4,6 +4,7 @@ import { prepareLogging } from '#gateway/logging-tables.ts'
 import { createAuditLog } from '#gateway/management/audit.ts'
 import { systemClock } from '#kernel/clock.ts'
 import { migrate } from '#kernel/db/migrate.ts'
+import { createLog } from '#kernel/log.ts'
 import { testDatabase, withClient } from '#test/database.ts'
 import { eventually } from '#test/embedded.ts'
 import { controlDatabase, PASSWORD, testService } from '#test/harness.ts'
@@ -111,7 +112,7 @@ test('if the audit log loses its connection, the operation is rejected before it
   const database = await testDatabase()
   await prepareLogging(database.url, undefined)
   const { url } = await startCrashableProxy(database.url)
-  const audit = createAuditLog(url, systemClock)
+  const audit = createAuditLog(url, { now: systemClock, log: createLog({ level: 'silent', format: 'json' }) })
   const act = {
     requestId: 'r',
     actorKeyId: 'k',

@@ -1,7 +1,7 @@
 import type pg from 'pg'
 import type { DefinitionChange } from '#databases/drivers/management.ts'
-import type { Clock } from '#kernel/clock.ts'
 import { Failure } from '#kernel/errors.ts'
+import type { Kernel } from '#kernel/kernel.ts'
 import { fail } from '../errors.ts'
 import { createLoggingPool } from '../logging-pool.ts'
 
@@ -29,7 +29,7 @@ export type AuditLog = {
   close(): Promise<void>
 }
 
-export function createAuditLog(url: string | undefined, now: Clock): AuditLog {
+export function createAuditLog(url: string | undefined, { now, log }: Pick<Kernel, 'now' | 'log'>): AuditLog {
   if (url === undefined) {
     return { around: async () => Promise.reject(fail('audit_unavailable')), close: async () => {} }
   }
@@ -39,7 +39,15 @@ export function createAuditLog(url: string | undefined, now: Clock): AuditLog {
       const began = performance.now()
       const ids = await insertPending(pool, change, now())
       const end = (status: End['status'], error: string | null) =>
-        finish(pool, ids, change, { status, took: Math.round(performance.now() - began), error })
+        finish(pool, ids, change, { status, took: Math.round(performance.now() - began), error }).catch(
+          (cause: unknown) => {
+            const { requestId, operation } = change
+            log.error(
+              { event: 'audit_row_pending', request_id: requestId, operation, status, error: cause },
+              'the end of a change could not be written to the audit log, where its row stays pending',
+            )
+          },
+        )
       try {
         const result = await work()
         await end('succeeded', null)
@@ -90,7 +98,8 @@ async function insertPending(pool: pg.Pool, change: SchemaChange, now: Date): Pr
         ? await pool.query<Ids>(PENDING_SQL, values)
         : await pool.query<Ids>(PENDING_FUNCTION_SQL, [...values, definition.signature, definition.before])
     const [row] = rows
-    if (row === undefined) throw new Error('insert … returning returned no row')
+    // A trigger of the log may leave out either row.
+    if (!row?.id) throw new Error('insert … returning returned no row')
     return row
   } catch (cause) {
     throw fail('audit_unavailable', { cause, headers: { 'retry-after': '5' } })
@@ -110,7 +119,7 @@ with logged as (${FINISH_SQL})
 update public.function_ddl_audit_log set ${ENDED}, function_signature = $6, definition_before = $7, definition_after = $8
 where id = $5`
 
-/** If this update fails, the row stays `pending`, because the log does not know the outcome. The caller still gets the result. */
+/** If this fails, the row stays `pending`, because the log does not know the outcome. The caller still gets the result. */
 async function finish(
   pool: pg.Pool,
   { id, functionId }: Ids,
@@ -126,6 +135,5 @@ async function finish(
         definition.signature,
         definition.before,
         status === 'succeeded' ? definition.after : null,
-      ])
-  ).catch(() => {})
+      ]))
 }

@@ -75,3 +75,21 @@ test('a change that the audit trail cannot take is a success with its event, and
   assert.match((await t.admin.get('/metrics')).text, /^gatehouse_audit_events_lost_total 1$/m)
   assert.ok(t.log.some((line) => line.includes('audit_event_lost')))
 })
+
+test('a row of the audit log that stays pending is reported, and one that the log leaves out stops the change', async () => {
+  const onLog = (text: string) => withClient(t.loggingUrl, (client) => client.query(text))
+  const trigger = (when: string, body: string) =>
+    onLog(`create or replace function meddle() returns trigger language plpgsql as 'begin ${body} end';
+      create or replace trigger meddle before ${when} on database_audit_log for each row execute function meddle()`)
+  await trigger('update', "raise exception ''no'';")
+  await created('unended')
+  assert.equal((await lastAudit('unended')).status, 'pending')
+  assert.ok(t.log.some((line) => line.includes('audit_row_pending')))
+
+  await trigger('insert', 'return null;')
+  const ddl = 'create function unlogged() returns int return 1'
+  const refused = await key.send('PUT', '/management/functions', { body: { ddl } })
+  assert.deepEqual(refusal(refused), [503, 'audit_unavailable'])
+  const { body } = await key.get('/management/functions?name_like=unlogged')
+  assert.equal(body.data.total, 0)
+})

@@ -176,7 +176,7 @@ test('reserved names of service and database cannot be created or referenced', a
 })
 
 test('a change whose connection breaks off stays pending in the log, with the reason', async () => {
-  const log = createAuditLog(t.loggingUrl, t.service.kernel.now)
+  const log = createAuditLog(t.loggingUrl, t.service.kernel)
   const change = {
     ...{
       requestId: 'r',
