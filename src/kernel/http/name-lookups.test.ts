@@ -106,7 +106,7 @@ test('a name that the servers do not know goes to the system, one at a time, and
   assert.equal(refused.length, 4)
 })
 
-test('without any name server the system decides', async () => {
+test('without any name server, and for names that none can be asked, the system decides', async () => {
   const closed = createSocket('udp4')
   await new Promise<void>((resolve) => closed.bind(0, '127.0.0.1', resolve))
   const servers = [`127.0.0.1:${closed.address().port}`]
@@ -117,5 +117,6 @@ test('without any name server the system decides', async () => {
     servers,
     system: (_name, _options, callback) => callback(unknown, []),
   })
-  await assert.rejects(found(resolve, 'unknown.example'), { code: 'ENOTFOUND' })
+  for (const name of ['unknown.example', '!', '$name'])
+    await assert.rejects(found(resolve, name), { code: 'ENOTFOUND' }, name)
 })

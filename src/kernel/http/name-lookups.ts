@@ -64,8 +64,8 @@ export function createNameLookups({ hostsFile, servers, system }: Sources = ON_T
 
 const ON_THIS_MACHINE: Sources = { hostsFile: HOSTS_FILE, system: lookup }
 
-/** What a name server, or a machine without one, says of a name that it does not know. */
-const UNKNOWN = new Set(['ENOTFOUND', 'ENODATA', 'ECONNREFUSED'])
+/** What a name server, or a machine without one, says of a name that it does not know. EBADNAME: no name server can be asked, as for `!`. */
+const UNKNOWN = new Set(['ENOTFOUND', 'ENODATA', 'ECONNREFUSED', 'EBADNAME'])
 
 /** Both families; none for an unknown name. Throws when the servers are silent or fail. */
 async function askServers(hostname: string, servers: Sources['servers']): Promise<readonly Address[]> {
