@@ -65,18 +65,18 @@ test('a migration whose text has changed since is refused', async (context) => {
 test('a failed migration is rolled back, and the migrations before it stay', async (context) => {
   const { url, query, pending } = await database(context)
   await migrate(url)
-  const last = all.at(-1) ?? ''
   // Its tables exist already, so that it has to fail.
-  await query('delete from service.migration where name = $1', [last])
+  const from = migrations().findLastIndex(({ sql }) => /^create table /m.test(sql))
+  await query('delete from service.migration where name = any($1)', [all.slice(from)])
   await assert.rejects(migrate(url), (error: unknown) => {
     assert.ok(error instanceof MigrationError)
-    assert.match(error.message, new RegExp(`^Migration ${last} failed: .*already exists`))
+    assert.match(error.message, new RegExp(`^Migration ${all[from]} failed: .*already exists`))
     return true
   })
-  assert.deepEqual(await pending(), [last])
+  assert.deepEqual(await pending(), all.slice(from))
   assert.deepEqual(
     (await query('select name from service.migration order by name')).map(({ name }) => name),
-    all.slice(0, -1),
+    all.slice(0, from),
   )
 })
 
