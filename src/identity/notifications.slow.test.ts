@@ -8,7 +8,7 @@ const client = new pg.Client({ connectionString: t.controlUrl })
 await client.connect()
 after(() => client.end())
 
-const FEW = 2_000
+const FEW = 250
 const MANY = 8_000
 
 await client.query(
@@ -40,7 +40,7 @@ test('a change of many rows is told in linear time, also after a change of one r
   for (const table of ['user', 'session']) {
     await timeOf(table, 1)
     const [few, many] = [await timeOf(table, FEW), await timeOf(table, MANY)]
-    // Quadratic: 16.
-    assert.ok(many / few < 8, `${table}: ${FEW} rows ${few} ms, ${MANY} rows ${many} ms`)
+    // Linear: 32. Quadratic: 1,024. Other tests run at the same time.
+    assert.ok(many / few < 180, `${table}: ${FEW} rows ${few} ms, ${MANY} rows ${many} ms`)
   }
 })
