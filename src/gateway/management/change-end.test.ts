@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { withClient } from '#test/database.ts'
-import { type Actor, type Answer, actor, testService } from '#test/harness.ts'
+import { type Actor, type Answer, testService } from '#test/harness.ts'
+import { lastAudit } from '#test/management/last-audit.ts'
 
 const t = await testService()
 const key = await t.key(['management.*', 'gateway.*'])
@@ -22,18 +23,6 @@ async function created(table_name: string): Promise<void> {
 /** Status and code. */
 const refusal = ({ status, body }: Answer) => [status, body.code]
 
-async function lastAudit(object: string) {
-  const admin = actor(t.url, { ...t.admin.headers, 'x-service-client': 'logging' })
-  const { body } = await admin.post('/gateway/fetch', {
-    table_name: 'database_audit_log',
-    columns: ['operation', 'object_type', 'status'],
-    conditions: [{ eq_column: 'object_name', eq_value: object }],
-    sort_by: { field: 'id', direction: 'desc' },
-    limit: 1,
-  })
-  return body.data[0]
-}
-
 test('a change whose key is revoked while it waits for the audit log or a lock is undone', async () => {
   for (const [url, table] of [
     [t.loggingUrl, 'database_audit_log'],
@@ -52,7 +41,7 @@ test('a change whose key is revoked while it waits for the audit log or a lock i
       assert.deepEqual(refusal(await change), [401, 'invalid_api_key'])
     })
     assert.equal((await key.post('/gateway/fetch', { table_name: target })).status, 200)
-    assert.deepEqual(await lastAudit(target), {
+    assert.deepEqual(await lastAudit(t, target), {
       operation: 'drop_table',
       object_type: 'table',
       status: 'failed',
@@ -83,7 +72,7 @@ test('a row of the audit log that stays pending is reported, and one that the lo
       create or replace trigger meddle before ${when} on database_audit_log for each row execute function meddle()`)
   await trigger('update', "raise exception ''no'';")
   await created('unended')
-  assert.equal((await lastAudit('unended')).status, 'pending')
+  assert.equal((await lastAudit(t, 'unended')).status, 'pending')
   assert.ok(t.log.some((line) => line.includes('audit_row_pending')))
 
   await trigger('insert', 'return null;')

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { withClient } from '#test/database.ts'
-import { type Actor, type Answer, actor, testService } from '#test/harness.ts'
+import { type Actor, type Answer, testService } from '#test/harness.ts'
+import { lastAudit } from '#test/management/last-audit.ts'
 
 const t = await testService()
 const key = await t.key(['management.*', 'gateway.*'])
@@ -31,18 +32,6 @@ async function created(table_name: string, columns: readonly object[] = []): Pro
 
 /** Status and code. */
 const refusal = ({ status, body }: Answer) => [status, body.code]
-
-async function lastAudit(object: string) {
-  const admin = actor(t.url, { ...t.admin.headers, 'x-service-client': 'logging' })
-  const { body } = await admin.post('/gateway/fetch', {
-    table_name: 'database_audit_log',
-    columns: ['operation', 'object_type', 'status'],
-    conditions: [{ eq_column: 'object_name', eq_value: object }],
-    sort_by: { field: 'id', direction: 'desc' },
-    limit: 1,
-  })
-  return body.data[0]
-}
 
 test('edits run in order in one transaction, and each tells its event', async () => {
   await created('books', [
@@ -87,7 +76,7 @@ test('edits run in order in one transaction, and each tells its event', async ()
     404,
     'table_not_found',
   ])
-  assert.deepEqual(await lastAudit('books'), {
+  assert.deepEqual(await lastAudit(t, 'books'), {
     operation: 'edit_table',
     object_type: 'table',
     status: 'succeeded',
@@ -106,7 +95,7 @@ test('an edit that fails leaves the table as it was, without an event', async ()
   const { body } = await key.post('/gateway/fetch', { table_name: 'kept', columns: ['word'] })
   assert.deepEqual(body.data, [{ word: 'secret' }])
   assert.deepEqual(emitted(), [])
-  assert.equal((await lastAudit('kept')).status, 'failed')
+  assert.equal((await lastAudit(t, 'kept')).status, 'failed')
 
   // A key without the right to read the table is not told its values.
   const blind = await t.key(['management.tables.write'])
