@@ -97,7 +97,7 @@ export function createPostgresDriver(given: PostgresOptions): PostgresDriver {
   // Separate pools, so that long reports do not delay functions.
   const [ofSql, ofCalls] = [sqlPool(), openUntrustedPool(options, checkRole)]
   const tables = createCatalogueCache(async () =>
-    buildCatalogue((await run.value(createSql(CATALOGUE_SQL))) as CatalogueRow),
+    buildCatalogue((await readDefinitions(() => run.value(createSql(CATALOGUE_SQL)))) as CatalogueRow),
   ) // as the statement builds it
   const { plan, attempt } = createPlanner(tables, ({ cause }) => MOVED_CODES.has(codeOf(cause)))
   const defaultsFor = createDefaultsReader(run)
@@ -192,9 +192,11 @@ export function createPostgresDriver(given: PostgresOptions): PostgresDriver {
     },
     management,
     catalogue: tables.fresh,
-    indexes: async (only) => (await run.value(indexesSql(only))) as readonly Index[], // as the statement builds it
+    indexes: async (only) => (await readDefinitions(() => run.value(indexesSql(only)))) as readonly Index[], // as the statement builds it
     constraintDefinitions: async () =>
-      (await run.value(createSql(CONSTRAINT_DEFINITIONS_SQL))) as readonly ConstraintDefinition[], // as the statement builds it
+      (await readDefinitions(() =>
+        run.value(createSql(CONSTRAINT_DEFINITIONS_SQL)),
+      )) as readonly ConstraintDefinition[], // as the statement builds it
     invalidate: tables.invalidate,
     identity,
     probe,
@@ -250,6 +252,19 @@ function createTerminator(options: PostgresOptions): Terminate {
 /** Identifies the server and the database independently of address and name. Every role may call it, unless that was revoked. */
 const IDENTITY_SQL = `select pg_catalog.to_json(c.system_identifier::pg_catalog.text || '/' || d.oid::pg_catalog.text) as identity
   from pg_catalog.pg_control_system() as c, pg_catalog.pg_database as d where d.datname operator(pg_catalog.=) pg_catalog.current_database()`
+
+/**
+ * The server fails with an internal error when an object is dropped while its definition is written. The next statement does not see the
+ * object.
+ */
+async function readDefinitions(read: () => Promise<unknown>): Promise<unknown> {
+  for (let left = 3; ; left--)
+    try {
+      return await read()
+    } catch (error) {
+      if (left === 0 || !(error instanceof Failure && codeOf(error.cause) === 'XX000')) throw error
+    }
+}
 
 /** undefined_column, undefined_table: a name of the catalogue no longer exists. */
 const MOVED_CODES = new Set(['42703', '42P01'])
