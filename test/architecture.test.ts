@@ -116,6 +116,13 @@ const LONG = [
   'kernel/db/tables.ts', // generated
 ]
 
+/** Tests that look at all sessions of a server, and why. */
+const ALL_SESSIONS = [
+  'embedded/folder-lock.slow.test.ts', // has a server of its own
+  'sql/read-guard.test.ts', // reads them as a caller would
+  'architecture.test.ts',
+]
+
 /** Established terms that contain a forbidden word. */
 const TERMS = ['shared-connections']
 
@@ -471,6 +478,25 @@ test('code without comments and texts still parses', () => {
   for (const { file, text } of sources()) {
     assert.doesNotThrow(() => stripTypeScriptTypes(withoutComments(text)), file)
   }
+})
+
+test('tests look at the sessions and locks of their own database: the server is shared', () => {
+  const complaints = (text: string) =>
+    text.match(
+      /pg_(?:locks|stat_activity)\b(?![^`]*?(?:datname|pid = pg_backend_pid|application_name = \$1))/g,
+    ) ?? []
+  assert.equal(complaints("`select from pg_locks where not granted` + 'where datname'").length, 1)
+  assert.equal(complaints('`select from pg_locks where datname = current_database()`').length, 0)
+  const folders = ['../src/', '../test/'].map((folder) => new URL(folder, import.meta.url))
+  const found = folders.flatMap((folder) =>
+    readdirSync(folder, { recursive: true, encoding: 'utf8' })
+      .filter(
+        (file) => file.endsWith('.ts') && (folder.pathname.endsWith('/test/') || isTest({ file, text: '' })),
+      )
+      .filter((file) => !ALL_SESSIONS.some((name) => file.endsWith(name)))
+      .filter((file) => complaints(readFileSync(new URL(file, folder), 'utf8')).length > 0),
+  )
+  assert.deepEqual(found, [])
 })
 
 test('every listed exception is still needed', () => {

@@ -67,7 +67,7 @@ function locksOf(shopUrl: string, onShop: (text: string) => Promise<pg.QueryResu
     },
     isWaiting: () =>
       onShop(
-        `select 1 from pg_stat_activity where application_name like 'gatehouse backup%' and wait_event_type = 'Lock'`,
+        `select 1 from pg_stat_activity where datname = current_database() and application_name like 'gatehouse backup%' and wait_event_type = 'Lock'`,
       ).then(({ rowCount }) => rowCount === 1),
   }
 }

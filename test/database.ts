@@ -62,6 +62,13 @@ async function findOrCreateTemplate(
   return template
 }
 
+/**
+ * For `from`: what the sessions of this database hold or wait for. Other databases of the server belong to other tests. A lock on a
+ * transaction names no database, but its session has locks that do. (The list of sessions would be frozen during a transaction.)
+ */
+export const OWN_LOCKS =
+  '(select * from pg_locks where pid in (select pid from pg_locks join pg_database d on d.oid = database where datname = current_database())) as lock'
+
 /** URL of the run's server, for tests that create roles or databases. On an embedded server it logs in as a superuser. */
 export function testServerUrl(): string {
   return testRun().serverUrl

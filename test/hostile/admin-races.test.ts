@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'kysely'
+import { OWN_LOCKS } from '#test/database.ts'
 import { type Answer, actor, testService } from '#test/harness.ts'
 import { createPerson, type Person } from '#test/organizations.ts'
 import { rowLocks } from '#test/proof-races/row-locks.ts'
@@ -70,8 +71,7 @@ for (const [name, end] of Object.entries(ENDING)) {
 async function waitingTransactions(count: number): Promise<void> {
   for (;;) {
     const { rows } = await sql<{ count: number }>`
-      select count(distinct pid)::int as count from pg_locks where not granted
-        and pid in (select pid from pg_stat_activity where datname = current_database())`.execute(db)
+      select count(distinct pid)::int as count from ${sql.raw(OWN_LOCKS)} where not granted`.execute(db)
     if ((rows[0]?.count ?? 0) >= count) return
     await sleep(2)
   }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
-import { testDatabase, withClient } from '#test/database.ts'
+import { OWN_LOCKS, testDatabase, withClient } from '#test/database.ts'
 import { eventually } from '#test/embedded.ts'
 import { type Ask, testService } from '#test/harness.ts'
 
@@ -136,7 +136,7 @@ test('the configured number of callers may wait for a connection; the next is re
     await withClient(database.url, async (holder) => {
       await holder.query('select pg_advisory_lock(1)')
       const running = ask()
-      const blocked = `select from pg_locks where locktype = 'advisory' and not granted`
+      const blocked = `select from ${OWN_LOCKS} where locktype = 'advisory' and not granted`
       await eventually(async () => (await holder.query(blocked)).rowCount === 1)
       // One of them waits.
       const two = [ask(), ask()]

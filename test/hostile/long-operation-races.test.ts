@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { after, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
-import { testDatabase, testServerUrl, withClient } from '#test/database.ts'
+import { OWN_LOCKS, testDatabase, testServerUrl, withClient } from '#test/database.ts'
 import { type Answer, actor, testService } from '#test/harness.ts'
 import { whileArriving } from '#test/slow-body.ts'
 
@@ -170,7 +170,7 @@ for (const act of Object.keys(ACTS) as Act[]) // keys of a literal
 
 /** Until a statement waits at the gate. */
 async function waiting(): Promise<void> {
-  const query = `select from pg_locks where locktype = 'advisory' and not granted`
+  const query = `select from ${OWN_LOCKS} where locktype = 'advisory' and not granted`
   for (let tries = 0; (await sql(query)).length === 0; tries++) {
     assert.ok(tries < 250, 'no statement waits')
     await sleep(20)

@@ -3,7 +3,7 @@ import { after, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { startCrashableServer } from '#test/crashable-server.ts'
-import { withClient } from '#test/database.ts'
+import { OWN_LOCKS, withClient } from '#test/database.ts'
 import { testService } from '#test/harness.ts'
 
 const SCHEMA = `
@@ -206,7 +206,7 @@ test('a transaction is rolled back if the server dies in the middle, and the res
     },
     asFar,
   )
-  while ((await holder.query('select from pg_locks where not granted')).rowCount === 0) await sleep(10)
+  while ((await holder.query(`select from ${OWN_LOCKS} where not granted`)).rowCount === 0) await sleep(10)
   await far.kill()
   const { status, body } = await answer
   assert.deepEqual([status, body.code, body.data.details.operation_id], [502, 'connection_lost', 'b'])

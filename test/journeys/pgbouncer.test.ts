@@ -7,7 +7,7 @@ import { defaultConfig } from '#kernel/config/config.ts'
 import { createLog } from '#kernel/log.ts'
 import { secureRandom } from '#kernel/random.ts'
 import { createSecrets } from '#kernel/secrets.ts'
-import { dropInstallations, testDatabase, testServerUrl, withClient } from '#test/database.ts'
+import { dropInstallations, OWN_LOCKS, testDatabase, testServerUrl, withClient } from '#test/database.ts'
 import { ADMIN_KEY, actor, PASSWORD, TEST_SECRET } from '#test/harness.ts'
 import { startPgBouncer, WITHOUT_PGBOUNCER } from '#test/pgbouncer.ts'
 import { removeFolder } from '#test/temporary-folder.ts'
@@ -145,7 +145,7 @@ test("session state of a caller's SQL does not leak through a pooler", { skip },
     const seen =
       await sql(`select current_setting('search_path') as path, current_setting('x.y', true) as own,
       (select count(*)::int from pg_prepared_statements where from_sql) as prepared, to_regclass('pg_temp.mine') as mine,
-      (select count(*)::int from pg_locks where locktype = 'advisory' and objid in (4711, 4712)) as locks,
+      (select count(*)::int from ${OWN_LOCKS} where locktype = 'advisory' and objid in (4711, 4712)) as locks,
       (select count(*)::int from pg_listening_channels()) as heard`)
     assert.equal(seen.status, 200, seen.text)
     const [{ own, ...rest }] = seen.body.data

@@ -123,7 +123,7 @@ test('a second Ctrl-C ends the service while it waits for a request', { timeout:
   const key = actor(program.url, { apikey: await home.key(), 'x-service-client': 'default' })
   const query = (text: string) => key.post('/gateway/query', { query: text })
   query('select pg_sleep(20)').catch(() => {})
-  const sleepers = `select from pg_stat_activity where query = 'select pg_sleep(20)' and state = 'active'`
+  const sleepers = `select from pg_stat_activity where datname = current_database() and query = 'select pg_sleep(20)' and state = 'active'`
   while ((await query(sleepers)).body.data.length === 0) await sleep(20)
   program.child.kill('SIGINT')
   await eventually(() => program.output().includes('"event":"stopping"'))

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
+import { OWN_LOCKS } from '#test/database.ts'
 
 /** A lock on a user's row. Operations that re-check their proof wait for it. */
 export type RowLock = {
@@ -20,9 +21,8 @@ export function rowLocks(url: string, most: number) {
     running = true
     while (waits.size > 0) {
       const { rows } = await pool.query<{ row: string; count: number }>(
-        `select format('(%s,%s)', page, tuple) as row, count(*)::int from pg_locks
-         where locktype = 'tuple' and relation = 'service."user"'::regclass
-           and database = (select oid from pg_database where datname = current_database()) group by 1`,
+        `select format('(%s,%s)', page, tuple) as row, count(*)::int from ${OWN_LOCKS}
+         where locktype = 'tuple' and relation = 'service."user"'::regclass group by 1`,
       )
       for (const wait of waits) {
         if ((rows.find(({ row }) => row === wait.row)?.count ?? 0) < wait.count) continue

@@ -5,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'kysely'
 import { actOnAddressTicket } from '#identity/proof.ts'
 import { issueTicket } from '#identity/tickets.ts'
+import { OWN_LOCKS } from '#test/database.ts'
 import { type Answer, confirm, endpointOf, linkIn, PASSWORD, testService, type User } from '#test/harness.ts'
 import { addUser, newUser } from '../add-user.ts'
 
@@ -290,7 +291,6 @@ test('a change to an address that a link is giving an account at that moment is 
 })
 
 const isLockAwaited = async (): Promise<boolean> => {
-  const waiting = sql`select from pg_locks l join pg_database d on d.oid = l.database or l.database is null
-    join pg_stat_activity a on a.pid = l.pid and a.datname = current_database() where not l.granted`
+  const waiting = sql`select from ${sql.raw(OWN_LOCKS)} where not granted`
   return (await waiting.execute(db)).rows.length > 0
 }

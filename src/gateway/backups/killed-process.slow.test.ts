@@ -19,8 +19,11 @@ test('pg_restore ends with a service that is killed, and changes nothing', NEEDS
     return { program, admin: actor(program.url, { apikey: key }) }
   }
   const programs = async () =>
-    (await onShop(`select from pg_stat_activity where application_name like 'gatehouse backup%'`)).rowCount ??
-    0
+    (
+      await onShop(
+        `select from pg_stat_activity where datname = current_database() and application_name like 'gatehouse backup%'`,
+      )
+    ).rowCount ?? 0
   const first = await begin()
   const made = await first.admin.post('/admin/backups', { client_name: 'shop' })
   const id = made.body.data.job_id

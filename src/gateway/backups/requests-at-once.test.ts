@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { backupService, NEEDS_PROGRAMS } from '#test/backup-service.ts'
-import { withClient } from '#test/database.ts'
+import { OWN_LOCKS, withClient } from '#test/database.ts'
 import type { Answer } from '#test/harness.ts'
 
 const { t, done, backUp, restore } = await backupService()
@@ -31,7 +31,7 @@ async function atTheAuditTrail(waiting: number, work: () => void, later = async 
   await withClient(t.controlUrl, async (client) => {
     await client.query('begin; lock table service.audit_event in exclusive mode')
     work()
-    const waiters = `select from pg_locks where not granted and relation = 'service.audit_event'::regclass`
+    const waiters = `select from ${OWN_LOCKS} where not granted and relation = 'service.audit_event'::regclass`
     while (((await client.query(waiters)).rowCount ?? 0) < waiting) await sleep(10)
     await later()
     await client.query('commit')

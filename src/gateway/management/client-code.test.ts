@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
-import { testDatabase, withClient } from '#test/database.ts'
+import { OWN_LOCKS, testDatabase, withClient } from '#test/database.ts'
 import { actor, testService } from '#test/harness.ts'
 
 const database = await testDatabase()
@@ -27,7 +27,7 @@ test('code of the client that a change runs leaves nothing for the next caller o
   const insert_body = { id: 1 }
   const made = await key.send('PUT', '/gateway/insert', { body: { table_name: 'plain', insert_body } })
   assert.equal(made.status, 200, made.text)
-  const locks = await sql(`select from pg_locks where locktype = 'advisory' and objid = 4711`)
+  const locks = await sql(`select from ${OWN_LOCKS} where locktype = 'advisory' and objid = 4711`)
   assert.deepEqual(locks, [])
 })
 

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import pg from 'pg'
+import { OWN_LOCKS } from '#test/database.ts'
 import { testService } from '#test/harness.ts'
 
 const t = await testService({ config: { limits: { rows: 20 }, gateway: { max_rows: 50 } } })
@@ -219,7 +220,7 @@ test('session state left by a function does not affect other callers', async () 
   for (let round = 0; round < 8; round++)
     assert.deepEqual((await rpc({ function: 'seen' })).body.data[0].seen, normal)
   const locks = await observer.query(
-    `select count(*)::int as held from pg_locks where locktype = 'advisory' and objid = 77`,
+    `select count(*)::int as held from ${OWN_LOCKS} where locktype = 'advisory' and objid = 77`,
   )
   assert.equal(locks.rows[0]?.held, 0)
 })

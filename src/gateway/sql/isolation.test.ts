@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
+import { OWN_LOCKS } from '#test/database.ts'
 import { type Actor, actor, testService } from '#test/harness.ts'
 
 const t = await testService()
@@ -56,7 +57,7 @@ test('session state of one caller does not affect the next one on the same conne
       query,
     )
     const locks = await observer.query(
-      `select count(*)::int as held from pg_locks where locktype = 'advisory' and database = (select oid from pg_database where datname = current_database())`,
+      `select count(*)::int as held from ${OWN_LOCKS} where locktype = 'advisory'`,
     )
     assert.equal(locks.rows[0]?.held, 0)
   }
@@ -130,7 +131,7 @@ test('a statement that disables its timeout is cancelled from outside, even if i
 
 async function running(text: string): Promise<number> {
   const { rows } = await observer.query(
-    `select count(*)::int as n from pg_stat_activity where pid <> pg_backend_pid() and state = 'active' and query like '%' || $1 || '%'`,
+    `select count(*)::int as n from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid() and state = 'active' and query like '%' || $1 || '%'`,
     [text],
   )
   return rows[0]?.n

@@ -121,7 +121,7 @@ test('a statement that catches its cancellation is terminated by the same role',
   assert.deepEqual([answer.status, answer.body.code], [504, 'statement_timeout'], answer.text)
   await until(async () => {
     const [{ n }] = await onClient(
-      `select count(*)::int as n from pg_stat_activity where usename = '${role}' and state = 'active'`,
+      `select count(*)::int as n from pg_stat_activity where datname = current_database() and usename = '${role}' and state = 'active'`,
     )
     return n === 0 || undefined
   })

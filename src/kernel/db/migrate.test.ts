@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
 import pg from 'pg'
-import { testDatabase } from '#test/database.ts'
+import { OWN_LOCKS, testDatabase } from '#test/database.ts'
 import { MigrationError, migrate, migrations, pendingMigrations } from './migrate.ts'
 import { QUEUE_VERSION } from './queue-version.ts'
 
@@ -119,7 +119,7 @@ test('a migration that is aborted is rolled back', async (context) => {
   const giveUp = new AbortController()
   const given = migrate(url, { signal: giveUp.signal })
   while (
-    (await query(`select from pg_locks where not granted and relation = 'service.migration'::regclass`))
+    (await query(`select from ${OWN_LOCKS} where not granted and relation = 'service.migration'::regclass`))
       .length === 0
   )
     await setImmediate()

@@ -100,7 +100,7 @@ test('a terminated backend fails with 502, and the next call works', async () =>
     await other.connect()
     for (let rows = 0; rows === 0; await sleep(50)) {
       const ended = await other.query(
-        `select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'to be ended' and state = 'active' and query like '%slow%'`,
+        `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and application_name = 'to be ended' and state = 'active' and query like '%slow%'`,
       )
       rows = ended.rowCount ?? 0
     }
@@ -114,7 +114,7 @@ test('a connection that the server has ended is not used again, although it is s
   const way = await startProxy(database.url, { lingers: true })
   await using(way.url, { applicationName: 'bidden farewell' }, async (driver) => {
     await note(driver)
-    const farewell = `select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'bidden farewell'`
+    const farewell = `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and application_name = 'bidden farewell'`
     await withClient(database.url, (client) => client.query(farewell))
     await sleep(100)
     const late = sleep(3_000).then(() => assert.fail('no answer'))

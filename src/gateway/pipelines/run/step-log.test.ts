@@ -125,7 +125,8 @@ test('a run whose caller leaves is logged as cancelled, with the rows that are s
     signal: leaving.signal,
   }).catch(() => 'left')
   await until(async () => {
-    const query = 'select from pg_stat_activity where state = $1 and query like $2'
+    const query =
+      'select from pg_stat_activity where datname = current_database() and state = $1 and query like $2'
     return (await sql(t.clientUrl, query, ['active', '%"slow"%'])).length > 0
   })
   leaving.abort()
