@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto'
-import { type AddressInfo, createServer } from 'node:net'
 import path from 'node:path'
 import pg from 'pg'
 import { type EmbeddedServer, startEmbedded } from '#kernel/db/embedded.ts'
 import { provision } from '#kernel/db/provision.ts'
 import { type SharedCassandra, shareCassandra } from './cassandra/shared.ts'
 import { dropDatabase, withClient } from './database.ts'
+import { freePort } from './free-port.ts'
 import { type Pooler, startPgBouncer } from './pgbouncer.ts'
 import { createTemporaryFolder, removeAbandoned, removeFolder } from './temporary-folder.ts'
 
@@ -90,15 +90,6 @@ async function startServer(): Promise<string> {
   const url = `postgres://postgres:${password}@127.0.0.1:${port}/postgres`
   await simplifyLogin(url, { name: 'postgres', password })
   return url
-}
-
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await new Promise((resolve) => server.once('listening', resolve))
-  // A server that listens on a port has an object as its address.
-  const { port } = server.address() as AddressInfo
-  await new Promise((resolve) => server.close(resolve))
-  return port
 }
 
 /** One round of hashing instead of 4,096 for each of thousands of logins. Before PostgreSQL 16 the number is fixed. */

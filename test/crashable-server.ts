@@ -2,8 +2,8 @@ import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { type EmbeddedServer, startEmbedded } from '#kernel/db/embedded.ts'
 import { provision } from '#kernel/db/provision.ts'
-import { freePort } from './cluster.ts'
 import { type Cleanup, newFolder, optionsFor, postmasterOf, query } from './embedded.ts'
+import { freePort } from './free-port.ts'
 
 /** A PostgreSQL server on its own port that tests can kill, freeze and restart. */
 export type CrashableServer = {

@@ -4,9 +4,9 @@ import { chmod, chown, mkdir, readdir, readFile, writeFile } from 'node:fs/promi
 import path from 'node:path'
 import { promisify } from 'node:util'
 import { provision } from '#kernel/db/provision.ts'
-import { freePort } from './cluster.ts'
 import { withClient } from './database.ts'
 import { eventually } from './embedded.ts'
+import { freePort } from './free-port.ts'
 import { createTemporaryFolder, removeFolder } from './temporary-folder.ts'
 
 /** The folder of an installed PostgreSQL with its client programs; undefined where there is none. */

@@ -1,9 +1,9 @@
 import { execFile } from 'node:child_process'
 import { access, chmod, chown, mkdir } from 'node:fs/promises'
-import { type AddressInfo, createServer } from 'node:net'
 import path from 'node:path'
 import { promisify } from 'node:util'
 import { withClient } from './database.ts'
+import { freePort } from './free-port.ts'
 import { createTemporaryFolder, removeFolder } from './temporary-folder.ts'
 
 const run = promisify(execFile)
@@ -59,12 +59,4 @@ async function userFor(folder: string, data: string): Promise<readonly string[]>
   await chmod(folder, 0o711)
   await chown(data, uid, gid)
   return ['setpriv', `--reuid=${uid}`, `--regid=${gid}`, '--clear-groups']
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as AddressInfo // of a TCP server
-  await new Promise((resolve) => server.close(resolve))
-  return port
 }

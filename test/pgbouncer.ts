@@ -2,11 +2,11 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { chmod, mkdtemp, writeFile } from 'node:fs/promises'
-import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
+import { freePort } from './free-port.ts'
 import { removeFolder } from './temporary-folder.ts'
 
 const PROGRAM = process.env.PGBOUNCER ?? '/usr/sbin/pgbouncer'
@@ -66,15 +66,6 @@ export async function startPgBouncer(superuserUrl: string): Promise<Pooler> {
       await removeFolder(folder)
     },
   }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo // it listens on a port
-  server.close()
-  await once(server, 'close')
-  return port
 }
 
 async function answers(url: string): Promise<void> {

@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { after, test } from 'node:test'
 import type { CDPSession, Page } from 'playwright-core'
+import { freePort } from '#test/free-port.ts'
 import { PASSWORD, testService } from '#test/harness.ts'
 import { openBrowser, withoutBrowser } from './chromium.ts'
 
@@ -139,13 +138,4 @@ async function serveExample(port: number, service: string): Promise<void> {
   })
   after(() => server.kill())
   await once(server.stdout, 'data')
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, 'localhost')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo // the address of a TCP server
-  server.close()
-  await once(server, 'close')
-  return port
 }

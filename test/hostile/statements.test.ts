@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { startEmbedded } from '#kernel/db/embedded.ts'
 import { provision } from '#kernel/db/provision.ts'
-import { freePort } from '#test/cluster.ts'
 import { withClient } from '#test/database.ts'
 import { newFolder, optionsFor } from '#test/embedded.ts'
+import { freePort } from '#test/free-port.ts'
 import { type Answer, testService } from '#test/harness.ts'
 import {
   HOSTILE,

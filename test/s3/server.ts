@@ -7,7 +7,7 @@ import path from 'node:path'
 import { after } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { removeFolder } from '#test/temporary-folder.ts'
-import { freePort } from '../cluster.ts'
+import { freePort } from '../free-port.ts'
 import { PROGRAM } from './program.ts'
 
 export type S3Server = {
