@@ -82,7 +82,7 @@ test('two processes share the queue, and each job runs once', async () => {
   await other.jobs.start(handlers, [])
   const names = Array.from({ length: 40 }, (_, index) => `job ${index}`)
   await Promise.all(names.map((mail) => jobs.enqueue(db, 'send-mail', { mail })))
-  for (let patience = 0; patience < 200 && done.length < names.length; patience++) await sleep(50)
+  for (let patience = 0; patience < 1_000 && done.length < names.length; patience++) await sleep(50)
   await sleep(100)
   assert.deepEqual(done.toSorted(), names.toSorted())
 })

@@ -113,7 +113,7 @@ test('incomplete headers get 408', async () => {
 
 test('two Host headers get 400, whatever their values; the letter case of one does not matter', async () => {
   const ask = async (...hosts: readonly string[]) => {
-    const client = conversation(hasty)
+    const client = conversation()
     client.send(
       `GET /ping HTTP/1.1\r\n${hosts.map((host) => `${host}\r\n`).join('')}connection: close\r\n\r\n`,
     )
@@ -132,7 +132,7 @@ test('two Host headers get 400, whatever their values; the letter case of one do
 })
 
 test('garbage after a request closes the connection and does not corrupt a response that is being written', async () => {
-  const client = conversation(hasty)
+  const client = conversation()
   client.send('GET /openapi.json HTTP/1.1\r\nhost: localhost\r\n\r\n\u0000garbage\r\n\r\n')
   const statuses = statusesIn(await client.rest())
   assert.ok(statuses.length <= 2 && statuses.every((status) => [200, 400].includes(status)), String(statuses))

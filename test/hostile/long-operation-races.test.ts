@@ -172,7 +172,7 @@ for (const act of Object.keys(ACTS) as Act[]) // keys of a literal
 async function waiting(): Promise<void> {
   const query = `select from ${OWN_LOCKS} where locktype = 'advisory' and not granted`
   for (let tries = 0; (await sql(query)).length === 0; tries++) {
-    assert.ok(tries < 250, 'no statement waits')
+    assert.ok(tries < 2_500, 'no statement waits')
     await sleep(20)
   }
 }

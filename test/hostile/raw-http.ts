@@ -10,7 +10,7 @@ export type Reply = {
 }
 
 /** Timeout in milliseconds. */
-const PATIENCE = 10_000
+const PATIENCE = 60_000
 
 /**
  * Sends raw bytes, valid HTTP or not, and reads one response. Returns undefined if the server closes the connection without a response.

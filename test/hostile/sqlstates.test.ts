@@ -278,7 +278,7 @@ async function whileHeld<T>(url: string, waiting: number, begin: () => Promise<T
 
 async function until(url: string, waiting: number, like = '%'): Promise<readonly number[]> {
   return withClient(url, async (session) => {
-    for (const began = performance.now(); performance.now() - began < 10_000; await sleep(10)) {
+    for (const began = performance.now(); performance.now() - began < 60_000; await sleep(10)) {
       const { rows } = await session.query(
         `select pid from pg_stat_activity where datname = current_database() and state = 'active'
            and pid <> pg_backend_pid() and wait_event_type in ('Lock', 'Timeout') and query like $1`,

@@ -150,7 +150,7 @@ test('deleting an account deletes the queued mails to it and those in the outbox
   const kept = () => readOutbox(t.config)
   const toAda = async () =>
     (await kept()).filter(({ message }) => message.includes(`To: ${ada.email}`)).length
-  for (let tries = 0; tries < 100 && (await toAda()) > 0; tries++) await sleep(10)
+  for (let tries = 0; tries < 1_000 && (await toAda()) > 0; tries++) await sleep(10)
   assert.equal(await toAda(), 0)
   assert.equal((await kept()).filter(({ message }) => message.includes(`To: ${bob.email}`)).length, 2)
 })

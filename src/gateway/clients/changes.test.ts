@@ -131,7 +131,10 @@ test('a change takes effect in other processes at once; running requests finish 
   const elsewhere = on(otherProcess, 'moving')
   await elsewhere.post('/gateway/insert', { table_name: 'note', insert_body: { text: 'first' } })
   const running = elsewhere.post('/gateway/fetch', { table_name: 'slow_note', limit: 2 })
-  await sleep(200)
+  const sleeping = `select from pg_stat_activity where datname = current_database() and wait_event = 'PgSleep'`
+  await withClient(sales.url, (client) =>
+    eventually(async () => (await client.query(sleeping)).rowCount === 1),
+  )
   const changed = await change('moving', { url: other.url, description: 'moved' })
   assert.deepEqual([changed.status, changed.body.data.description], [200, 'moved'])
   assert.equal((await fetchNotes(elsewhere)).body.data[0].text, 'other')

@@ -27,7 +27,7 @@ const slowWay = await slowCancelling(database.url)
 await sql(`
   create table brief (id int primary key, text text);
   insert into brief values (1, 'as it was');
-  create function naps() returns trigger language plpgsql as $$ begin perform pg_sleep(0.7); return new; end $$;
+  create function naps() returns trigger language plpgsql as $$ begin perform pg_sleep(0.5); return new; end $$;
   create trigger naps before update on brief for each row execute function naps()`)
 
 const wide = { url: database.url, max_connections: 10, sql_connections: 10 }
@@ -36,7 +36,7 @@ const t = await testService({
     clients: {
       wide,
       same: wide,
-      far: { url: slowWay.url, max_connections: 1, statement_timeout: 1_000 },
+      far: { url: slowWay.url, max_connections: 1, statement_timeout: 1_500 },
     },
     gateway: { cache: { ttl: 0 } },
   },
@@ -228,7 +228,7 @@ test("a late cancel request does not hit another caller's statement", async () =
   })
   sent.on('error', () => {})
   sent.end(JSON.stringify({ ...write, conditions: byId(0) }))
-  await sleep(700)
+  await sleep(1_200)
   sent.destroy()
   // This request waits for the only connection, which the statement timeout releases; then the cancel request arrives.
   const other = await farKey.post(

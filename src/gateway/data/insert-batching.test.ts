@@ -45,7 +45,7 @@ test('inserts of one window run as one statement, and each caller gets its own r
   const ran = await statements(async () => {
     const answers = await Promise.all(
       Array.from({ length: 20 }, (_, index) =>
-        insert('200', {
+        insert('1000', {
           insert_body: [
             { id: index * 10, name: `n${index}` },
             { id: index * 10 + 1, name: '{"[,]}\\' },
@@ -71,16 +71,16 @@ test('only inserts of the same form are batched', async () => {
   const admin = { ...t.admin.headers, 'x-service-client': 'default' }
   const ran = await statements(() =>
     Promise.all([
-      insert('150', { insert_body: { id: 1_000 } }),
-      insert('150', { insert_body: { id: 1_001 } }),
+      insert('700', { insert_body: { id: 1_000 } }),
+      insert('700', { insert_body: { id: 1_001 } }),
       t.admin.send('PUT', '/gateway/insert', {
         body: { table_name: 'item', insert_body: { id: 1_002 } },
-        headers: { ...admin, 'x-service-insert-window': '150' },
+        headers: { ...admin, 'x-service-insert-window': '700' },
       }),
-      insert('150', { insert_body: { id: 1_003, name: 'x' } }),
-      insert('150', { insert_body: { id: 1_004 }, columns: 'id' }),
-      insert('150', { insert_body: { id: 1_005 }, on_conflict: 'id' }),
-      insert('150', { insert_body: { id: 1_006 }, head: true }),
+      insert('700', { insert_body: { id: 1_003, name: 'x' } }),
+      insert('700', { insert_body: { id: 1_004 }, columns: 'id' }),
+      insert('700', { insert_body: { id: 1_005 }, on_conflict: 'id' }),
+      insert('700', { insert_body: { id: 1_006 }, head: true }),
       insert(undefined, { insert_body: { id: 1_007 } }),
     ]),
   )
@@ -107,12 +107,12 @@ test('if the batch fails, each insert runs alone and only invalid ones fail', as
 test('if the batch skips rows, each caller still gets its own result and no row is written twice', async () => {
   const upserts = await Promise.all(
     [3_000, 3_000, 3_001].map((id) =>
-      insert('150', { insert_body: { id }, on_conflict: 'id', columns: 'id' }),
+      insert('400', { insert_body: { id }, on_conflict: 'id', columns: 'id' }),
     ),
   )
   assert.deepEqual(upserts.map(({ body }) => body.affected_rows).sort(), [0, 1, 1])
   const picky = await Promise.all(
-    [1, 2, 3, 4].map((id) => insert('150', { table_name: 'picky', insert_body: { id } })),
+    [1, 2, 3, 4].map((id) => insert('400', { table_name: 'picky', insert_body: { id } })),
   )
   assert.deepEqual(
     picky.map(({ body }) => body.data),
@@ -161,7 +161,7 @@ test('rights are checked before waiting, and an invalid window is rejected', asy
 test('if the connection is lost during a batch, no caller gets success and nothing is retried', async () => {
   const answers = await withClient(t.clientUrl, async (client) => {
     await client.query('begin; insert into item values (7000)')
-    const waiting = Promise.all([7_000, 7_001, 7_002].map((id) => insert('100', { insert_body: { id } })))
+    const waiting = Promise.all([7_000, 7_001, 7_002].map((id) => insert('500', { insert_body: { id } })))
     const kill = `select pg_terminate_backend(pid) from pg_stat_activity
       where datname = current_database() and wait_event_type = 'Lock' and query like 'insert into "public"."item"%'`
     while ((await sql(kill)).length === 0) await new Promise((resolve) => setTimeout(resolve, 20))
@@ -182,11 +182,11 @@ test('an insert whose key is revoked or whose client is frozen while it waits is
   const ofFrozen = await t.key(['gateway.*'], { client_name: 'frozen' })
   events.length = 0
   const answers = [
-    insert('500', { insert_body: { id: 8_001 } }, revoked),
-    insert('500', { insert_body: { id: 8_002 } }),
+    insert('2000', { insert_body: { id: 8_001 } }, revoked),
+    insert('2000', { insert_body: { id: 8_002 } }),
     ofFrozen.send('PUT', '/gateway/insert', {
       body: { table_name: 'item', insert_body: { id: 8_003 } },
-      headers: { 'x-service-client': 'frozen', 'x-service-insert-window': '500' },
+      headers: { 'x-service-client': 'frozen', 'x-service-insert-window': '2000' },
     }),
   ]
   await sleep(100)

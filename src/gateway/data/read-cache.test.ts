@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { tagsOfAnswer, tagsOfWrite } from '#databases/clients/announce-writes.ts'
 import type { Table } from '#databases/plan/catalogue.ts'
 import { testDatabase, withClient } from '#test/database.ts'
@@ -226,7 +227,8 @@ test('a trigger created through one client is considered for writes of every cli
 
 test('a read that was under way while a row was written is not cached', async () => {
   const running = read(here, 'slow', { body: { columns: 'id', limit: 1 } })
-  await new Promise((resolve) => setTimeout(resolve, 100))
+  const sleeping = `select from pg_stat_activity where datname = current_database() and wait_event = 'PgSleep'`
+  while ((await sql(sleeping)).length === 0) await sleep(5)
   ok(await insert('item', { id: 20 }, there))
   assert.equal((await running).outcome, 'miss')
   assert.equal((await read(here, 'slow', { body: { columns: 'id', limit: 1 } })).outcome, 'miss')

@@ -170,12 +170,13 @@ test('results above the memory limit are rejected and rolled back', async () => 
 })
 
 test('a transaction that was reported as timed out is not committed later', async () => {
-  const hasty = await testService({ config: { limits: { timeout: 500 } } })
+  const hasty = await testService({ config: { limits: { timeout: 1_500 } } })
   const writer = await hasty.key(['gateway.write'])
   const on = (text: string) => withClient(hasty.clientUrl, (client) => client.query(text))
   await on(`
     create table slow (id int primary key);
-    create function sleep() returns trigger language plpgsql as $$ begin perform pg_sleep(0.2); return new; end $$;
+    create function sleep() returns trigger language plpgsql as $$ begin
+      if new.id > 1 then perform pg_sleep(0.5); end if; return new; end $$;
     create trigger sleep before insert on slow for each row execute function sleep()`)
   const quick = await run(writer, [insert('a', 'slow', { id: 1 })])
   assert.equal(quick.status, 200, quick.text)

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { withClient } from '#test/database.ts'
+import { OWN_LOCKS, withClient } from '#test/database.ts'
 import { type Actor, type Answer, testService } from '#test/harness.ts'
 import { lastAudit } from '#test/management/last-audit.ts'
 
@@ -35,7 +35,8 @@ test('a change whose key is revoked while it waits for the audit log or a lock i
     await withClient(url, async (holder) => {
       await holder.query(`begin; lock table ${table} in access exclusive mode`)
       const change = drop(`tables/${target}`, who)
-      await sleep(300)
+      const waiting = `select from ${OWN_LOCKS} where not granted`
+      while ((await holder.query(waiting)).rowCount === 0) await sleep(10)
       assert.equal((await t.admin.send('DELETE', `/admin/api-keys/${keyId}`)).status, 200)
       await holder.query('rollback')
       assert.deepEqual(refusal(await change), [401, 'invalid_api_key'])

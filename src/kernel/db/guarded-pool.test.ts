@@ -25,7 +25,7 @@ test('an alarm ends idle connections and those silent for long, and keeps those 
   idle.release()
   await sleep(2_100)
   let isAnswered = false
-  const answered = slow.query('select pg_sleep(0.2)').then(() => {
+  const answered = slow.query('select pg_sleep(1)').then(() => {
     isAnswered = true
   })
   alarm.raise()

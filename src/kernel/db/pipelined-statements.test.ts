@@ -30,9 +30,10 @@ const connections = async () =>
       `select pid from pg_stat_activity where application_name = 'gatehouse pipelined' and datname = current_database()`,
     )
   ).rowCount
+/** Resolves once the sessions have ended. */
 const terminate = () =>
   other.query(
-    `select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'gatehouse pipelined' and datname = current_database()`,
+    `select pg_terminate_backend(pid, 10000) from pg_stat_activity where application_name = 'gatehouse pipelined' and datname = current_database()`,
   )
 
 test('many concurrent statements share few connections, and each gets its own result', async () => {

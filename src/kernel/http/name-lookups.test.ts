@@ -79,7 +79,7 @@ test('a name whose server is silent never goes to the system, which would keep a
   const began = performance.now()
   const names = Array.from({ length: 20 }, (_, number) => `silent${number}.example`)
   await Promise.all(names.map((name) => assert.rejects(found(resolve, name), { code: 'ETIMEOUT' })))
-  assert.ok(performance.now() - began < 10_000)
+  assert.ok(performance.now() - began < 30_000)
   assert.ok(asked() >= 40)
 })
 

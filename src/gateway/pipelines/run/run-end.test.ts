@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { testDatabase, withClient } from '#test/database.ts'
-import { testService } from '#test/harness.ts'
+import { actor, testService } from '#test/harness.ts'
 import { createRunPlaces } from './run-places.ts'
 
 const database = await testDatabase()
@@ -15,11 +15,16 @@ await sql(`create table kept (id int, text text, slept text);
 const t = await testService({
   config: {
     clients: { app: { url: database.url, max_connections: 2 } },
-    gateway: { pipelines: { timeout: 1_500 } },
+  },
+})
+const hasty = await testService({
+  config: {
+    clients: { app: { url: database.url, max_connections: 2 } },
+    gateway: { pipelines: { timeout: 3_000 } },
   },
 })
 after(async () => {
-  await t.stop()
+  await Promise.all([t.stop(), hasty.stop()])
   await database.drop()
 })
 const key = await t.key(['*'], { client_name: 'app' })
@@ -59,7 +64,11 @@ test('a run stops after its batch when the caller leaves', async () => {
 
 test('a run that takes too long ends, and says what it has stored', async () => {
   await sql('truncate kept')
-  const answer = await key.post('/pipelines', body('stuck'), { headers })
+  const { apiKey } = await hasty.key(['*'], { client_name: 'app' })
+  const answer = await actor(hasty.url, { apikey: apiKey, 'x-service-client': 'app' }).post(
+    '/pipelines',
+    body('stuck'),
+  )
   assert.deepEqual([answer.status, answer.body.code], [504, 'pipeline_timeout'])
   const { rows_inserted, rows_fetched } = answer.body.data.details
   assert.equal(rows_inserted, await stored())

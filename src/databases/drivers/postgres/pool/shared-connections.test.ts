@@ -208,7 +208,7 @@ test('when the server ends shared connections, at most the read being answered f
       for (const read of reads) read.catch(() => {})
       await sleep(30)
       await withClient(testServerUrl(), (client) =>
-        client.query('select pg_terminate_backend(pid) from unnest($1::int[]) pid', [pids]),
+        client.query('select pg_terminate_backend(pid, 10000) from unnest($1::int[]) pid', [pids]),
       )
     })
     const failed = (await Promise.allSettled(reads)).filter((read) => read.status === 'rejected')
