@@ -72,6 +72,7 @@ const TRANSACTIONS = {
 const MANAGEMENT = {
   object_exists: [409, 'An object of this name exists already'],
   object_not_found: [404, 'There is no such object'],
+  schema_not_found: [404, 'There is no such schema'],
   object_in_use: [409, 'Other objects depend on this one'],
   object_busy: [503, 'The table is in use, so the change could not begin; nothing was changed'],
   reserved_column: [400, 'The service added this column, and it cannot be changed'],

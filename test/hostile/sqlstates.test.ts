@@ -42,7 +42,7 @@ const CLASSES: Readonly<Record<string, readonly [status: number, code: string]>>
   '39': [502, 'database_error'],
   '3B': [502, 'database_error'],
   '3D': [502, 'client_refused'],
-  '3F': [404, 'object_not_found'],
+  '3F': [404, 'schema_not_found'],
   '40': [409, 'write_conflict'],
   '42': [400, 'rejected_by_database'],
   '44': [422, 'check_violation'],

@@ -75,6 +75,33 @@ test('an existing name gets 409, even with if_not_exists, and is logged as faile
   assert.deepEqual(many.map(({ status }) => status).sort(), [200, ...Array.from({ length: 9 }, () => 409)])
 })
 
+test('a schema, a table or a column that does not exist gets 404', async () => {
+  const column = { name: 'a', data_type: 'text' }
+  const own = await t.key(['management.*', 'gateway.*'])
+  assert.equal(
+    (await own.post('/management/tables', { table_name: 'present', columns: [column] })).status,
+    200,
+  )
+  const edit = (operation: object) =>
+    own.send('PATCH', '/management/tables/present', { body: { operations: [operation] } })
+  for (const [name, answer] of Object.entries({
+    'create in a schema': await own.post('/management/tables', { table_name: 'a', schema_name: 'nowhere' }),
+    'drop column': await own.send('DELETE', '/management/tables/present/columns/nothing'),
+    'rename column': await edit({ operation: 'rename_column', column_name: 'nothing', new_name: 'b' }),
+    'drop default': await edit({ operation: 'drop_default', column_name: 'nothing' }),
+    'edit table': await own.send('PATCH', '/management/tables/nothing', {
+      body: { operations: [{ operation: 'drop_default', column_name: 'a' }] },
+    }),
+    'drop table': await own.send('DELETE', '/management/tables/nothing'),
+    'create index': await own.post('/management/indexes', { table_name: 'present', columns: ['nothing'] }),
+    'drop index': await own.send('DELETE', '/management/indexes/nothing'),
+    'drop function': await own.send('DELETE', '/management/functions', {
+      body: { function_name: 'nothing', arg_types: [] },
+    }),
+  }))
+    assert.equal(answer.status, 404, `${name}: ${answer.text}`)
+})
+
 test('invalid types and defaults are rejected, and nothing is created', async () => {
   const refused = async (column: object) => {
     const answer = await key.post('/management/tables', {

@@ -31,7 +31,7 @@ const SQLSTATES: Readonly<Record<string, DatabaseFailureCode>> = {
   '28': 'client_refused',
   '2B': 'object_in_use',
   '3D': 'client_refused',
-  '3F': 'object_not_found',
+  '3F': 'schema_not_found',
   '40': 'write_conflict',
   '42': 'rejected_by_database',
   '42501': 'permission_denied',

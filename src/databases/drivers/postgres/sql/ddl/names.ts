@@ -7,9 +7,12 @@ import type { Table } from '#databases/plan/catalogue.ts'
  * tables may have any name.
  */
 export function newName(name: string, field: string): string {
-  if (!/^[\p{L}_][\p{L}\p{N}_$]*$/u.test(name) || Buffer.byteLength(name) > 63) throw badName(field, name)
+  if (!isPlain(name)) throw badName(field, name)
   return quoteName(name)
 }
+
+const isPlain = (name: string): boolean =>
+  /^[\p{L}_][\p{L}\p{N}_$]*$/u.test(name) && Buffer.byteLength(name) <= 63
 
 /** The quoted name of a table of the catalogue. Names of the service and of the system, and other kinds of relations, are refused. */
 export function existingTable({ schema, name, kind }: Pick<Table, 'schema' | 'name' | 'kind'>): string {
@@ -22,15 +25,17 @@ export function existingTable({ schema, name, kind }: Pick<Table, 'schema' | 'na
   return `${quoteName(schema)}.${quoteName(name)}`
 }
 
-/** The quoted name of a column of the table. */
+/** The quoted name of a column of the table. 404 without it, and 400 if no column can have this name. */
 export function existingColumn(columns: ReadonlyMap<string, unknown>, name: string): string {
-  if (!columns.has(name))
-    throw fail('unknown_column', {
-      message: `There is no column ${name.slice(0, 63)}`,
-      details: { column: name.slice(0, 63) },
-    })
-  return quoteName(name)
+  if (columns.has(name)) return quoteName(name)
+  const canExist = isPlain(name) && !SYSTEM_COLUMNS.has(name)
+  throw fail(canExist ? 'object_not_found' : 'unknown_column', {
+    message: `There is no column ${name.slice(0, 63)}`,
+    details: { column: name.slice(0, 63) },
+  })
 }
+
+const SYSTEM_COLUMNS: ReadonlySet<string> = new Set(['ctid', 'tableoid', 'xmin', 'xmax', 'cmin', 'cmax'])
 
 /** Refuses names of the service and of the system. Every operation of management calls this. */
 export function requireUnreserved(schema: string, table: string): void {
