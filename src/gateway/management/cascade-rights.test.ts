@@ -17,7 +17,8 @@ test('rows of a table are not bound to a row of another one without the right to
     const { status, body } = await who.send('PATCH', '/management/tables/kept', { body: { operations } })
     return [status, body.data?.details?.required_right]
   }
-  assert.deepEqual(await bind(['kept.read'], 'cascade', '1'), [403, 'kept.delete'])
+  for (const on_delete of ['cascade', 'CASCADE'])
+    assert.deepEqual(await bind(['kept.read'], on_delete, '1'), [403, 'kept.delete'])
   assert.deepEqual(await bind([], 'set null', '1'), [200, undefined])
   const removed = await key.send('DELETE', '/gateway/delete', {
     body: { table_name: 'mine', conditions: [{ eq_column: 'id', eq_value: 1 }] },

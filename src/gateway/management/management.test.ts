@@ -102,6 +102,16 @@ test('a schema, a table or a column that does not exist gets 404', async () => {
     assert.equal(answer.status, 404, `${name}: ${answer.text}`)
 })
 
+test('on_delete is accepted in lower and upper case, with spaces or underscores', async () => {
+  assert.equal((await key.post('/management/tables', { table_name: 'parents' })).status, 200)
+  for (const [index, on_delete] of ['cascade', 'CASCADE', 'SET NULL', 'set_null', 'no_action'].entries()) {
+    const references = { table: 'parents', column: 'id', on_delete }
+    const columns = [{ name: 'parent', data_type: 'bigint', references }]
+    const made = await key.post('/management/tables', { table_name: `children_${index}`, columns })
+    assert.equal(made.status, 200, made.text)
+  }
+})
+
 test('invalid types and defaults are rejected, and nothing is created', async () => {
   const refused = async (column: object) => {
     const answer = await key.post('/management/tables', {

@@ -7,6 +7,14 @@ import { CascadeFlag, Name, type RouteParts, SchemaName } from './route-parts.ts
 import { EDITS, newColumn, tableEdit } from './table-edits.ts'
 import { createManagedTable, dropManagedColumn, dropManagedTable, editManagedTable } from './tables.ts'
 
+const DELETE_ACTIONS = ['no action', 'restrict', 'cascade', 'set null', 'set default']
+
+/** As in SQL, in lower or upper case, and with underscores. */
+const spellingsOf = (action: string): string[] => {
+  const spellings = [action, action.replaceAll(' ', '_')]
+  return [...new Set([...spellings, ...spellings.map((spelling) => spelling.toUpperCase())])]
+}
+
 const ColumnDefinition = Type.Object(
   {
     name: Name,
@@ -19,12 +27,7 @@ const ColumnDefinition = Type.Object(
       Type.Object({
         table: Type.String({ minLength: 1, maxLength: 130 }),
         column: Name,
-        on_delete: Type.Optional(
-          Type.Unsafe<string>({
-            type: 'string',
-            enum: ['no action', 'restrict', 'cascade', 'set null', 'set default'],
-          }),
-        ),
+        on_delete: Type.Optional(OneOf(DELETE_ACTIONS.flatMap(spellingsOf), { default: 'no action' })),
       }),
     ),
   },

@@ -77,13 +77,12 @@ function referenceText({
   const [schema = '', name = ''] = path.length === 1 ? ['public', ...path] : path
   requireUnreserved(schema, name)
   const target = `${newName(schema, 'references.table')}.${newName(name, 'references.table')}`
-  const action = onDelete.toLowerCase().replaceAll('_', ' ')
-  if (!DELETE_ACTIONS.includes(action))
+  if (!DELETE_ACTIONS.includes(onDelete))
     throw fail('invalid_definition', {
       message: 'on_delete is not known',
       details: { field: 'references.on_delete', allowed: DELETE_ACTIONS },
     })
-  return `references ${target} (${newName(column, 'references.column')}) on delete ${action}`
+  return `references ${target} (${newName(column, 'references.column')}) on delete ${onDelete}`
 }
 
 const DELETE_ACTIONS = ['no action', 'restrict', 'cascade', 'set null', 'set default']

@@ -64,7 +64,7 @@ test('a default is a literal or a call of an allowed function, written from its 
 })
 
 test('references name a table and the action on delete', async () => {
-  const references = { table: 'shop.users', column: 'id', on_delete: 'SET_NULL' }
+  const references = { table: 'shop.users', column: 'id', on_delete: 'set null' }
   assert.equal(await first({ references }), '"a" text references "shop"."users" ("id") on delete set null,')
   await assert.rejects(first({ references: { ...references, on_delete: 'explode' } }), {
     code: 'invalid_definition',
