@@ -126,4 +126,4 @@ const FEATURES = {
 
 /** `/gateway/fetch` → `gateway_fetch`; undefined for unknown paths. */
 const operationOf = (url: string | undefined): string =>
-  url === undefined ? 'unknown' : url.replace(/[{}:]/g, '').split('/').filter(Boolean).join('_')
+  url === undefined ? 'unknown' : url.replace(/[{}:]/g, '').split(/[/-]/).filter(Boolean).join('_')
