@@ -19,11 +19,11 @@ export type WebhookChange = {
   /** Conditions (gateway.md 4). */
   readonly filter?: unknown
   readonly timeout_ms?: number
+  readonly secret?: string
 }
 export type NewWebhook = WebhookChange & {
   readonly route_key: string
   readonly url: string
-  readonly secret?: string
 }
 
 export const DEFAULT_TIMEOUT = 15_000

@@ -63,6 +63,7 @@ const fieldsOf = ({ limits }: Kernel['config']) => ({
     }),
   ),
   timeout_ms: Type.Optional(TimeoutMs),
+  secret: Type.Optional(Secret),
 })
 
 const WebhookFields = {
@@ -174,7 +175,7 @@ export function webhookRoutes(app: App, kernel: Kernel, clients: Clients, access
     schema: {
       operationId: 'createWebhook',
       summary: 'Make a webhook; the answer has its secret, which is shown only once',
-      body: Type.Object({ ...fields, route_key: RouteKey, url: Url, secret: Type.Optional(Secret) }),
+      body: Type.Object({ ...fields, route_key: RouteKey, url: Url }),
       response: { 201: successOf(IssuedWebhookRecord) },
     },
     handler: async (request, reply) => {

@@ -73,6 +73,7 @@ export async function changeWebhook(
   change: WebhookChange,
 ): Promise<Webhook> {
   const columns = await columnsOf(kernel, clients, id, change)
+  const secret = change.secret === undefined ? undefined : acceptableSecret(kernel, change.secret)
   const changed = await atomically(kernel, async (kernel) => {
     const former = await lockWebhook(kernel.db, id)
     if (former === undefined) throw fail('webhook_not_found')
@@ -82,6 +83,7 @@ export async function changeWebhook(
     if (columns.clientName !== undefined || columns.isActive === true)
       await requireClient(kernel, clients, present.clientName)
     await record(kernel, 'webhook.updated', present, Object.keys(change))
+    if (secret !== undefined) await putSecret(kernel, id, secret)
     const webhook = await updateWebhook(kernel.db, id, { ...columns, updatedAt: kernel.now() })
     if (webhook === undefined) throw fail('webhook_not_found')
     return webhook
@@ -103,18 +105,20 @@ export async function removeWebhook(kernel: Kernel, id: string): Promise<void> {
 
 /** Gives a webhook a new secret. For a day, deliveries are signed with both. */
 export async function rotateSecret(kernel: Kernel, id: string): Promise<IssuedWebhook> {
-  const now = kernel.now()
   const secret = newSecret(kernel)
-  const sealed = kernel.secrets.seal('webhook-secret', secret, id)
-  const rotated = await atomically(kernel, async (kernel) => {
-    const until = new Date(now.getTime() + DAY)
-    const webhook = await replaceSecret(kernel.db, id, { sealed, until, now })
-    if (webhook === undefined) throw fail('webhook_not_found')
-    await record(kernel, 'webhook.secret_rotated', webhook)
-    return webhook
-  })
+  const webhook = await atomically(kernel, (kernel) => putSecret(kernel, id, secret))
   await kernel.coherence.settle()
-  return { webhook: rotated, secret }
+  return { webhook, secret }
+}
+
+async function putSecret(kernel: Kernel, id: string, secret: string): Promise<Webhook> {
+  const now = kernel.now()
+  const until = new Date(now.getTime() + DAY)
+  const sealed = kernel.secrets.seal('webhook-secret', secret, id)
+  const webhook = await replaceSecret(kernel.db, id, { sealed, until, now })
+  if (webhook === undefined) throw fail('webhook_not_found')
+  await record(kernel, 'webhook.secret_rotated', webhook)
+  return webhook
 }
 
 export async function existingWebhook(kernel: Kernel, id: string): Promise<Webhook> {
