@@ -14,7 +14,7 @@ export type Listing = InBucket & {
 const KEYS = { byDefault: 200, most: 1_000 }
 
 export async function listObjects(call: S3Call, asked: Listing, caller: StorageCaller) {
-  const { bucket, prefix = '', delimiter = '', continuation_token: token } = asked
+  const { bucket, prefix = '', delimiter = '', continuation_token: token = '' } = asked
   const keys = Math.min(Math.max(asked.max_keys ?? KEYS.byDefault, 1), KEYS.most)
   const { ListObjectsV2Command } = await import('@aws-sdk/client-s3')
   const command = new ListObjectsV2Command({
@@ -24,7 +24,7 @@ export async function listObjects(call: S3Call, asked: Listing, caller: StorageC
     EncodingType: 'url',
     ...(prefix !== '' && { Prefix: prefix }),
     ...(delimiter !== '' && { Delimiter: delimiter }),
-    ...(token !== undefined && { ContinuationToken: token }),
+    ...(token !== '' && { ContinuationToken: token }),
   })
   const found = await call(asked, { ...caller, keys }, (client) => client.send(command))
   const { Contents: contents = [], CommonPrefixes: prefixes = [] } = found

@@ -50,7 +50,7 @@ const ListBody = Type.Object({
     description: 'Keys that have it after the prefix are grouped as common_prefixes',
     examples: ['/'],
   }),
-  continuation_token: Text({ minLength: 1, description: 'next_continuation_token of the page before' }),
+  continuation_token: Text({ description: 'next_continuation_token of the page before' }),
   max_keys: Type.Optional(
     Type.Integer({
       minimum: -(2 ** 31),
