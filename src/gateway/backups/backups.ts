@@ -91,7 +91,8 @@ async function addJob(
 
 const actOn = ({ id, clientName }: Pick<JobRow, 'id' | 'clientName'>) => ({ targetId: id, clientName })
 
-export type RestoreRequest = { readonly client_name: string; readonly confirm: string }
+/** `confirm`: the client's name again, or true. */
+export type RestoreRequest = { readonly client_name: string; readonly confirm: string | boolean }
 
 /** Adds a job that replaces the data of a client by that of a backup. */
 export async function requestRestore(
@@ -100,7 +101,7 @@ export async function requestRestore(
   backupId: string,
   { client_name: clientName, confirm }: RestoreRequest,
 ): Promise<JobRow> {
-  if (confirm !== clientName) throw fail('restore_not_confirmed')
+  if (confirm !== true && confirm !== clientName) throw fail('restore_not_confirmed')
   const backup = await completedBackup(kernel, backupId)
   if (backup.format === 'archive') throw fail('restore_needs_command')
   const source = await sourceOf(kernel, sources, clientName)

@@ -8,7 +8,10 @@ export const BACKUP_FAILURES = {
   backup_job_ended: [409, 'This job has already ended'],
   backup_not_completed: [409, 'This is not a completed backup'],
   backup_in_use: [409, 'The job still runs, or a restore reads this backup'],
-  restore_not_confirmed: [400, 'confirm must repeat client_name: a restore replaces the data of that client'],
+  restore_not_confirmed: [
+    400,
+    'confirm must repeat client_name, or be true: a restore replaces the data of that client',
+  ],
   restore_needs_command: [400, 'This is restored with the service stopped, by gatehouse restore FILE'],
   restore_refused: [400, 'The logging client cannot be restored: its log and audit tables are not rewritten'],
   backup_program_missing: [503, 'A program of PostgreSQL is missing on the machine of the service'],

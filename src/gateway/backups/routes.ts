@@ -18,6 +18,13 @@ const JOB_TYPE = OneOf(JOB_TYPES, named('BackupJobType'))
 const JOB_STATUS = OneOf(JOB_STATUSES, named('BackupJobStatus'))
 const ClientName = Type.String({ minLength: 1, maxLength: 63, examples: ['default'] })
 
+const CONFIRMATION = Type.Unsafe<string | boolean>({
+  type: ['string', 'boolean'],
+  maxLength: 63,
+  description: 'client_name again, or true',
+  examples: ['default'],
+})
+
 const Job = Type.Object(
   {
     id: Id,
@@ -153,7 +160,7 @@ export function backupRoutes(app: App, kernel: Kernel, access: GatewayAccess, so
       params: ById,
       body: Type.Object({
         client_name: ClientName,
-        confirm: Type.String({ maxLength: 63, description: 'client_name again', examples: ['default'] }),
+        confirm: CONFIRMATION,
       }),
       response: { 202: Queued },
     },

@@ -226,14 +226,16 @@ test('requests that cannot work are refused before a job exists', NEEDS_PROGRAMS
   const absent = '01a203cd-ff7f-7487-9312-fc8ac2b56845'
   assert.deepEqual(refusal(await restore(absent)), [404, 'backup_not_found'])
   const job = await done(await backUp())
-  assert.deepEqual(refusal(await restore(job.id, { client_name: 'shop', confirm: 'default' })), [
-    400,
-    'restore_not_confirmed',
-  ])
-  assert.deepEqual(refusal(await restore(job.id, { client_name: 'nobody', confirm: 'nobody' })), [
-    400,
-    'unknown_client',
-  ])
+  for (const confirm of ['default', '', false])
+    assert.deepEqual(refusal(await restore(job.id, { client_name: 'shop', confirm })), [
+      400,
+      'restore_not_confirmed',
+    ])
+  for (const confirm of ['nobody', true])
+    assert.deepEqual(refusal(await restore(job.id, { client_name: 'nobody', confirm })), [
+      400,
+      'unknown_client',
+    ])
   await kernel.db.updateTable('backupJob').set({ format: 'archive' }).where('id', '=', job.id).execute()
   assert.deepEqual(refusal(await restore(job.id)), [400, 'restore_needs_command'])
   assert.equal((await t.admin.get('/admin/backups/jobs')).body.data.total, total + 1)
