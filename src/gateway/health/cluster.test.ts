@@ -13,7 +13,10 @@ const answers: Record<string, RequestListener> = {
     response.end(json({ name: 'Gatehouse', version: '9.9.9', routes: [] }))
   },
   failing: (_request, response) => response.writeHead(500).end(),
-  foreign: (_request, response) => response.end('<html>'),
+  page: (_request, response) => response.end('<html>'),
+  // Another service of the same interface.
+  related: (_request, response) => response.end(json({ cargo_toml_version: '3.1.4' })),
+  unversioned: (_request, response) => response.end(json({ message: 'up' })),
   hanging: () => {},
   redirecting: (_request, response) => response.writeHead(302, { location: `${healthy}/elsewhere` }).end(),
   // Neither is read to its end.
@@ -64,13 +67,15 @@ test('cluster health shows versions, and each mirror with its state, without cre
     [
       [healthy, 'online', '9.9.9', 'answers'],
       [others[0], 'offline', '', 'answers 500'],
-      [others[1], 'offline', '', 'is not a Gatehouse'],
-      [others[2], 'offline', '', 'no answer within 2000 ms'],
-      [others[3], 'offline', '', 'answers 302'],
-      [others[4], 'offline', '', 'is not a Gatehouse'],
-      [others[5], 'offline', '', 'no answer within 2000 ms'],
-      [others[6], 'offline', '', 'is not a Gatehouse'],
-      [others[7], 'offline', '', 'is not a Gatehouse'],
+      [others[1], 'offline', '', 'does not answer with JSON'],
+      [others[2], 'online', '3.1.4', 'answers'],
+      [others[3], 'online', '', 'answers without a version'],
+      [others[4], 'offline', '', 'no answer within 2000 ms'],
+      [others[5], 'offline', '', 'answers 302'],
+      [others[6], 'offline', '', 'does not answer with JSON'],
+      [others[7], 'offline', '', 'no answer within 2000 ms'],
+      [others[8], 'offline', '', 'does not answer with JSON'],
+      [others[9], 'online', '', 'answers without a version'],
       [dead, 'offline', '', 'cannot be reached'],
     ],
   )

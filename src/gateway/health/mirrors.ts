@@ -69,15 +69,16 @@ const shown = (url: string): string => new URL(url).origin
 type State = Omit<Mirror, 'url'>
 
 function judged({ status, body }: OutboundAnswer, took: number): State {
-  const version = versionIn(body)
-  if (status !== 200 || version === undefined)
-    return offline(status === 200 ? 'is not a Gatehouse' : `answers ${status}`, took)
+  const facts = status === 200 ? objectIn(body) : undefined
+  if (facts === undefined)
+    return offline(status === 200 ? 'does not answer with JSON' : `answers ${status}`, took)
+  const version = versionOf(facts)
   return {
     status: 'online',
     latency_ms: rounded(took),
     download_bytes_per_sec: Math.round((body.length * 1_000) / Math.max(took, 0.001)),
-    cargo_toml_version: version,
-    message: 'answers',
+    cargo_toml_version: version ?? '',
+    message: version === undefined ? 'answers without a version' : 'answers',
   }
 }
 
@@ -91,14 +92,22 @@ const offline = (message: string, took: number): State => ({
 
 const rounded = (milliseconds: number): number => Math.round(milliseconds * 10) / 10
 
-/** Shown to all callers, so the mirror has no other text to pass on. */
-const VERSION = /^[\w.+-]{1,64}$/
+type Facts = { readonly version?: unknown; readonly cargo_toml_version?: unknown }
 
-function versionIn(body: Buffer): string | undefined {
+function objectIn(body: Buffer): Facts | undefined {
   try {
-    const { name, version }: { name?: unknown; version?: unknown } = JSON.parse(body.toString())
-    return name === 'Gatehouse' && typeof version === 'string' && VERSION.test(version) ? version : undefined
+    const parsed: unknown = JSON.parse(body.toString())
+    return typeof parsed === 'object' && parsed !== null ? parsed : undefined
   } catch {
     return undefined
   }
 }
+
+/** Shown to all callers, so the mirror has no other text to pass on. */
+const VERSION = /^[\w.+-]{1,64}$/
+
+/** Gatehouse has `version`; other services of the same interface may have `cargo_toml_version`. */
+const versionOf = ({ cargo_toml_version, version }: Facts): string | undefined =>
+  [cargo_toml_version, version].find(isVersion)
+
+const isVersion = (text: unknown): text is string => typeof text === 'string' && VERSION.test(text)
