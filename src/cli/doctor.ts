@@ -24,6 +24,7 @@ import { loggingOwner, type ServiceDatabases } from '../open-databases.ts'
 import { type Context, contextOf, loadPipelines } from './context.ts'
 import type { Finding } from './finding.ts'
 import { clientNames, configuredNames } from './named-client.ts'
+import { outboundFinding } from './outbound-checks.ts'
 import { providerFindings } from './provider-checks.ts'
 import { pipelineProblems } from './start-checks.ts'
 import { sentenceOf, terminal } from './terminal.ts'
@@ -33,7 +34,7 @@ import { withDatabases } from './with-kernel.ts'
 export function doctorCommand(): Command {
   return new Command('doctor')
     .description(
-      'check configuration, database, migrations, clock, mail, webhooks, backups, clients and identity providers, and suggest fixes',
+      'check configuration, database, migrations, clock, mail, outbound rules, webhooks, backups, clients and identity providers, and suggest fixes',
     )
     .option('--json', 'as JSON')
     .action(async ({ json }: { json?: boolean }, command: Command) => {
@@ -43,6 +44,7 @@ export function doctorCommand(): Command {
         ...mail(context),
         ...proxyWarnings(context.config).map((says) => ({ subject: 'proxy', ok: false, says })),
         ...passkeys(context),
+        outboundFinding(context.config),
         ...pipelines(context),
         ...(await database(context)),
         ...(await backups(context)),
