@@ -94,7 +94,9 @@ export async function shutDatabase(url: string): Promise<void> {
   const name = new URL(url).pathname.slice(1)
   await withClient(testRun().serverUrl, async (client) => {
     await client.query(`alter database ${id(name)} with allow_connections false`)
-    await client.query('select pg_terminate_backend(pid) from pg_stat_activity where datname = $1', [name])
+    await client.query('select pg_terminate_backend(pid, 10000) from pg_stat_activity where datname = $1', [
+      name,
+    ])
   })
 }
 

@@ -114,7 +114,7 @@ async function state(): Promise<unknown> {
 async function isUnharmed(): Promise<void> {
   await query(
     testServerUrl(),
-    `select pg_terminate_backend(pid) from pg_stat_activity where datname = '${names.default}'`,
+    `select pg_terminate_backend(pid, 10000) from pg_stat_activity where datname = '${names.default}'`,
   )
   const read = () => key.post('/gateway/fetch', { table_name: 'kept', columns: ['one'] })
   let rows = await read()

@@ -33,7 +33,9 @@ const OUTAGES: Readonly<
   'the database is down': [
     async () => {
       await onServer(`alter database ${logName} allow_connections false`)
-      await onServer(`select pg_terminate_backend(pid) from pg_stat_activity where datname = '${logName}'`)
+      await onServer(
+        `select pg_terminate_backend(pid, 10000) from pg_stat_activity where datname = '${logName}'`,
+      )
     },
     () => onServer(`alter database ${logName} allow_connections true`),
   ],

@@ -116,7 +116,7 @@ test('a statement that is prepared again keeps its caller', { skip }, async () =
     const { body } = await signedIn(cem).post('/gateway/fetch', { table_name: 'prepared' })
     const names = body.data.map(({ name }: { name: string }) => `('${name}')`)
     assert.ok(names.length > 1)
-    await sql(`insert into kept_name values ${names.join()}; select pg_terminate_backend(pid) from pg_stat_activity
+    await sql(`insert into kept_name values ${names.join()}; select pg_terminate_backend(pid, 10000) from pg_stat_activity
       where datname = current_database() and pid <> pg_backend_pid() and application_name like 'gatehouse%'`)
     // A different text each time, so that it is not prepared itself. The first request may get the lost connection.
     const squat = (limit: number) => signedIn(cem).post('/gateway/fetch', { table_name: 'squatting', limit })
