@@ -2,7 +2,9 @@ import { recordAct } from '#kernel/audit/record-act.ts'
 import { isConflict } from '#kernel/db/conflicts.ts'
 import { atomically, type Kernel } from '#kernel/kernel.ts'
 import { uuidv7 } from '#kernel/random.ts'
+import { unknownClient } from '../called-client.ts'
 import { fail } from '../errors.ts'
+import { isStanding } from '../standing-clients.ts'
 import { removeUnfinished } from './finish-job.ts'
 import { locationOf, storeOf } from './location/location.ts'
 import { endLost } from './lost-jobs.ts'
@@ -10,6 +12,7 @@ import { leaseFrom } from './running-job.ts'
 import { type BackupSources, programFor, sourceOf } from './sources.ts'
 import {
   ACTIVE_JOB_KEY,
+  cancelWaitingJobs,
   deleteEndedJob,
   findJob,
   holdBackup,
@@ -74,6 +77,7 @@ async function addJob(
   await endLost(kernel, sources)
   try {
     return await atomically(kernel, async (kernel) => {
+      if (!(await isStanding(kernel, sources.clients, row.clientName))) throw unknownClient()
       if (row.sourceId && !(await holdBackup(kernel.db, row.sourceId))) throw fail('backup_not_found')
       const leaseUntil = isRunHere ? leaseFrom(kernel.now()).leaseUntil : null
       const job = await insertJob(kernel.db, { ...row, leaseUntil })
@@ -143,6 +147,10 @@ export function cancelJob(kernel: Kernel, id: string): Promise<JobRow> {
     return job
   })
 }
+
+/** For a client that was removed: another client of its name may be another database. */
+export const cancelJobsOf = ({ db, now }: Kernel, clientName: string): Promise<void> =>
+  cancelWaitingJobs(db, clientName, { reason: 'Its client was removed.', now: now() })
 
 /** Deletes a job and, if it is a backup, its file. Downloads of it break off. A file that cannot be removed keeps its job. */
 export async function deleteBackup(kernel: Kernel, id: string): Promise<void> {

@@ -5,7 +5,7 @@ import { backupService, NEEDS_PROGRAMS } from '#test/backup-service.ts'
 import { OWN_LOCKS, withClient } from '#test/database.ts'
 import type { Answer } from '#test/harness.ts'
 
-const { t, done, backUp, restore } = await backupService()
+const { t, shopUrl, done, find, drain, backUp, restore } = await backupService()
 
 test(
   'a backup that is deleted while its restore is requested is kept, or the restore is refused',
@@ -51,6 +51,42 @@ test('a restore that is not committed yet keeps its backup from being deleted', 
   assert.deepEqual([deleted.status, deleted.body.code], [409, 'backup_in_use'])
   assert.equal((await done(requested)).status, 'completed')
 })
+
+test(
+  'of a client that is removed when a backup of it is requested, no job waits, whichever comes first',
+  NEEDS_PROGRAMS,
+  async () => {
+    const ask = () => backUp('branch')
+    const remove = () => t.admin.send('DELETE', '/admin/clients/branch')
+    for (const [first, second] of [
+      [ask, remove],
+      [remove, ask],
+    ] as const) {
+      const registered = await t.admin.post('/admin/clients', { client_name: 'branch', url: shopUrl })
+      assert.equal(registered.status, 201, registered.text)
+      const answers: Promise<Answer>[] = []
+      await atTheAuditTrail(
+        1,
+        () => void answers.push(first()),
+        async () => {
+          answers.push(second())
+          await sleep(100)
+        },
+      )
+      const [begun, next] = await Promise.all(answers)
+      assert.ok(begun && next)
+      if (first === remove) assert.deepEqual([next.status, next.body.code], [400, 'unknown_client'])
+      else {
+        assert.deepEqual([begun.status, next.status], [202, 200])
+        await drain()
+        const { status, error_message } = await find(begun.body.data.job_id)
+        assert.deepEqual([status, error_message], ['cancelled', 'Its client was removed.'])
+      }
+      const waiting = await t.admin.get('/admin/backups/jobs?client_name=branch&status=pending')
+      assert.equal(waiting.body.data.total, 0)
+    }
+  },
+)
 
 test('of many downloads at once, eight begin', NEEDS_PROGRAMS, async () => {
   const { id } = await done(await backUp())

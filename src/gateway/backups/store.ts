@@ -131,6 +131,20 @@ export const listLost = (db: Db, now: Date): Promise<JobRow[]> =>
     .execute()
 
 /** Jobs that wait for a process since that time, or longer. */
+/** Cancels the jobs of a client that wait. */
+export async function cancelWaitingJobs(
+  db: Db,
+  clientName: string,
+  { reason, now }: { readonly reason: string; readonly now: Date },
+): Promise<void> {
+  await db
+    .updateTable('backupJob')
+    .set({ status: 'cancelled', errorMessage: reason, completedAt: now, updatedAt: now, leaseUntil: null })
+    .where('clientName', '=', clientName)
+    .where('status', '=', 'pending')
+    .execute()
+}
+
 export const listPending = (db: Db, since: Date): Promise<Pick<JobRow, 'id' | 'clientName'>[]> =>
   db
     .selectFrom('backupJob')

@@ -17,6 +17,7 @@ import { Failure } from '#kernel/errors.ts'
 import { edge } from '#kernel/http/failures.ts'
 import { atomically, type Kernel } from '#kernel/kernel.ts'
 import { uuidv7 } from '#kernel/random.ts'
+import { cancelJobsOf } from '../backups/backups.ts'
 import { fail } from '../errors.ts'
 import { forgetClient } from '../keys/config.ts'
 import { retireKeys } from '../keys/keys.ts'
@@ -99,8 +100,8 @@ export async function freezeClient(
 }
 
 /**
- * Deletes a client. When it resolves, no process uses it. Its name can be reused; its keys, settings and public routes do not apply to a new
- * client of that name.
+ * Deletes a client. When it resolves, no process uses it. Its name can be reused; its keys, settings, public routes and waiting backups do
+ * not apply to a new client of that name.
  */
 export async function removeClient(kernel: Kernel, clients: Clients, name: string): Promise<void> {
   refuseConfigured(kernel, clients, name)
@@ -111,6 +112,7 @@ export async function removeClient(kernel: Kernel, clients: Clients, name: strin
     await retireKeys(kernel, name)
     await closeRoutes(kernel, name)
     await retireWebhooks(kernel, name)
+    await cancelJobsOf(kernel, name)
     await recordAct(kernel, 'client.removed', { clientName: name })
   })
   await kernel.coherence.settle()
