@@ -406,8 +406,6 @@ table service."webhook"
   is_active boolean not null default true
   sealed_headers text
   sealed_secret text
-  sealed_previous_secret text
-  previous_secret_until timestamp with time zone
   filter text
   timeout_ms integer not null
   consecutive_failures integer not null default 0
@@ -417,13 +415,16 @@ table service."webhook"
   updated_at timestamp with time zone not null
   deleted_at timestamp with time zone
   constraint webhook_pkey PRIMARY KEY (id)
+  sealed_former_secrets text[] not null default '{}'::text[]
+  former_secrets_until timestamp with time zone[] not null default '{}'::timestamp with time zone[]
+  constraint webhook_former_secrets CHECK ((cardinality(sealed_former_secrets) = cardinality(former_secrets_until)))
   constraint webhook_secret CHECK (((deleted_at IS NOT NULL) OR (sealed_secret IS NOT NULL)))
   constraint webhook_timeout CHECK (((timeout_ms >= 1) AND (timeout_ms <= 30000)))
   CREATE INDEX webhook_by_age ON service.webhook USING btree (created_at, id) WHERE (deleted_at IS NULL)
   CREATE INDEX webhook_by_client ON service.webhook USING btree (client_name, created_at, id) WHERE (deleted_at IS NULL)
   CREATE INDEX webhook_removed ON service.webhook USING btree (deleted_at) WHERE (deleted_at IS NOT NULL)
   CREATE TRIGGER webhook_came_or_went AFTER INSERT OR DELETE ON service.webhook FOR EACH ROW EXECUTE FUNCTION service.tell_word('webhook')
-  CREATE TRIGGER webhook_changed AFTER UPDATE OF client_name, route_key, table_name, url, description, is_active, sealed_headers, sealed_secret, sealed_previous_secret, previous_secret_until, filter, timeout_ms, disabled_reason, updated_at, deleted_at ON service.webhook FOR EACH ROW WHEN ((old.* IS DISTINCT FROM new.*)) EXECUTE FUNCTION service.tell_word('webhook')
+  CREATE TRIGGER webhook_changed AFTER UPDATE OF client_name, route_key, table_name, url, description, is_active, sealed_headers, sealed_secret, sealed_former_secrets, former_secrets_until, filter, timeout_ms, disabled_reason, updated_at, deleted_at ON service.webhook FOR EACH ROW WHEN ((old.* IS DISTINCT FROM new.*)) EXECUTE FUNCTION service.tell_word('webhook')
   CREATE TRIGGER webhook_emptied AFTER TRUNCATE ON service.webhook FOR EACH STATEMENT EXECUTE FUNCTION service.tell_word('all')
 
 table service."webhook_delivery"

@@ -117,6 +117,7 @@ const TYPES: Record<string, string> = {
   jsonb: 'unknown',
   'text[]': 'string[]',
   'timestamp with time zone': 'Date',
+  'timestamp with time zone[]': 'Date[]',
 }
 
 const camel = (name: string): string => name.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase())

@@ -58,8 +58,8 @@ type Columns = Partial<
     Webhook,
     | 'id'
     | 'sealedSecret'
-    | 'sealedPreviousSecret'
-    | 'previousSecretUntil'
+    | 'sealedFormerSecrets'
+    | 'formerSecretsUntil'
     | 'createdAt'
     | 'updatedAt'
     | 'deletedAt'

@@ -1,11 +1,12 @@
+import { sql } from 'kysely'
 import type { Db } from '#kernel/db/connect.ts'
 import { rowsById } from '#kernel/db/rows-by-id.ts'
 import type { Kernel } from '#kernel/kernel.ts'
-import type { Purpose } from '#kernel/secrets.ts'
+import type { Purpose, Secrets } from '#kernel/secrets.ts'
+import { dropEndedSecrets } from './store.ts'
 
 const SEALED = {
   sealedSecret: 'webhook-secret',
-  sealedPreviousSecret: 'webhook-secret',
   sealedHeaders: 'webhook-headers',
 } as const satisfies Readonly<Record<string, Purpose>>
 const COLUMNS = Object.keys(SEALED) as (keyof typeof SEALED)[] // keys of a literal
@@ -15,34 +16,41 @@ const COLUMNS = Object.keys(SEALED) as (keyof typeof SEALED)[] // keys of a lite
  * previous one can be removed.
  */
 export async function resealWebhooks({ db, secrets, now }: Kernel): Promise<void> {
-  await db
-    .updateTable('webhook')
-    .set({ sealedPreviousSecret: null, previousSecretUntil: null })
-    .where('previousSecretUntil', '<', now())
-    .execute()
+  await dropEndedSecrets(db, now())
   if (!secrets.isRotating) return
   for await (const webhook of sealedRows(db)) {
     for (const column of COLUMNS) {
       const { id, [column]: sealed } = webhook
       if (sealed === null || secrets.isCurrent(sealed)) continue
-      const opened = secrets.open(SEALED[column], sealed, id)
-      if (opened === undefined) continue
-      const again = secrets.seal(SEALED[column], opened, id)
       await db
         .updateTable('webhook')
-        .set({ [column]: again })
+        .set({ [column]: resealed(secrets, SEALED[column], sealed, id) })
         .where('id', '=', id)
         .where(column, '=', sealed)
         .execute()
     }
+    const { id, sealedFormerSecrets: former } = webhook
+    if (former.every(secrets.isCurrent)) continue
+    await db
+      .updateTable('webhook')
+      .set({ sealedFormerSecrets: former.map((sealed) => resealed(secrets, 'webhook-secret', sealed, id)) })
+      .where('id', '=', id)
+      .where(sql<boolean>`sealed_former_secrets = ${former}::text[]`)
+      .execute()
   }
+}
+
+/** As it is if it was sealed with a lost secret. */
+function resealed(secrets: Secrets, purpose: Purpose, sealed: string, id: string): string {
+  const opened = secrets.open(purpose, sealed, id)
+  return opened === undefined ? sealed : secrets.seal(purpose, opened, id)
 }
 
 const sealedRows = (db: Db) =>
   rowsById((after, most) =>
     db
       .selectFrom('webhook')
-      .select(['id', ...COLUMNS])
+      .select(['id', 'sealedFormerSecrets', ...COLUMNS])
       .where('id', '>', after)
       .where('deletedAt', 'is', null)
       .orderBy('id')

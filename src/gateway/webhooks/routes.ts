@@ -216,7 +216,7 @@ export function webhookRoutes(app: App, kernel: Kernel, clients: Clients, access
   app.route({
     method: 'PATCH',
     url: '/admin/webhooks/:id',
-    config: refusing,
+    config: { ...refusing, failures: [...refusing.failures, 'too_many_requests'] },
     schema: {
       operationId: 'changeWebhook',
       summary:
@@ -250,10 +250,10 @@ export function webhookRoutes(app: App, kernel: Kernel, clients: Clients, access
   app.route({
     method: 'POST',
     url: '/admin/webhooks/:id/rotate-secret',
-    config,
+    config: { ...config, failures: ['webhook_not_found', 'too_many_requests'] },
     schema: {
       operationId: 'rotateWebhookSecret',
-      summary: 'Give a webhook a new secret; for 24 hours deliveries are signed with both',
+      summary: 'Give a webhook a new secret; for 24 hours deliveries are signed with the former one too',
       params: ById,
       response: { 200: successOf(IssuedWebhookRecord) },
     },

@@ -1,4 +1,4 @@
-import type { Insertable, Selectable, Updateable } from 'kysely'
+import { type Insertable, type Selectable, sql, type Updateable } from 'kysely'
 import type { Db } from '#kernel/db/connect.ts'
 import type { WebhookTable } from '#kernel/db/tables.ts'
 import type { Page } from '../pagination.ts'
@@ -52,24 +52,51 @@ export const updateWebhook = (
     .returningAll()
     .executeTakeFirst()
 
-/** The present secret becomes the previous one, in the same statement that reads it. */
+type NewSecret = {
+  readonly sealed: string
+  readonly now: Date
+  /** The end of the present secret. */
+  readonly until: Date
+  /** Largest number of former secrets. */
+  readonly most: number
+}
+
+/** The present secret becomes a former one. Undefined if there are as many as allowed, or no webhook. */
 export const replaceSecret = (
   db: Db,
   id: string,
-  { sealed, until, now }: { readonly sealed: string; readonly until: Date; readonly now: Date },
+  { sealed, now, until, most }: NewSecret,
 ): Promise<Webhook | undefined> =>
   db
     .updateTable('webhook')
-    .set(({ ref }) => ({
+    .set({
       sealedSecret: sealed,
-      sealedPreviousSecret: ref('sealedSecret'),
-      previousSecretUntil: until,
+      sealedFormerSecrets: sql<string[]>`${stillSigning('secret', now)} || sealed_secret`,
+      formerSecretsUntil: sql<Date[]>`${stillSigning('until', now)} || ${until}::timestamptz`,
       updatedAt: now,
-    }))
+    })
     .where('id', '=', id)
     .where('deletedAt', 'is', null)
+    .where(sql<boolean>`cardinality(${stillSigning('until', now)}) < ${most}`)
     .returningAll()
     .executeTakeFirst()
+
+/** Drops the former secrets that do not sign any more. */
+export async function dropEndedSecrets(db: Db, now: Date): Promise<void> {
+  await db
+    .updateTable('webhook')
+    .set({
+      sealedFormerSecrets: stillSigning('secret', now),
+      formerSecretsUntil: stillSigning('until', now),
+    })
+    .where(sql<boolean>`${now}::timestamptz >= any (former_secrets_until)`)
+    .execute()
+}
+
+/** The former secrets of a webhook that sign at this time, or their ends. */
+const stillSigning = <Part extends 'secret' | 'until'>(part: Part, now: Date) =>
+  sql<(Part extends 'secret' ? string : Date)[]>`array(select ${sql.ref(part)}
+    from unnest(sealed_former_secrets, former_secrets_until) as former (secret, until) where until > ${now}::timestamptz)`
 
 /** Wipes what is secret. The row stays until its deliveries are pruned. */
 export async function deleteWebhook(db: Db, id: string, now: Date): Promise<boolean> {
@@ -77,8 +104,8 @@ export async function deleteWebhook(db: Db, id: string, now: Date): Promise<bool
     isActive: false,
     sealedHeaders: null,
     sealedSecret: null,
-    sealedPreviousSecret: null,
-    previousSecretUntil: null,
+    sealedFormerSecrets: [],
+    formerSecretsUntil: [],
     updatedAt: now,
     deletedAt: now,
   })
@@ -109,8 +136,8 @@ export type EndpointRow = Pick<
   | 'isActive'
   | 'sealedHeaders'
   | 'sealedSecret'
-  | 'sealedPreviousSecret'
-  | 'previousSecretUntil'
+  | 'sealedFormerSecrets'
+  | 'formerSecretsUntil'
   | 'timeoutMs'
 >
 
@@ -119,7 +146,7 @@ export function findEndpoint(db: Db, id: string): Promise<EndpointRow | undefine
   return db
     .selectFrom('webhook')
     .select(['id', 'url', 'routeKey', 'isActive', 'timeoutMs'])
-    .select(['sealedHeaders', 'sealedSecret', 'sealedPreviousSecret', 'previousSecretUntil'])
+    .select(['sealedHeaders', 'sealedSecret', 'sealedFormerSecrets', 'formerSecretsUntil'])
     .where('id', '=', id)
     .where('deletedAt', 'is', null)
     .executeTakeFirst()

@@ -1,6 +1,8 @@
 import type { Clients } from '#databases/clients/clients.ts'
 import type { Action } from '#kernel/audit/actions.ts'
 import { recordAct } from '#kernel/audit/record-act.ts'
+import type { Failure } from '#kernel/errors.ts'
+import { edge, retryAfter } from '#kernel/http/failures.ts'
 import { atomically, type Kernel } from '#kernel/kernel.ts'
 import { uuidv7 } from '#kernel/random.ts'
 import { unknownClient } from '../called-client.ts'
@@ -83,7 +85,7 @@ export async function changeWebhook(
     if (columns.clientName !== undefined || columns.isActive === true)
       await requireClient(kernel, clients, present.clientName)
     await record(kernel, 'webhook.updated', present, Object.keys(change))
-    if (secret !== undefined) await putSecret(kernel, id, secret)
+    if (secret !== undefined && secret !== presentSecret(kernel, former)) await putSecret(kernel, id, secret)
     const webhook = await updateWebhook(kernel.db, id, { ...columns, updatedAt: kernel.now() })
     if (webhook === undefined) throw fail('webhook_not_found')
     return webhook
@@ -103,7 +105,10 @@ export async function removeWebhook(kernel: Kernel, id: string): Promise<void> {
   await kernel.coherence.settle()
 }
 
-/** Gives a webhook a new secret. For a day, deliveries are signed with both. */
+/** Former secrets of a webhook: each is a signature in the header of its deliveries. */
+const MOST_FORMER_SECRETS = 5
+
+/** Gives a webhook a new secret. For a day, deliveries are signed with the former one too. */
 export async function rotateSecret(kernel: Kernel, id: string): Promise<IssuedWebhook> {
   const secret = newSecret(kernel)
   const webhook = await atomically(kernel, (kernel) => putSecret(kernel, id, secret))
@@ -111,14 +116,28 @@ export async function rotateSecret(kernel: Kernel, id: string): Promise<IssuedWe
   return { webhook, secret }
 }
 
+const presentSecret = ({ secrets }: Kernel, { id, sealedSecret }: Webhook): string | undefined =>
+  secrets.open('webhook-secret', sealedSecret ?? '', id)
+
 async function putSecret(kernel: Kernel, id: string, secret: string): Promise<Webhook> {
   const now = kernel.now()
   const until = new Date(now.getTime() + DAY)
   const sealed = kernel.secrets.seal('webhook-secret', secret, id)
-  const webhook = await replaceSecret(kernel.db, id, { sealed, until, now })
-  if (webhook === undefined) throw fail('webhook_not_found')
+  const webhook = await replaceSecret(kernel.db, id, { sealed, now, until, most: MOST_FORMER_SECRETS })
+  if (webhook === undefined) throw await refusedRotation(kernel, id, now)
   await record(kernel, 'webhook.secret_rotated', webhook)
   return webhook
+}
+
+async function refusedRotation(kernel: Kernel, id: string, now: Date): Promise<Failure> {
+  const { formerSecretsUntil } = await existingWebhook(kernel, id)
+  const oldest = formerSecretsUntil.find((until) => until > now) ?? now
+  const seconds = Math.max(1, Math.ceil((oldest.getTime() - now.getTime()) / 1_000))
+  return edge('too_many_requests', {
+    message: `This webhook has ${MOST_FORMER_SECRETS} former secrets that still sign its deliveries`,
+    hint: `Rotate again after ${oldest.toISOString()}, or delete this webhook and make another one`,
+    headers: retryAfter(seconds),
+  })
 }
 
 export async function existingWebhook(kernel: Kernel, id: string): Promise<Webhook> {

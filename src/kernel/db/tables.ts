@@ -283,8 +283,6 @@ export interface WebhookTable {
   isActive: Generated<boolean>
   sealedHeaders: string | null
   sealedSecret: string | null
-  sealedPreviousSecret: string | null
-  previousSecretUntil: Date | null
   filter: string | null
   timeoutMs: number
   consecutiveFailures: Generated<number>
@@ -294,6 +292,8 @@ export interface WebhookTable {
   updatedAt: Date
   deletedAt: Date | null
 }
+  sealedFormerSecrets: Generated<string[]>
+  formerSecretsUntil: Generated<Date[]>
 
 export interface WebhookDeliveryTable {
   id: string

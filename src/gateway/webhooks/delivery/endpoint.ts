@@ -10,8 +10,8 @@ export type Endpoint = {
   readonly isActive: boolean
   readonly headers: Readonly<Record<string, string>>
   readonly secret: string
-  /** The secret before a rotation, which signs too until the end. */
-  readonly previous: { readonly secret: string; readonly until: Date } | undefined
+  /** Secrets before rotations, oldest first. Each signs too until its end. */
+  readonly former: readonly { readonly secret: string; readonly until: Date }[]
   readonly timeoutMs: number
 }
 
@@ -47,21 +47,24 @@ export function createEndpoints(kernel: Pick<Kernel, 'db' | 'secrets' | 'coheren
 }
 
 /** Secrets that sign at this time, the newest first. */
-export const signingSecrets = ({ secret, previous }: Endpoint, now: Date): readonly string[] =>
-  previous !== undefined && now < previous.until ? [secret, previous.secret] : [secret]
+export function signingSecrets({ secret, former }: Endpoint, now: Date): readonly string[] {
+  const signing = former.filter(({ until }) => now < until).map((one) => one.secret)
+  return [...signing, secret].reverse()
+}
 
 export function openEndpoint({ secrets }: Pick<Kernel, 'secrets'>, row: EndpointRow): Endpoint {
   const open = (sealed: string | null) =>
-    sealed === null ? undefined : readable(secrets.open('webhook-secret', sealed, row.id), row)
-  const previous = open(row.sealedPreviousSecret)
-  const until = row.previousSecretUntil
+    readable(sealed === null ? undefined : secrets.open('webhook-secret', sealed, row.id), row)
   return {
     id: row.id,
     url: row.url,
     isActive: row.isActive,
     headers: readable(openHeaders({ secrets }, row), row),
-    secret: readable(open(row.sealedSecret), row),
-    previous: previous === undefined || until === null ? undefined : { secret: previous, until },
+    secret: open(row.sealedSecret),
+    former: row.formerSecretsUntil.map((until, index) => ({
+      secret: open(row.sealedFormerSecrets[index] ?? null),
+      until,
+    })),
     timeoutMs: row.timeoutMs,
   }
 }
