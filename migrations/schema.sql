@@ -110,6 +110,7 @@ table service."backup_job"
   updated_at timestamp with time zone not null
   completed_at timestamp with time zone
   transaction_id text
+  database text
   constraint backup_job_format_check CHECK ((format = ANY (ARRAY['dump'::text, 'archive'::text])))
   constraint backup_job_pkey PRIMARY KEY (id)
   constraint backup_job_source_id_fkey FOREIGN KEY (source_id) REFERENCES service.backup_job(id) ON DELETE SET NULL
@@ -121,7 +122,7 @@ table service."backup_job"
   CREATE INDEX backup_job_by_source ON service.backup_job USING btree (source_id)
   CREATE INDEX backup_job_restores ON service.backup_job USING btree (client_name) WHERE ((job_type = 'restore'::text) AND (status = 'running'::text))
   CREATE UNIQUE INDEX backup_job_active ON service.backup_job USING btree (client_name) WHERE (status = ANY (ARRAY['pending'::text, 'running'::text]))
-  CREATE TRIGGER backup_job_restore_came AFTER UPDATE OF status ON service.backup_job FOR EACH ROW WHEN ((new.job_type = 'restore'::text)) EXECUTE FUNCTION service.tell_word('backup_restores')
+  CREATE TRIGGER backup_job_restore_came AFTER UPDATE OF status, database ON service.backup_job FOR EACH ROW WHEN ((new.job_type = 'restore'::text)) EXECUTE FUNCTION service.tell_word('backup_restores')
   CREATE TRIGGER backup_job_restore_gone AFTER DELETE ON service.backup_job FOR EACH ROW WHEN ((old.job_type = 'restore'::text)) EXECUTE FUNCTION service.tell_word('backup_restores')
 
 table service."database_client"
@@ -414,10 +415,10 @@ table service."webhook"
   created_at timestamp with time zone not null
   updated_at timestamp with time zone not null
   deleted_at timestamp with time zone
-  constraint webhook_pkey PRIMARY KEY (id)
   sealed_former_secrets text[] not null default '{}'::text[]
   former_secrets_until timestamp with time zone[] not null default '{}'::timestamp with time zone[]
   constraint webhook_former_secrets CHECK ((cardinality(sealed_former_secrets) = cardinality(former_secrets_until)))
+  constraint webhook_pkey PRIMARY KEY (id)
   constraint webhook_secret CHECK (((deleted_at IS NOT NULL) OR (sealed_secret IS NOT NULL)))
   constraint webhook_timeout CHECK (((timeout_ms >= 1) AND (timeout_ms <= 30000)))
   CREATE INDEX webhook_by_age ON service.webhook USING btree (created_at, id) WHERE (deleted_at IS NULL)

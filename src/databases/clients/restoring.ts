@@ -4,7 +4,7 @@ import type { Kernel } from '#kernel/kernel.ts'
 import type { Client } from './client.ts'
 import { listRestoring } from './store.ts'
 
-/** Clients whose data a restore replaces at the moment: they refuse writes, as frozen clients do. */
+/** Clients whose data a restore replaces at the moment, by whatever client of the database: they refuse writes, as frozen clients do. */
 export type RestoringClients = {
   /** The client as callers find it now. */
   asFound(client: Client): Promise<Client>
@@ -22,12 +22,12 @@ export function createRestoringClients({
   coherence,
   db,
 }: Pick<Kernel, 'coherence' | 'db'>): RestoringClients {
-  let known: ReadonlySet<string> = new Set()
-  const cache = createCoherentCache<ReadonlySet<string>>({
+  let known: Restores = NO_RESTORES
+  const cache = createCoherentCache<Restores>({
     coherence,
     max: 1,
     async load() {
-      known = await listRestoring(db)
+      known = restoresOf(await listRestoring(db))
       return known
     },
     tags: () => [TAG],
@@ -44,19 +44,42 @@ export function createRestoringClients({
 
   return {
     async asFound(client) {
-      const names = cache.peek(ALL) ?? (await cache.get(ALL).catch(() => known)) ?? known
-      return names.has(client.name) ? freeze(client) : client
+      const restores = cache.peek(ALL) ?? (await cache.get(ALL).catch(() => known)) ?? known
+      return (await isRestored(client, restores)) ? freeze(client) : client
     },
-    isAsFound: ({ name, isFrozen, source }) =>
-      source === 'config' && (cache.peek(ALL) ?? known).has(name) === isFrozen,
+    isAsFound({ name, isFrozen, source }) {
+      const { names, databases } = cache.peek(ALL) ?? known
+      // Which database a client has may take a query.
+      return source === 'config' && (names.has(name) ? isFrozen : !isFrozen && databases.size === 0)
+    },
     original: (client) => originals.get(client) ?? client,
   }
+}
+
+type Restores = { readonly names: ReadonlySet<string>; readonly databases: ReadonlySet<string> }
+
+const NO_RESTORES: Restores = { names: new Set(), databases: new Set() }
+
+const restoresOf = (rows: Awaited<ReturnType<typeof listRestoring>>): Restores => ({
+  names: new Set(rows.map(({ clientName }) => clientName)),
+  databases: new Set(rows.flatMap(({ database }) => database ?? [])),
+})
+
+/** A client whose database does not answer writes nothing. */
+async function isRestored({ name, driver }: Client, { names, databases }: Restores): Promise<boolean> {
+  if (names.has(name) || databases.size === 0) return names.has(name)
+  const database = await driver.identity().catch(() => undefined)
+  return database !== undefined && databases.has(database)
 }
 
 /** As the trigger of `backup_job` notifies. */
 const TAG = 'backup_restores'
 /** One entry for all: there are few restores. */
 const ALL = 'all'
+
+/** The database of a client, for the row of its restore; undefined where its server does not tell. */
+export const databaseOf = ({ driver }: Pick<Client, 'driver'>): Promise<string | undefined> =>
+  driver.identity()
 
 /** After a restore: no process answers from what it knew of the client, neither rows nor structure. */
 export async function announceRestore(

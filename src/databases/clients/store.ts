@@ -100,13 +100,13 @@ export async function markSeen(db: Db, id: string, now: Date): Promise<void> {
   await db.updateTable('databaseClient').set({ lastSeenAt: now }).where('id', '=', id).execute()
 }
 
-/** Clients that a restore writes at the moment. */
-export async function listRestoring(db: Db): Promise<ReadonlySet<string>> {
-  const rows = await db
+/** What restores write at the moment: a client each, and its database as soon as that is known. */
+export const listRestoring = (
+  db: Db,
+): Promise<readonly { readonly clientName: string; readonly database: string | null }[]> =>
+  db
     .selectFrom('backupJob')
-    .select('clientName')
+    .select(['clientName', 'database'])
     .where('jobType', '=', 'restore')
     .where('status', '=', 'running')
     .execute()
-  return new Set(rows.map(({ clientName }) => clientName))
-}

@@ -156,7 +156,7 @@ export function backupRoutes(app: App, kernel: Kernel, access: GatewayAccess, so
       operationId: 'restoreBackup',
       summary: 'Replace the data of a client by that of a backup',
       description:
-        'The client refuses writes until the restore has ended. Everything is replaced in one transaction, or nothing. An archive of the embedded server is restored with the service stopped: gatehouse restore FILE.',
+        'The client, and every other client of its database, refuses writes until the restore has ended. Everything is replaced in one transaction, or nothing. An archive of the embedded server is restored with the service stopped: gatehouse restore FILE.',
       params: ById,
       body: Type.Object({
         client_name: ClientName,

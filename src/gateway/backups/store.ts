@@ -81,6 +81,16 @@ export const renewJob = (
     .returning('cancelRequested')
     .executeTakeFirst()
 
+/** Notes the database of a running restore, from which on other clients of the database are frozen too. */
+export async function setDatabase(db: Db, id: string, database: string | undefined): Promise<void> {
+  await db
+    .updateTable('backupJob')
+    .set({ database: database ?? null })
+    .where('id', '=', id)
+    .where('status', '=', 'running')
+    .execute()
+}
+
 /** Notes the transaction of a running restore. Throws if it does not run any more: then it must not commit. */
 export async function setTransaction(db: Db, id: string, transactionId: string): Promise<void> {
   await db

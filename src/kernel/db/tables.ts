@@ -91,6 +91,7 @@ export interface BackupJobTable {
   updatedAt: Date
   completedAt: Date | null
   transactionId: string | null
+  database: string | null
 }
 
 export interface DatabaseClientTable {
@@ -291,9 +292,9 @@ export interface WebhookTable {
   createdAt: Date
   updatedAt: Date
   deletedAt: Date | null
-}
   sealedFormerSecrets: Generated<string[]>
   formerSecretsUntil: Generated<Date[]>
+}
 
 export interface WebhookDeliveryTable {
   id: string

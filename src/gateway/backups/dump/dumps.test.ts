@@ -99,7 +99,7 @@ test(
 )
 
 test(
-  'while a restore runs, the client refuses writes in every process, and the password is in no command line',
+  'while a restore runs, all clients of the database refuse writes, and the password is in no command line',
   NEEDS_PROGRAMS,
   async () => {
     const job = await done(await backUp())
@@ -108,12 +108,25 @@ test(
     const insert = (id: number) =>
       key.post('/gateway/insert', { table_name: 'city', insert_body: { id, name: 'new' } }, headers)
     const sql = (query: string) => key.post('/gateway/query', { query }, headers)
+    const registered = await t.admin.post('/admin/clients', { client_name: 'branch', url: shopUrl })
+    assert.equal(registered.status, 201, registered.text)
+    const other = await t.key(['*'], { client_name: 'branch' })
+    const insertByOther = (id: number) =>
+      other.post(
+        '/gateway/insert',
+        { table_name: 'city', insert_body: { id, name: 'new' } },
+        { headers: { 'x-service-client': 'branch' } },
+      )
+    const elsewhere = await t.key(['*'])
     const id = queued(await restore(job.id))
     let running: Promise<number> | undefined
     await holding('access share', async () => {
       running = drain()
       await eventually(isWaiting)
       assert.deepEqual(refusal(await insert(5_001)), [403, 'client_frozen'])
+      assert.deepEqual(refusal(await insertByOther(5_002)), [403, 'client_frozen'])
+      const free = await elsewhere.post('/gateway/query', { query: 'create table free (id int)' })
+      assert.equal(free.status, 200, free.text)
       assert.deepEqual((await sql('delete from city')).status, 403)
       assert.equal((await sql('select 1 as one')).status, 200)
       const lines = await Promise.all(
@@ -128,7 +141,8 @@ test(
     await running
     assert.equal((await find(id)).status, 'completed')
     assert.equal((await insert(5_001)).status, 200)
-    await onShop('delete from city where id = 5001')
+    assert.equal((await insertByOther(5_002)).status, 200)
+    await onShop('delete from city where id > 5000')
   },
 )
 

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Writable } from 'node:stream'
-import { announceRestore } from '#databases/clients/restoring.ts'
+import { announceRestore, databaseOf } from '#databases/clients/restoring.ts'
 import { fail } from '#gateway/errors.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { completedBackup } from '../backups.ts'
@@ -8,14 +8,14 @@ import type { OpenBackup } from '../location/backup-store.ts'
 import { storeOf } from '../location/location.ts'
 import type { Running } from '../running-job.ts'
 import { type BackupSources, programFor, sourceOf } from '../sources.ts'
-import type { JobRow } from '../store.ts'
+import { type JobRow, setDatabase } from '../store.ts'
 import { databaseArgument, libpqEnvironment } from './libpq-environment.ts'
 import { connectionName, endedOutcome, forgetFormerState, noteTransaction } from './restore-transaction.ts'
 import { ProgramError, type RunningProgram, runProgram } from './run-program.ts'
 
 /**
- * Replaces the data of a client by that of a dump, in one transaction. The client refuses writes from the moment at which the job runs
- * (`databases/clients/restoring.ts`); writes that have begun finish first, since the restore waits for their locks.
+ * Replaces the data of a client by that of a dump, in one transaction. The client refuses writes from the moment at which the job runs,
+ * and so do other clients of its database (`databases/clients/restoring.ts`); writes that have begun finish first, since the restore waits for their locks.
  */
 export async function restoreDump(
   kernel: Kernel,
@@ -34,6 +34,7 @@ export async function restoreDump(
     running.report('checking the file')
     const expected = { sha256: backup.sha256 ?? '', size: Number(backup.sizeBytes) }
     if ((await digestOf(file, running.signal)) !== expected.sha256) throw changed()
+    await setDatabase(kernel.db, job.id, await databaseOf(source.client))
     await kernel.coherence.settle()
     running.report('restoring')
     const environment: Record<string, string> = {
