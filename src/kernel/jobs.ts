@@ -65,7 +65,12 @@ export type Handlers = { readonly [Name in JobName]: (data: JobData[Name]) => Pr
 /** Jobs of the other kinds wait. */
 export type SomeHandlers = Partial<Handlers>
 
-export type Recurring = { readonly name: string; readonly cron: string; run(): Promise<void> }
+export type Recurring = Scheduled | Repeated
+/** One process at a time does it. */
+type Scheduled = Task & { readonly cron: string }
+/** Every process does it: at its start, and then after so many milliseconds. */
+type Repeated = Task & { readonly every: number }
+type Task = { readonly name: string; run(): Promise<void> }
 
 /** A durable queue in the control database, shared by every process on it. */
 export type Jobs = {
@@ -115,6 +120,7 @@ export async function startJobs({ database, log, migrate, onFailure }: JobsOptio
   }
 
   const worked = new Set<string>()
+  const repeating: (() => Promise<void>)[] = []
   return {
     async enqueue(db, name, data) {
       await boss.send(name, data, { db: fromKysely(db.withoutPlugins()) })
@@ -131,12 +137,14 @@ export async function startJobs({ database, log, migrate, onFailure }: JobsOptio
     },
     async start(handlers, recurring) {
       for (const name of NAMES) await workQueue({ boss, log, onFailure }, name, handlers)
-      for (const task of recurring) await schedule(boss, task, known)
+      const scheduled = recurring.filter((task) => 'cron' in task)
+      for (const task of scheduled) await schedule(boss, task, known)
       for (const { name } of await boss.getSchedules())
-        if (name.startsWith(CONFIGURED) && !recurring.some((task) => task.name === name))
+        if (name.startsWith(CONFIGURED) && !scheduled.some((task) => task.name === name))
           await boss.unschedule(name)
-      for (const name of [...NAMES.filter((name) => handlers[name]), ...recurring.map(({ name }) => name)])
+      for (const name of [...NAMES.filter((name) => handlers[name]), ...scheduled.map(({ name }) => name)])
         worked.add(name)
+      for (const task of recurring) if ('every' in task) repeating.push(repeat({ log, onFailure }, task))
     },
     drain: (handlers) => drain(boss, handlers),
     async depths() {
@@ -144,7 +152,10 @@ export async function startJobs({ database, log, migrate, onFailure }: JobsOptio
       return Object.fromEntries(queues.map((queue) => [queue.name, queue.queuedCount]))
     },
     finish: async () =>
-      void (await Promise.all([...worked].map((name) => boss.offWork(name, { wait: true })))),
+      void (await Promise.all([
+        ...[...worked].map((name) => boss.offWork(name, { wait: true })),
+        ...repeating.map((end) => end()),
+      ])),
     stop: () => boss.stop({ graceful: false }),
   }
 }
@@ -189,12 +200,37 @@ const WORK = { pollingIntervalSeconds: 5, batchSize: 1, perJobResults: true } as
 
 async function schedule(
   boss: PgBoss,
-  { name, cron, run }: Recurring,
+  { name, cron, run }: Scheduled,
   known: ReadonlySet<string>,
 ): Promise<void> {
   if (!known.has(name)) await boss.createQueue(name, { retryLimit: 0, deleteAfterSeconds: 3_600 })
   await boss.schedule(name, cron)
   await boss.work(name, { pollingIntervalSeconds: 30 }, () => run())
+}
+
+/** Returns its end, which waits for the work that runs. */
+function repeat(
+  { log, onFailure }: Pick<JobsOptions, 'log' | 'onFailure'>,
+  { name, every, run }: Repeated,
+): () => Promise<void> {
+  let running: Promise<void> | undefined
+  const report = (error: unknown): void => {
+    onFailure(error)
+    log.warn({ event: 'job_failed', job: name, error }, `${name} failed and will be tried again`)
+  }
+  const begin = (): void => {
+    running ??= run()
+      .catch(report)
+      .finally(() => {
+        running = undefined
+      })
+  }
+  begin()
+  const timer = setInterval(begin, every)
+  return async () => {
+    clearInterval(timer)
+    await running
+  }
 }
 
 async function drain(boss: PgBoss, handlers: SomeHandlers): Promise<number> {

@@ -58,7 +58,7 @@ test(
   NEEDS_PROGRAMS,
   async () => {
     const nightly = t.service.recurring.find(({ name }) => name === 'backup-nightly')
-    assert.equal(nightly?.cron, '30 3 * * *')
+    assert.equal(nightly && 'cron' in nightly && nightly.cron, '30 3 * * *')
     const ofSchedule = () =>
       kernel.db.selectFrom('backupJob').selectAll().where('schedule', '=', 'nightly').execute()
     for (let night = 0; night < 3; night++) {

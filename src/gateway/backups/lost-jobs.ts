@@ -4,7 +4,7 @@ import { forgetFormerState, outcomeOf } from './dump/restore-transaction.ts'
 import { COMPLETED, finishJob } from './finish-job.ts'
 import { leaseFrom } from './running-job.ts'
 import { type BackupSources, type Source, sourceOf } from './sources.ts'
-import { type JobRow, listLost, listPending, takeLost } from './store.ts'
+import { type JobRow, leaveLost, listLost, listPending, takeLost } from './store.ts'
 
 type Dumped = Extract<Source, { format: 'dump' }>
 type End = Parameters<typeof finishJob>[2]
@@ -14,6 +14,8 @@ const LOST = failed('The process that ran the job ended, and the job with it. St
 const UNKNOWN = failed(
   'The process that ran the restore ended, and it is unknown whether the data was replaced: look at it, or restore again.',
 )
+/** After this time a restore whose transaction still runs is looked up again, milliseconds. */
+const LOOK_AGAIN = 5_000
 /** How long the database of a client may be silent before its restore has failed, milliseconds. */
 const PATIENCE = 15 * 60_000
 
@@ -57,7 +59,9 @@ async function endOfRestore(kernel: Kernel, sources: BackupSources, job: JobRow)
   if (!(await takeLost(kernel.db, job.id, times))) return undefined
   try {
     const source = await sourceOf(kernel, sources, job.clientName)
-    return source.format === 'dump' ? await endByDatabase(kernel, source, job) : UNKNOWN
+    const end = source.format === 'dump' ? await endByDatabase(kernel, source, job) : UNKNOWN
+    if (end === undefined) await leaveLost(kernel.db, job.id, new Date(kernel.now().getTime() + LOOK_AGAIN))
+    return end
   } catch (error) {
     const isGone = error instanceof Failure && error.code === 'unknown_client'
     if (isGone || times.now.getTime() - job.updatedAt.getTime() > PATIENCE) return UNKNOWN

@@ -6,11 +6,14 @@ import { endLost, queueAgain } from './lost-jobs.ts'
 import type { BackupSources } from './sources.ts'
 import { listSurplus } from './store.ts'
 
+/** How often a process looks for the jobs of dead ones, milliseconds. Until they end, the clients of a restore stay frozen. */
+const LOOK_EVERY = 5_000
+
 /** Recurring work of backups: one entry a schedule, and the end of jobs whose process has died. */
 export const backupSchedules = (kernel: Kernel, sources: BackupSources): readonly Recurring[] => [
   {
     name: 'fail-lost-backups',
-    cron: '* * * * *',
+    every: LOOK_EVERY,
     run: async () => {
       await queueAgain(kernel)
       await endLost(kernel, sources)

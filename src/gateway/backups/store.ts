@@ -131,16 +131,6 @@ export const requestCancel = (db: Db, id: string, now: Date): Promise<JobRow | u
     .returningAll()
     .executeTakeFirst()
 
-/** Jobs whose process has died. A job that waits for the queue has no lease. */
-export const listLost = (db: Db, now: Date): Promise<JobRow[]> =>
-  db
-    .selectFrom('backupJob')
-    .selectAll()
-    .where('status', 'in', ['pending', 'running'])
-    .where('leaseUntil', '<', now)
-    .execute()
-
-/** Jobs that wait for a process since that time, or longer. */
 /** Cancels the jobs of a client that wait. */
 export async function cancelWaitingJobs(
   db: Db,
@@ -155,6 +145,16 @@ export async function cancelWaitingJobs(
     .execute()
 }
 
+/** Jobs whose process has died. A job that waits for the queue has no lease. */
+export const listLost = (db: Db, now: Date): Promise<JobRow[]> =>
+  db
+    .selectFrom('backupJob')
+    .selectAll()
+    .where('status', 'in', ['pending', 'running'])
+    .where('leaseUntil', '<', now)
+    .execute()
+
+/** Jobs that wait for a process since that time, or longer. */
 export const listPending = (db: Db, since: Date): Promise<Pick<JobRow, 'id' | 'clientName'>[]> =>
   db
     .selectFrom('backupJob')
@@ -175,6 +175,16 @@ export async function takeLost(db: Db, id: string, { now, leaseUntil }: Times): 
     .returning('id')
     .executeTakeFirst()
   return taken !== undefined
+}
+
+/** Ends the lease of a lost job at that time, so that it is taken again. */
+export async function leaveLost(db: Db, id: string, leaseUntil: Date): Promise<void> {
+  await db
+    .updateTable('backupJob')
+    .set({ leaseUntil })
+    .where('id', '=', id)
+    .where('status', '=', 'running')
+    .execute()
 }
 
 /** Whether the backup is there. Its deletion waits until the transaction ends. */

@@ -3,6 +3,8 @@ import { readdir, readFile } from 'node:fs/promises'
 import { test } from 'node:test'
 import pg from 'pg'
 import { backupService, NEEDS_PROGRAMS } from '#test/backup-service.ts'
+import { eventually } from '#test/embedded.ts'
+import { testService } from '#test/harness.ts'
 import { startLoopbackServer } from '#test/loopback-server.ts'
 
 /** An object whose server fails when it is read for the second time. */
@@ -13,7 +15,7 @@ const bucket = await startLoopbackServer((request, response) => {
   else response.writeHead(500).end()
 })
 
-const { t, shopUrl, onShop, events, done, find, backUp, restore, cities } = await backupService({
+const { t, shopUrl, clients, onShop, events, done, find, backUp, restore, cities } = await backupService({
   s3: { endpoint: bucket.url, region: 'x', access_key_id: 'x', secret_key: 'x' },
 })
 const { db, now, coherence } = t.service.kernel
@@ -102,6 +104,16 @@ test(
     assert.deepEqual(await cities(), before)
   },
 )
+
+test('the next start ends a restore whose process was killed', NEEDS_PROGRAMS, async () => {
+  const { id } = await done(await backUp())
+  const restored = await done(await restore(id))
+  await killed(restored.id, null)
+  const next = await testService({ controlUrl: t.controlUrl, config: { clients } })
+  await next.service.work()
+  await eventually(async () => (await find(restored.id)).status === 'failed')
+  await next.stop()
+})
 
 test('a restore whose data was replaced says so when it fails afterwards', NEEDS_PROGRAMS, async () => {
   await onShop('drop table if exists service_idempotency')
