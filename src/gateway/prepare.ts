@@ -24,7 +24,7 @@ import type {
   ReadRequest,
   UpdateRequest,
 } from '#databases/request/request.ts'
-import { within } from '#databases/request/scope.ts'
+import { exactlyCounted, within } from '#databases/request/scope.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import type { GatewayCaller } from './caller.ts'
 import { requirePersona, rightsOf } from './caller-rights.ts'
@@ -121,8 +121,9 @@ export async function prepare<K extends Kind>(
   body: Body,
   kind: K,
 ): Promise<Prepared<K>> {
-  const request = OPERATIONS[kind].read(body, requestOptionsOf(kernel))
-  const { scope } = caller
+  const read = OPERATIONS[kind].read(body, requestOptionsOf(kernel))
+  const { scope, persona } = caller
+  const request = persona === undefined ? read : exactlyCounted(read)
   const own = scope === undefined ? request : within(request, scope)
   return prepared(caller, kind, await plan(caller, own), caller.presence)
 }

@@ -12,7 +12,7 @@ export function within<R extends DataRequest>(request: R, scope: Scope): R {
     (request.kind === 'update' || (request.kind === 'delete' && request.resource === undefined)) &&
     request.where === undefined
   if (isUnbounded) throw outside('allow_unbounded', 'A write needs a condition of its own.')
-  return { ...exactlyCounted(request, scope), scope }
+  return { ...(scope.where === undefined ? request : exactlyCounted(request)), scope }
 }
 
 export const outside = (field: string, hint: string) => fail('outside_route', { hint, details: { field } })
@@ -60,9 +60,8 @@ function requireOwnConflict(
     throw outside('update_body', 'This public route does not allow update.')
 }
 
-/** The planner estimates from the statistics of all rows. */
-function exactlyCounted<R extends DataRequest>(request: R, { where }: Scope): R {
-  if (where === undefined) return request
+/** For callers who may not know of all rows: the planner estimates from the statistics of all. */
+export function exactlyCounted<R extends DataRequest>(request: R): R {
   if (request.kind === 'count') return { ...request, mode: 'exact' }
   return 'count' in request && request.count !== undefined ? { ...request, count: 'exact' } : request
 }

@@ -12,7 +12,13 @@ await sql(`
   create table visit (at timestamptz default now());
   create function visited() returns int language sql security definer as 'insert into visit default values returning 1';
   create view guestbook as select visited() as visits;
-  grant select on guestbook to ${roles.member}`)
+  grant select on guestbook to ${roles.member};
+  create table diary (id int primary key, owner text, mood text);
+  alter table diary enable row level security;
+  create policy own on diary using (owner = claims()->>'user_id');
+  grant select, update, delete on diary to ${roles.member};
+  insert into diary select n, '${dora.id}', 'sad' from generate_series(1, 12000) n;
+  analyze diary`)
 
 test('policies see user, organization and organization role of the session', async () => {
   assert.deepEqual(await whoIs(anon), { role: roles.anon, claims: {} })
@@ -66,6 +72,27 @@ test('organizations are isolated from each other in every operation', async () =
     })
     assert.equal(transaction.body.results[0].data.length, ids.length)
   }
+})
+
+test('a count that is estimated shows nothing of the rows that policies hide', async () => {
+  for (const [who, all] of [
+    [bea, 0],
+    [dora, 12_000],
+  ] as const)
+    for (const mode of ['planned', 'estimated']) {
+      const body = {
+        table_name: 'diary',
+        conditions: [{ eq_column: 'mood', eq_value: 'sad' }],
+        count: mode,
+        head: true,
+      }
+      const answers = [
+        await signedIn(who).post('/gateway/fetch', body),
+        await signedIn(who).post('/query/count', body),
+        await signedIn(who).send('DELETE', '/gateway/delete', { body: { ...body, offset: 12_000 } }),
+      ]
+      assert.deepEqual(answers.map(({ body }) => body.count), [all, all, all], mode) // biome-ignore format: short
+    }
 })
 
 test('policies apply to writes, and their errors reveal nothing about rows', async () => {
