@@ -66,6 +66,12 @@ test('requests above a configured limit fail with the limit in the details', asy
     [() => read({ select: { id: true, text: true, a: 'id' } }), 400, 'too_many_columns', 2],
     [() => read({ sort_by: [1, 2, 3].map(() => ({ field: 'id' })) }), 400, 'too_many_columns', 2],
     [
+      () => send('PUT', '/gateway/insert', { ...one, on_conflict: ['id', 'id', 'id'] }),
+      400,
+      'too_many_columns',
+      2,
+    ],
+    [
       () => read({ conditions: [{ operator: 'or', value: 'and(id.eq.1,or(id.eq.2,id.eq.3))' }] }),
       400,
       'too_deep',

@@ -70,7 +70,7 @@ export function readInsert(body: Body, options: RequestOptions): InsertRequest {
     kind: 'insert',
     table,
     rows: readRows(body.insert_body, options, options.limits.insertRows),
-    conflict: readConflict(body, options),
+    conflict: readConflict(body, options, options.limits.columns),
     defaultToNull: flag(body, 'default_to_null', false),
     ...readReturning(body, table, options),
     head: flag(body, 'head', false),

@@ -21,7 +21,7 @@ function readRow(row: unknown, options: Naming, field: string): Row {
   return Object.fromEntries(Object.entries(row).map(([key, value]) => [snakeCased(key), value]))
 }
 
-export function readConflict(body: Body, options: Naming): InsertRequest['conflict'] {
+export function readConflict(body: Body, options: Naming, maximum: number): InsertRequest['conflict'] {
   const given = body.on_conflict
   if (given === undefined || given === null) {
     if (body.update_body === undefined || body.update_body === null) return undefined
@@ -37,6 +37,8 @@ export function readConflict(body: Body, options: Naming): InsertRequest['confli
     !columns.every((name) => typeof name === 'string' && name !== '')
   )
     throw fail('invalid_conflict_target', { details: { field: 'on_conflict' } })
+  // Each name is in the text of every statement, and the database accepts a name any number of times.
+  if (columns.length > maximum) throw fail('too_many_columns', { details: { field: 'on_conflict', maximum } })
   const update = body.update_body ?? undefined
   return {
     columns: columns.map(renaming(options)),
