@@ -66,6 +66,7 @@ export async function createTenants() {
 
   return {
     t,
+    database,
     sql,
     changeControlDatabase,
     roles: { ...roles, owner },

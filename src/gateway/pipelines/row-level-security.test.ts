@@ -1,14 +1,27 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { OWN_LOCKS, withClient } from '#test/database.ts'
 import type { Actor } from '#test/harness.ts'
 import { impersonated, sessionIdOf } from '#test/permissions/impersonated.ts'
 import { createTenants } from '#test/tenants.ts'
 
-const { t, sql, changeControlDatabase, roles, users, acme, beta, anon, signedIn } = await createTenants()
+const { t, database, sql, changeControlDatabase, roles, users, acme, beta, anon, signedIn } =
+  await createTenants()
 const { bea, dora } = users
 await sql(`create table draft (id int primary key, organization_id uuid, title text);
   insert into draft values (101, '${acme}', 'one'), (102, '${beta}', 'foreign'), (103, '${acme}', 'two');
   grant select on draft to ${roles.member}`)
+await sql(`create table slot (id int, organization text default (claims()->>'organization_id'));
+  alter table slot enable row level security;
+  create policy own on slot using (organization = claims()->>'organization_id');
+  create function waits() returns trigger language plpgsql as $$ begin
+    if new.id = 1 then perform pg_advisory_xact_lock_shared(7); end if; return new; end $$;
+  create trigger waits before insert on slot for each row execute function waits();
+  grant select, insert on slot to ${roles.member}`)
+await withClient(t.clientUrl, (client) =>
+  client.query('create view numbered as select id from generate_series(1, 1000) id'),
+)
 
 const run = (who: Actor, body: object, headers = {}) => who.post('/pipelines', body, { headers })
 const ofDocs = {
@@ -60,4 +73,23 @@ test('an impersonated session runs no pipeline that writes', async () => {
   assert.equal((await run(who, ofDocs, headers)).status, 200)
   const wet = await run(who, { source: { table_name: 'draft' }, sink: { table_name: 'doc' } }, headers)
   assert.deepEqual([wet.status, wet.body.code], [403, 'not_while_impersonating'])
+})
+
+test('a run whose session changes its organization writes no further row, also when only the sink has policies', async () => {
+  const { apiKey } = await t.key(['*'], { client_name: null })
+  const who = signedIn(bea, { apikey: apiKey, 'x-service-client': 'default' })
+  const body = { source: { table_name: 'numbered' }, sink: { client: 'app', table_name: 'slot' } }
+  const running = await withClient(database.url, async (client) => {
+    await client.query('select pg_advisory_lock(7)')
+    const answer = { ended: run(who, body) }
+    const waiting = `select from ${OWN_LOCKS} where locktype = 'advisory' and not granted`
+    while ((await client.query(waiting)).rowCount === 0) await sleep(10)
+    const leave = 'update service.session set active_organization_id = null where user_id = $1'
+    await changeControlDatabase(leave, [bea.id])
+    return answer
+  })
+  const { status, body: refused } = await running.ended
+  assert.deepEqual([status, refused.code], [409, 'caller_changed'])
+  const stored = await sql('select organization, count(*)::int as rows from slot group by 1')
+  assert.deepEqual(stored, [{ organization: acme, rows: refused.data.details.rows_inserted }])
 })

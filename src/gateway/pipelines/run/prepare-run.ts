@@ -19,6 +19,8 @@ export type PreparedRun = {
   readonly shape: Shape
   /** As `schema.table`; null for a simulation without a sink. */
   readonly sinkTable: string | null
+  /** The caller on the client of the sink; undefined for a dry run. */
+  readonly sinkCaller: GatewayCaller | undefined
 }
 
 export async function prepareRun(
@@ -33,9 +35,9 @@ export async function prepareRun(
   const hidden = grouping === undefined ? new Set<string>() : hiddenColumns(read.plan, grouping)
   const source = hidden.size === 0 ? read : await prepareAgain(read, withColumns(read.plan.request, hidden))
   const shape = shapeOf(read.plan, hidden, grouping, aliasesOf(parts.transform, snakeCase))
-  const sinkTable = await readSink(kernel, request, shape)
-  requireSnapshot(source, sinkTable, request, shape)
-  return { source, shape, sinkTable }
+  const sink = await readSink(kernel, request, shape)
+  requireSnapshot(source, sink.sinkTable, request, shape)
+  return { source, shape, ...sink }
 }
 
 /** The read of the source. It ends when the caller has left, the time is over, or the service stops. */
@@ -86,20 +88,27 @@ const missingTable = (part: 'source' | 'sink') =>
   })
 
 /** Plans an insert with the columns of the candidates. A dry run needs no right to the sink, so it only reads the name. */
-async function readSink(kernel: Kernel, request: RunRequest, { columns }: Shape): Promise<string | null> {
+async function readSink(
+  kernel: Kernel,
+  request: RunRequest,
+  { columns }: Shape,
+): Promise<Pick<PreparedRun, 'sinkTable' | 'sinkCaller'>> {
   const { table_name, schema_name, client } = request.parts.sink
   // A simulation without a sink may read the logging client.
-  if (request.dryRun && table_name === undefined && client === undefined) return null
+  if (request.dryRun && table_name === undefined && client === undefined) return NO_SINK
   const caller: GatewayCaller = await request.sink.caller()
   if (caller.client.isLogging) throw fail('read_only', { hint: 'The logging client is never a sink.' })
   if (request.dryRun) {
-    if (table_name === undefined) return null
+    if (table_name === undefined) return NO_SINK
     const { schema, table } = readTable({ table_name, schema_name })
-    return `${schema}.${table}`
+    return { ...NO_SINK, sinkTable: `${schema}.${table}` }
   }
   const row = Object.fromEntries(columns.map((name) => [name, null]))
-  return tableOf((await prepareSink(kernel, request, [row])).plan)
+  const insert = await prepareSink(kernel, request, [row])
+  return { sinkTable: tableOf(insert.plan), sinkCaller: insert.caller }
 }
+
+const NO_SINK = { sinkTable: null, sinkCaller: undefined }
 
 /** A backend whose reads return rows that are written meanwhile would read the rows of its own sink without end. */
 function requireSnapshot(

@@ -153,6 +153,8 @@ function expectNoEnd(run: Run): void {
 
 async function write(run: Run, rows: readonly Row[]): Promise<number> {
   const insert = await prepareSink(run.kernel, run.request, rows)
+  // Policies and defaults of the sink depend on the claims, and all rows of a run are written for one caller.
+  if (run.sinkCaller !== undefined) requireSamePersona(run.sinkCaller, insert.caller)
   try {
     return (await insert.run()).affected
   } catch (error) {
