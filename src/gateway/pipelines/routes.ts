@@ -91,7 +91,10 @@ export function pipelineRoutes(app: App, kernel: Kernel, access: GatewayAccess, 
       dryRun,
       stopping: stopping.signal,
     }
-    const leave = await places.enter([asked.source.client, asked.sink.client])
+    // A dry run does not reach its sink, so it must not keep others from it.
+    const leave = await places.enter(
+      dryRun ? [asked.source.client] : [asked.source.client, asked.sink.client],
+    )
     try {
       return sendWhole(reply, resultJson(await runPipeline(kernelFor(kernel, request), asked)))
     } finally {
@@ -134,7 +137,7 @@ function requestOf(
   const { pipeline } = body
   const known = pipeline === undefined ? undefined : pipelines.find(pipeline)
   if (pipeline !== undefined && known === undefined)
-    throw fail('unknown_pipeline', { details: { field: 'pipeline', pipeline } })
+    throw fail('unknown_pipeline', { details: { field: 'pipeline', pipeline: pipeline.slice(0, 63) } })
   const parts = mergePipelines(known, body)
   const own = gatewayCaller(request)
   const end = (client = own.client.name): RunEnd => ({
