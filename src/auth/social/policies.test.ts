@@ -103,10 +103,14 @@ test('a provider that hangs slows no one else, and its circuit refuses the next 
     new Set(['503 PROVIDER_UNAVAILABLE']),
   )
   assert.ok(performance.now() - began < 30_000, 'one deadline for all, and not one after the other')
-  const again = performance.now()
-  // On a slow machine the circuit may be half open by now, and let one of them try.
-  const refused = await Promise.race([ask(), ask()])
-  assert.equal(refused.status, 503)
-  assert.match(refused.headers.get('retry-after') ?? '', /^\d+$/)
-  assert.ok(performance.now() - again < 4_000, 'before a deadline')
+  // On a slow machine the circuit may be half open by now, and let one of them try. Then it is open for longer.
+  let took = Number.POSITIVE_INFINITY
+  for (let round = 0; took > 4_000 && round < 4; round++) {
+    const again = performance.now()
+    const refused = await ask()
+    assert.equal(refused.status, 503)
+    assert.match(refused.headers.get('retry-after') ?? '', /^\d+$/)
+    took = performance.now() - again
+  }
+  assert.ok(took < 4_000, 'before a deadline')
 })
