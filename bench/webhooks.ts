@@ -6,7 +6,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { MOST_IN_FLIGHT } from '#gateway/webhooks/delivery/lanes.ts'
+import { MAX_IN_FLIGHT } from '#gateway/webhooks/delivery/lanes.ts'
 import { signedHeaders } from '#gateway/webhooks/delivery/signature.ts'
 import { createDeliveryWorkers } from '#gateway/webhooks/delivery/workers.ts'
 import { defaultConfig } from '#kernel/config/config.ts'
@@ -31,7 +31,7 @@ const CALLERS = 64
 const ENDPOINTS = [1, 8]
 const DATA = { ...EVENTS.gateway_insert.example, client: 'default' }
 
-const bare = (endpoints: number) => `bare signed POSTs, ${endpoints * MOST_IN_FLIGHT} at once`
+const bare = (endpoints: number) => `bare signed POSTs, ${endpoints * MAX_IN_FLIGHT} at once`
 const durable = (endpoints: number) =>
   `durable outbox, ${endpoints} ${endpoints === 1 ? 'endpoint' : 'endpoints'}`
 
@@ -97,7 +97,7 @@ async function postsPerSecond(
   endpoints: number,
 ): Promise<number> {
   const secret = `whsec_${random(32).toString('base64')}`
-  return perSecond(endpoints * MOST_IN_FLIGHT, async () => {
+  return perSecond(endpoints * MAX_IN_FLIGHT, async () => {
     const at = now()
     const id = uuidv7(at, random)
     const body = payloadText({ id, name: 'gateway_insert', at, data: DATA })
@@ -106,7 +106,7 @@ async function postsPerSecond(
       'content-type': 'application/json',
       ...signedHeaders([secret], { id, timestamp, body }),
     }
-    await outbound.send(url, { method: 'POST', headers, body, timeout: 15_000, most: 4_096 })
+    await outbound.send(url, { method: 'POST', headers, body, timeout: 15_000, maxBytes: 4_096 })
   })
 }
 

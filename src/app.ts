@@ -12,7 +12,7 @@ import { gatewaySurface } from '#gateway/surface.ts'
 import { createDeliveryWorkers, type DeliveryWorkers } from '#gateway/webhooks/delivery/workers.ts'
 import { measureDeliveries } from '#gateway/webhooks/log/retention.ts'
 import { createSessions } from '#identity/sessions.ts'
-import { type Clock, MOST_DRIFT } from '#kernel/clock.ts'
+import { type Clock, MAX_DRIFT } from '#kernel/clock.ts'
 import type { Config } from '#kernel/config/config.ts'
 import { addReferenceRoutes, describeRoutes, REFERENCE } from '#kernel/http/openapi.ts'
 import type { Resolve } from '#kernel/http/outbound.ts'
@@ -74,7 +74,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     ...options,
     controlUrl: databases.controlUrl,
     pooler: databases.pooler,
-    mostDrift: MOST_DRIFT,
+    maxDrift: MAX_DRIFT,
   })
   const audit = createAuditLog(loggingOwner(config, databases), kernel)
   const stepLog = createStepLog(kernel, loggingOwner(config, databases))

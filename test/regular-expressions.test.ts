@@ -20,7 +20,7 @@ const CLEARED: readonly (readonly [file: string, literal: string, reason: string
   [
     'databases/request/decimal.ts',
     String.raw`/^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d{1,5}))?$/`,
-    'at most MOST_DIGITS characters',
+    'at most MAX_DIGITS characters',
   ],
   [
     'databases/drivers/postgres/sql/defaults.ts',
@@ -89,7 +89,7 @@ const CLEARED: readonly (readonly [file: string, literal: string, reason: string
   [
     'databases/drivers/supabase/json-kind.ts',
     String.raw`/^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?$/`,
-    'at most LONGEST_NUMBER characters; the parts share no character',
+    'at most MAX_NUMBER_LENGTH characters; the parts share no character',
   ],
   [
     'databases/drivers/supabase/errors.ts',

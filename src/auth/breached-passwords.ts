@@ -3,7 +3,7 @@ import type { OutboundAnswer } from '#kernel/http/outbound.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 
 /** Milliseconds and bytes. A request waits for the answer, and the padded list of one prefix has about 60 KB. */
-const LIMITS = { timeout: 3_000, most: 512 * 1_024 }
+const LIMITS = { timeout: 3_000, maxBytes: 512 * 1_024 }
 
 /**
  * Is the password known from a breach? The query is k-anonymous: the service gets the first 5 of the 40 digits of the SHA-1 and

@@ -128,14 +128,14 @@ async function shutDown(
 ): Promise<void> {
   const deadline = createDeadline(config.limits.shutdown)
   await endWithin('the service', deadline.left('database'), log, async () => running?.stop(deadline))
-  const left = Math.max(deadline.left('database'), LEAST_MS)
+  const left = Math.max(deadline.left('database'), MIN_MS)
   // Exit even if the operating system cannot kill a child process.
-  setTimeout(() => process.exit(code), Math.max(deadline.left(), left + LEAST_MS)).unref()
-  await endWithin('PostgreSQL', left + LEAST_MS, log, async () => databases?.stop(left))
+  setTimeout(() => process.exit(code), Math.max(deadline.left(), left + MIN_MS)).unref()
+  await endWithin('PostgreSQL', left + MIN_MS, log, async () => databases?.stop(left))
 }
 
 /** Minimum time for PostgreSQL's shutdown in milliseconds, even if `limits.shutdown` is 0. */
-const LEAST_MS = 500
+const MIN_MS = 500
 
 /** Resolves at the first SIGTERM or SIGINT. A second signal ends the process immediately. SIGHUP calls `reload`. */
 function stopSignal(reload: () => void): { readonly stop: Promise<string>; readonly signal: AbortSignal } {

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import path from 'node:path'
 import { socialProblems } from '#auth/social/social-providers.ts'
-import { createDatabaseClock, MOST_DRIFT } from '#kernel/clock.ts'
+import { createDatabaseClock, MAX_DRIFT } from '#kernel/clock.ts'
 import { expectTime } from '#kernel/clock-drift.ts'
 import { type Config, ConfigError } from '#kernel/config/config.ts'
 import { connectOnce } from '#kernel/db/connect.ts'
@@ -78,7 +78,7 @@ function checkControl(config: Config): Promise<string | undefined> {
 async function expectClock(controlUrl: string): Promise<void> {
   const control = connectOnce(readOnly(controlUrl))
   try {
-    await expectTime(control.pool, createDatabaseClock(), MOST_DRIFT)
+    await expectTime(control.pool, createDatabaseClock(), MAX_DRIFT)
   } finally {
     await control.close()
   }

@@ -139,11 +139,11 @@ function watchHeartbeat(worker: Worker, log: Log): () => boolean {
 /** Minimum lifetime of a worker, in milliseconds, that resets the count of short lives. */
 const STEADY_MS = 60_000
 const FIRST_DELAY_MS = 1_000
-const LONGEST_DELAY_MS = 60_000
+const MAX_DELAY_MS = 60_000
 
 /** Delay before the next fork, in milliseconds. It doubles with each consecutive short life. */
 export const replacementDelay = (shortLives: number): number =>
-  Math.min(LONGEST_DELAY_MS, FIRST_DELAY_MS * 2 ** Math.max(0, shortLives - 1))
+  Math.min(MAX_DELAY_MS, FIRST_DELAY_MS * 2 ** Math.max(0, shortLives - 1))
 
 async function keepAlive(first: Handle, fork: () => Handle, log: Log, stopping: AbortSignal): Promise<void> {
   let shortLives = 0

@@ -1,7 +1,7 @@
 import type { RowsResult } from '#databases/drivers/driver.ts'
 import type { Output } from '#databases/plan/plan.ts'
 import type { RowsOf } from '#kernel/events/outbox.ts'
-import { MOST_ROWS } from '#kernel/events/payload.ts'
+import { MAX_ROWS_BYTES } from '#kernel/events/payload.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { conditionOf } from './webhooks/filter/filter.ts'
 import { type FieldOf, someRowMeets } from './webhooks/filter/row-filter.ts'
@@ -29,7 +29,7 @@ const rowsOf =
   (kernel: Kernel, chunks: readonly Buffer[] | undefined, fieldOf: FieldOf): RowsOf =>
   () => {
     const size = chunks?.reduce((sum, { length }) => sum + length, 0) ?? Number.POSITIVE_INFINITY
-    if (chunks === undefined || size > MOST_ROWS) return { json: undefined, matches: async () => true }
+    if (chunks === undefined || size > MAX_ROWS_BYTES) return { json: undefined, matches: async () => true }
     const json = Buffer.concat(chunks, size).toString()
     return { json, matches: (filter) => someRowMeets(json, conditionOf(kernel, filter), fieldOf) }
   }
@@ -64,7 +64,7 @@ export async function seeRows(
   if (!(await events.isWanted(occasion))) return { rows, json: undefined }
   const rest = json[Symbol.asyncIterator]()
   const head: Buffer[] = []
-  for (let size = 0; size <= MOST_ROWS; ) {
+  for (let size = 0; size <= MAX_ROWS_BYTES; ) {
     const next = await rest.next()
     if (next.done === true) return { rows: { json: head, facts }, json: head }
     head.push(next.value)

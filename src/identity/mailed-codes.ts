@@ -43,7 +43,7 @@ export async function redeemMailedCode(
   db: Db,
   { userId, subject, address }: MailedCode,
   hashes: readonly Buffer[],
-  most: number,
+  max: number,
 ): Promise<Date | undefined> {
   const found = await db
     .deleteFrom('verification')
@@ -51,7 +51,7 @@ export async function redeemMailedCode(
     .where('userId', '=', userId)
     .where('purpose', '=', PURPOSE)
     .where('address', '=', address)
-    .where('attempts', '<', most)
+    .where('attempts', '<', max)
     .where(of(subject))
     .returning('expiresAt')
     .executeTakeFirst()

@@ -47,13 +47,13 @@ async function changeTokens(db: Db, now: Date, change: Change): Promise<number> 
 const COLUMNS = ['sealedAccessToken', 'sealedRefreshToken', 'sealedIdToken'] as const
 
 const accountsWithTokens = (db: Db) =>
-  rowsById((after, most) =>
+  rowsById((after, max) =>
     db
       .selectFrom('account')
       .select(['id', ...COLUMNS])
       .where('id', '>', after)
       .where('providerId', '!=', 'credential')
       .orderBy('id')
-      .limit(most)
+      .limit(max)
       .execute(),
   )

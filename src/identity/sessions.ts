@@ -160,8 +160,8 @@ export async function insertImpersonation(
     .executeTakeFirstOrThrow()
 }
 
-/** Starts a session, and ends the user's oldest ones beyond `most`. */
-export async function insertSession(db: Db, session: NewSession, most: number): Promise<Session> {
+/** Starts a session, and ends the user's oldest ones beyond `max`. */
+export async function insertSession(db: Db, session: NewSession, max: number): Promise<Session> {
   return db
     .with('surplus', (with_) =>
       with_.deleteFrom('session').where('id', 'in', (of) =>
@@ -174,7 +174,7 @@ export async function insertSession(db: Db, session: NewSession, most: number): 
           .orderBy('createdAt', 'desc')
           .orderBy('id', 'desc')
           // A statement does not see its own insert, so the new one is not counted.
-          .offset(most - 1)
+          .offset(max - 1)
           .limit(1_000),
       ),
     )

@@ -15,7 +15,7 @@ export type Waiting<Turn, Ticket> = { readonly ticket: Ticket; give(turn: Turn):
 
 export type QueueOptions = {
   /** The sum of the weights of all who wait; a caller weighs 1 unless it says otherwise. */
-  readonly most: number
+  readonly max: number
   /** Milliseconds; without it callers wait for as long as it takes. */
   readonly patience?: number
   /** The failure of a caller who finds no room, or waits in vain. */
@@ -31,12 +31,12 @@ type Entry<Turn, Ticket> = Waiting<Turn, Ticket> & {
 export function createBoundedQueue<Turn = void, Ticket = undefined>(
   options: QueueOptions,
 ): BoundedQueue<Turn, Ticket> {
-  const { most, patience, refusal } = options
+  const { max, patience, refusal } = options
   const entries = new Set<Entry<Turn, Ticket>>()
   let held = 0
 
   function expectRoom(weight = 1): void {
-    if (held + weight > most) throw refusal()
+    if (held + weight > max) throw refusal()
   }
 
   async function wait(ticket: Ticket, weight = 1): Promise<Turn> {

@@ -21,7 +21,7 @@ export type CircuitBreaker = {
 }
 
 const FIRST_WAIT = 1_000
-const LONGEST_WAIT = 30_000
+const MAX_WAIT = 30_000
 
 /** `refusal`: the failure of callers, with the milliseconds until the next probe. */
 export function createCircuitBreaker(now: () => number, refusal: (wait: number) => Failure): CircuitBreaker {
@@ -50,7 +50,7 @@ export function createCircuitBreaker(now: () => number, refusal: (wait: number) 
       // Of attempts that began while it was closed, only the first failure counts.
       if (state() === 'open') return
       probing = false
-      until = now() + Math.min(LONGEST_WAIT, FIRST_WAIT * 2 ** failures)
+      until = now() + Math.min(MAX_WAIT, FIRST_WAIT * 2 ** failures)
       failures++
     },
     undecided() {

@@ -3,13 +3,13 @@ import { ClockError, DATABASE_TIME, type DatabaseClock, driftSentence, NOTED_DRI
 import type { Log } from './log.ts'
 
 /**
- * Reads the database's time before this process writes anything. Throws a ClockError when the two clocks differ by more than `most`
+ * Reads the database's time before this process writes anything. Throws a ClockError when the two clocks differ by more than `max`
  * milliseconds.
  */
 export async function expectTime(
   pool: pg.Pool,
   clock: DatabaseClock,
-  most = Number.POSITIVE_INFINITY,
+  max = Number.POSITIVE_INFINITY,
 ): Promise<void> {
   // The first statement opens the connection, and its answer would be imprecise: so there are two.
   for (let round = 0; round < 2; round++) {
@@ -18,7 +18,7 @@ export async function expectTime(
     clock.learn(asked, rows[0]?.now ?? Number.NaN, performance.now())
   }
   const drift = clock.drift()
-  if (Math.abs(drift) > most) throw new ClockError(`${driftSentence(drift)}. Nothing is served until then.`)
+  if (Math.abs(drift) > max) throw new ClockError(`${driftSentence(drift)}. Nothing is served until then.`)
 }
 
 /** The clock's `learn`, which also logs once when the clocks drift apart, and once when they agree again. */

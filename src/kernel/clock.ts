@@ -39,7 +39,7 @@ export const DATABASE_TIME = 'extract(epoch from clock_timestamp())::float8 * 10
 
 /** Milliseconds of drift from which on it is logged, and from which on the service does not start: then the clock is not synchronised at all. */
 export const NOTED_DRIFT = 5_000
-export const MOST_DRIFT = 60_000
+export const MAX_DRIFT = 60_000
 
 /** The operator's message. */
 export const driftSentence = (drift: number): string =>

@@ -4,10 +4,10 @@ import { setImmediate as turn } from 'node:timers/promises'
 import { createGroupCommit } from './group-commit.ts'
 
 /** Runs that end on command. */
-function controlled(most: number, weigh?: (item: number) => number) {
+function controlled(max: number, weigh?: (item: number) => number) {
   const runs: { items: readonly number[]; end: PromiseWithResolvers<readonly string[]> }[] = []
   const ask = createGroupCommit<number, string>(
-    most,
+    max,
     (items) => {
       const end = Promise.withResolvers<readonly string[]>()
       runs.push({ items, end })

@@ -1,10 +1,10 @@
 /**
- * Collects the items that arrive while a run is under way, and hands them to the next run, at most `most` of them, or as many as weigh
- * no more than `most` together; an item that weighs more has a run of its own. Many concurrent callers cost few runs, and a single caller
+ * Collects the items that arrive while a run is under way, and hands them to the next run, at most `max` of them, or as many as weigh
+ * no more than `max` together; an item that weighs more has a run of its own. Many concurrent callers cost few runs, and a single caller
  * waits for no other run. The results are in the order of the items.
  */
 export function createGroupCommit<Item, Result>(
-  most: number,
+  max: number,
   run: (items: readonly Item[]) => Promise<readonly Result[]>,
   weigh: (item: Item) => number = () => 1,
 ): (item: Item) => Promise<Result> {
@@ -21,7 +21,7 @@ export function createGroupCommit<Item, Result>(
     let weight = 0
     const beyond = line.findIndex(({ item }, at) => {
       weight += weigh(item)
-      return at > 0 && weight > most
+      return at > 0 && weight > max
     })
     return line.splice(0, beyond === -1 ? line.length : beyond)
   }

@@ -54,11 +54,11 @@ function eachText(value: unknown, change: (text: string) => string): unknown {
 }
 
 /** Characters that are kept in memory while the disk is full; further records are lost. */
-const MOST_WAITING = 1_048_576
+const MAX_WAITING = 1_048_576
 
 /** With a full disk, or without a reader, records are lost and the process goes on. */
 function output() {
-  const stream = pino.destination({ dest: 1, sync: true, maxLength: MOST_WAITING })
+  const stream = pino.destination({ dest: 1, sync: true, maxLength: MAX_WAITING })
   stream.on('error', () => {})
   return stream
 }

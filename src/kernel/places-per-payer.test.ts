@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { createPlacesPerPayer } from './places-per-payer.ts'
 
 const full = new Error('full')
-const places = (patience = 20) => createPlacesPerPayer(4, { most: 4, patience, refusal: () => full })
+const places = (patience = 20) => createPlacesPerPayer(4, { max: 4, patience, refusal: () => full })
 
 test('one payer has half of the places; others have the rest, in order', async () => {
   const { enter } = places()
@@ -28,7 +28,7 @@ test('those of one payer who wait beyond its half are refused at once', async ()
 })
 
 test('of two payers the first has a quarter of the places, and the second half', async () => {
-  const { enter } = createPlacesPerPayer(8, { most: 8, patience: 20, refusal: () => full })
+  const { enter } = createPlacesPerPayer(8, { max: 8, patience: 20, refusal: () => full })
   const slow = [await enter('a', 'slow'), await enter('a', 'slow')]
   await assert.rejects(enter('a', 'fast'), full)
   slow.push(await enter('b', 'slow'), await enter('b', 'slow'))

@@ -27,7 +27,7 @@ export function createPlacesPerPayer(count: number, options: QueueOptions): Plac
   }
 
   const createShare = (part: number): Places =>
-    createPlaces(Math.floor(count / part), { ...options, most: Math.floor(options.most / part) })
+    createPlaces(Math.floor(count / part), { ...options, max: Math.floor(options.max / part) })
 
   return {
     /** In the own shares first: so at most half of those who wait for the places of all are one payer's. */

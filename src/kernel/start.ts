@@ -32,7 +32,7 @@ export type KernelOptions = {
   readonly secrets: Secrets
   readonly log: Log
   /** Refuses to start when the clocks differ by more than this, milliseconds. */
-  readonly mostDrift?: number
+  readonly maxDrift?: number
   /** Changes the database's time; for tests, which turn the clock. */
   readonly turned?: (now: Clock) => Clock
   readonly random?: Random
@@ -53,7 +53,7 @@ export async function startKernel(options: KernelOptions): Promise<StartedKernel
   await using opened = new AsyncDisposableStack()
   const { control, counters, queue, pipelined, alarm } = openConnections(options, opened)
   const clock = createDatabaseClock()
-  await expectTime(control.pool, clock, options.mostDrift)
+  await expectTime(control.pool, clock, options.maxDrift)
   await expectSchema(control.pool)
   const now = options.turned?.(clock.now) ?? clock.now
   const id = uuidv7(now(), random)

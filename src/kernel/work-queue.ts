@@ -19,7 +19,7 @@ export function createWorkQueue(running: number, waiting: number, onRefusal: () 
     onRefusal()
     return tooBusy()
   }
-  const places = createPlaces(running, { most: waiting, refusal })
+  const places = createPlaces(running, { max: waiting, refusal })
   const queue = async <T>(work: () => Promise<T>, weight?: number): Promise<T> => {
     const leave = await places.enter(weight)
     try {

@@ -63,7 +63,7 @@ function start(kernel: Kernel, refresh: Refresh, account: LinkedAccount): Runnin
 /** The end of this process's turn; undefined when another process has replaced the tokens. */
 async function takeTurn(kernel: Kernel, account: LinkedAccount): Promise<Date | undefined> {
   for (const pause of PAUSES) {
-    const until = new Date(kernel.now().getTime() + LONGEST_TURN)
+    const until = new Date(kernel.now().getTime() + MAX_TURN)
     if (await beginRefresh(kernel, account, until)) return until
     if (!(await isUnchanged(kernel.db, account))) return undefined
     await sleep(pause)
@@ -72,6 +72,6 @@ async function takeTurn(kernel: Kernel, account: LinkedAccount): Promise<Date | 
 }
 
 /** After it another process may ask: this one has crashed. Longer than a request to a provider may take, with the statements after it. */
-const LONGEST_TURN = 30_000
+const MAX_TURN = 30_000
 /** Between two looks at the row while another process asks; together 15 s. */
 const PAUSES = [50, 100, 200, 400, ...Array<number>(29).fill(500)]

@@ -42,10 +42,10 @@ async function findOwn(kernel: Kernel, caller: Caller, name: AccountName): Promi
 }
 
 const isDue = ({ now }: Kernel, { refreshToken, accessTokenExpiresAt: end }: LinkedAccount): boolean =>
-  refreshToken !== null && end !== null && end.getTime() - now().getTime() < LEAST_LEFT
+  refreshToken !== null && end !== null && end.getTime() - now().getTime() < MIN_LEFT
 
 /** Milliseconds. */
-const LEAST_LEFT = 5_000
+const MIN_LEFT = 5_000
 
 /**
  * The provider is asked before the transaction. Each caller states its own proof again in a transaction, and the first one stores the

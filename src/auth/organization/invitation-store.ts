@@ -60,12 +60,12 @@ export const findPending = (db: Db, organizationId: string, email: string): Prom
     .where('status', '=', 'pending')
     .executeTakeFirst()
 
-/** Whether the organization has at least `most` pending invitations that have not expired. */
+/** Whether the organization has at least `max` pending invitations that have not expired. */
 export async function hasInvitations(
   db: Db,
   organizationId: string,
   now: Date,
-  most: number,
+  max: number,
 ): Promise<boolean> {
   const found = await db
     .selectFrom('invitation')
@@ -74,7 +74,7 @@ export async function hasInvitations(
     .where('status', '=', 'pending')
     .where('expiresAt', '>', now)
     .limit(1)
-    .offset(most - 1)
+    .offset(max - 1)
     .executeTakeFirst()
   return found !== undefined
 }

@@ -89,14 +89,14 @@ export async function searchOrganizations(
   return rows
 }
 
-/** Whether the user is in at least `most` organizations. */
-export async function isInOrganizations(db: Db, userId: string, most: number): Promise<boolean> {
+/** Whether the user is in at least `max` organizations. */
+export async function isInOrganizations(db: Db, userId: string, max: number): Promise<boolean> {
   const found = await db
     .selectFrom('member')
     .select('id')
     .where('userId', '=', userId)
     .limit(1)
-    .offset(most - 1)
+    .offset(max - 1)
     .executeTakeFirst()
   return found !== undefined
 }

@@ -25,7 +25,7 @@ import type { AttestationResponse } from './schemas.ts'
 import { type Attested, type Rejected, verifyAttestation } from './verification.ts'
 
 /** Passkeys of one user. More would make the options too long for browsers. */
-const MOST = 100
+const MAX_PASSKEYS = 100
 
 export type Registration = {
   readonly response: AttestationResponse
@@ -63,7 +63,7 @@ async function addPasskey(
   user: User,
   attested: Attested & Pick<Passkey, 'name'>,
 ): Promise<Passkey | Rejected> {
-  if ((await listPasskeys(kernel.db, user.id)).length >= MOST) throw fail('TOO_MANY_PASSKEYS')
+  if ((await listPasskeys(kernel.db, user.id)).length >= MAX_PASSKEYS) throw fail('TOO_MANY_PASSKEYS')
   const createdAt = kernel.now()
   const id = uuidv7(createdAt, kernel.random)
   const added = await insertPasskey(kernel.db, { ...attested, id, userId: user.id, createdAt })

@@ -119,7 +119,7 @@ function expectAccount(sub: string | undefined, accountId: string): void {
 /** RFC 6749, section 5.1. GitHub separates scopes by commas and has `refresh_token_expires_in`. */
 function tokensOf({ now }: Kernel, given: TokenEndpointResponse): ProviderTokens {
   const after = (seconds: unknown) =>
-    typeof seconds === 'number' && seconds >= 0 && seconds < LONGEST
+    typeof seconds === 'number' && seconds >= 0 && seconds < MAX_SECONDS
       ? new Date(now().getTime() + seconds * 1_000)
       : null
   const granted = given.scope?.split(/[ ,]/).filter((scope) => SCOPE.test(scope))
@@ -137,7 +137,7 @@ function tokensOf({ now }: Kernel, given: TokenEndpointResponse): ProviderTokens
 }
 
 /** Seconds: a century. */
-const LONGEST = 3_155_760_000
+const MAX_SECONDS = 3_155_760_000
 
 /** RFC 6749, section 3.3. */
 const SCOPE = /^[!#-[\]-~]{1,256}$/

@@ -60,9 +60,9 @@ function issuerFor(issuer: string, { tid }: Claims): string {
 }
 
 /** Milliseconds. Keys that the provider has withdrawn are accepted for that long at most. */
-const LONGEST_USE = 600_000
+const MAX_KEY_AGE = 600_000
 /** Between two requests for keys, so that tokens with unknown keys cause no flood of them. */
-const SHORTEST_USE = 10_000
+const MIN_KEY_AGE = 10_000
 
 /** The keys of an issuer. They are read again when they are old, and when a token names a key that is not among them. */
 export function createKeySet(
@@ -77,12 +77,12 @@ export function createKeySet(
     return find
   }
   return async (header, token) => {
-    const find = await newerThan(LONGEST_USE)
+    const find = await newerThan(MAX_KEY_AGE)
     try {
       return await find(header, token)
     } catch (error) {
       if (!(error instanceof errors.JWKSNoMatchingKey)) throw error
-      return (await newerThan(SHORTEST_USE))(header, token)
+      return (await newerThan(MIN_KEY_AGE))(header, token)
     }
   }
 }

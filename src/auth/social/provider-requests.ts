@@ -8,13 +8,13 @@ import { fail } from '../errors.ts'
 /** Sends a request to a provider; throws PROVIDER_UNAVAILABLE when it gives no answer. */
 export type ProviderRequests = (
   url: string,
-  request: Omit<OutboundRequest, 'timeout' | 'most'>,
+  request: Omit<OutboundRequest, 'timeout' | 'maxBytes'>,
 ) => Promise<OutboundAnswer>
 
 /** Milliseconds and bytes. */
-const LIMITS = { timeout: 5_000, most: 1_024 * 1_024 }
+const LIMITS = { timeout: 5_000, maxBytes: 1_024 * 1_024 }
 const PLACES = 16
-const QUEUE = { most: 64, patience: 5_000 }
+const QUEUE = { max: 64, patience: 5_000 }
 
 const unavailable = (wait: number, cause?: unknown) =>
   fail('PROVIDER_UNAVAILABLE', { cause, headers: retryAfter(Math.max(1, Math.ceil(wait / 1_000))) })
@@ -57,7 +57,7 @@ async function attempt(
     if (answer.isWhole) return answer
     log.warn(
       { event: 'provider_failed', provider: name },
-      `an answer of the provider is longer than ${LIMITS.most} bytes`,
+      `an answer of the provider is longer than ${LIMITS.maxBytes} bytes`,
     )
   } catch (error) {
     // Nothing was sent, which says nothing about the provider. Else one user's token could close it to everybody.

@@ -45,7 +45,7 @@ function checkTotp(code: string): Check {
 }
 
 /** Wrong attempts at one code. */
-const MOST_ATTEMPTS = 5
+const MAX_ATTEMPTS = 5
 
 export const mailedCodeOwner = (userId: string, { subject }: Subject): string => `${userId}:${subject}`
 
@@ -53,11 +53,11 @@ function checkMailedCode(code: string): Check {
   return async (kernel, { id: userId, email: address }, _factor, subject) => {
     const mailed = { ...subject, userId, address }
     const hashes = codeHashes(kernel, 'mail', { owner: mailedCodeOwner(userId, subject), code })
-    const end = await redeemMailedCode(kernel.db, mailed, hashes, MOST_ATTEMPTS)
+    const end = await redeemMailedCode(kernel.db, mailed, hashes, MAX_ATTEMPTS)
     if (end !== undefined) return end > kernel.now() ? undefined : 'OTP_HAS_EXPIRED'
     const counted = await countAttempt(kernel.db, mailed)
     if (counted === undefined || counted.expiresAt <= kernel.now()) return 'OTP_HAS_EXPIRED'
-    return counted.attempts < MOST_ATTEMPTS ? 'WRONG_CODE' : 'TOO_MANY_ATTEMPTS_REQUEST_NEW_CODE'
+    return counted.attempts < MAX_ATTEMPTS ? 'WRONG_CODE' : 'TOO_MANY_ATTEMPTS_REQUEST_NEW_CODE'
   }
 }
 

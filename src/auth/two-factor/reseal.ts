@@ -38,14 +38,14 @@ export async function replaceUnreadableApps(db: Db, secrets: Secrets): Promise<n
 }
 
 const sealedSecrets = (db: Db) =>
-  rowsById((after, most) =>
+  rowsById((after, max) =>
     db
       .selectFrom('twoFactor')
       .select(['id', 'secret'])
       .where('id', '>', after)
       .where('secret', 'is not', null)
       .orderBy('id')
-      .limit(most)
+      .limit(max)
       .$narrowType<{ secret: string }>()
       .execute(),
   )

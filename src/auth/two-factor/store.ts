@@ -80,16 +80,16 @@ export async function replaceBackupCodes(
     .execute()
 }
 
-/** Counts a wrong code. The `most`th in a row locks the factor and begins a new count. */
+/** Counts a wrong code. The `max`th in a row locks the factor and begins a new count. */
 export async function countFailure(
   db: Db,
   id: string,
-  { most, lockedUntil }: { readonly most: number; readonly lockedUntil: Date },
+  { max, lockedUntil }: { readonly max: number; readonly lockedUntil: Date },
 ): Promise<void> {
   await sql`
     update service.two_factor set
-      failures = case when failures + 1 >= ${most} then 0 else failures + 1 end,
-      locked_until = case when failures + 1 >= ${most} then ${lockedUntil}::timestamptz else locked_until end
+      failures = case when failures + 1 >= ${max} then 0 else failures + 1 end,
+      locked_until = case when failures + 1 >= ${max} then ${lockedUntil}::timestamptz else locked_until end
     where id = ${id}`.execute(db)
 }
 

@@ -38,9 +38,9 @@ export type Verified = {
 }
 
 /** Wrong codes of one pending sign-in. */
-const MOST_TRIES = 5
+const MAX_TRIES = 5
 /** Wrong codes in a row, in any number of sign-ins, and the time for which they lock the factor. */
-const MOST_FAILURES = 10
+const MAX_FAILURES = 10
 const LOCK = 900_000
 
 /** Throws the failure of a wrong code after the transaction, so that the count of wrong codes stays. */
@@ -99,7 +99,7 @@ function completeSignIn(
   return actOnPending(kernel, token, async (kernel, user, { ticket, factor, subject }) => {
     const { attempts, payload } = ticket
     if (name !== 'backup' && !payload.methods.includes(name)) throw notEnabled(name)
-    if (attempts >= MOST_TRIES) {
+    if (attempts >= MAX_TRIES) {
       await redeemTicket(kernel, user, PENDING, token)
       return { refused: 'TOO_MANY_ATTEMPTS_REQUEST_NEW_CODE', userId: user.id }
     }
@@ -171,7 +171,7 @@ async function checkCode(
   const refusal = await CHECKS[name](code)(kernel, user, factor, subject)
   const lockedUntil = new Date(kernel.now().getTime() + LOCK)
   if (refusal === undefined) await clearFailures(kernel.db, factor.id)
-  else if (isWrong(refusal)) await countFailure(kernel.db, factor.id, { most: MOST_FAILURES, lockedUntil })
+  else if (isWrong(refusal)) await countFailure(kernel.db, factor.id, { max: MAX_FAILURES, lockedUntil })
   return refusal
 }
 

@@ -16,7 +16,7 @@ export const CUSTOM_CLIENT = 'custom_supabase'
 export type CustomClients = (address: string, key: string) => Client
 
 /** Projects in the cache, so that their structure is not read again for each request. */
-const MOST_PROJECTS = 20
+const MAX_PROJECTS = 20
 
 export function createCustomClients(kernel: Kernel): CustomClients {
   const known = new Map<string, Client>()
@@ -34,7 +34,7 @@ export function createCustomClients(kernel: Kernel): CustomClients {
     const client = known.get(name) ?? clientOf(kernel, shared, { root, key })
     known.delete(name)
     known.set(name, client)
-    const [oldest] = known.size > MOST_PROJECTS ? known.keys() : []
+    const [oldest] = known.size > MAX_PROJECTS ? known.keys() : []
     if (oldest !== undefined) known.delete(oldest)
     return client
   }

@@ -13,6 +13,6 @@ type Options = {
 
 /** Limits how many run at once to `places`; others wait in order, each at most for `patience`. */
 export const createConcurrencyLimit = ({ places, waiting, patience }: Options): ConcurrencyLimit =>
-  createPlaces(places, { most: waiting, patience, refusal: () => fail('client_busy', BUSY) })
+  createPlaces(places, { max: waiting, patience, refusal: () => fail('client_busy', BUSY) })
 
 const BUSY = { headers: { 'retry-after': '1' } }

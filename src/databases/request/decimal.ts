@@ -10,20 +10,20 @@ export const ZERO: Decimal = { digits: 0n, scale: 0 }
  * The largest number of digits that is parsed: a declared numeric has at most 1,000 digits, a double at most 309 before the point or 340
  * after it. Without a bound, a short text like 1e131071 would block the process.
  */
-export const MOST_DIGITS = 1_400
+export const MAX_DIGITS = 1_400
 
 /**
  * Parses the form that databases and JSON write: `-12.50`, `1e-7`. The scale is kept: 1.10 is not 1.1. Undefined when the text is no number
  * or too long.
  */
 export function parseDecimal(text: string): Decimal | undefined {
-  if (text.length > MOST_DIGITS) return undefined
+  if (text.length > MAX_DIGITS) return undefined
   const [, sign = '', whole, fraction = '', exponent = '0'] =
     /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d{1,5}))?$/.exec(text) ?? []
   if (whole === undefined) return undefined
   const scale = fraction.length - Number(exponent)
   const length = whole.length + fraction.length
-  if ((scale < 0 ? length - scale : Math.max(length, scale)) > MOST_DIGITS) return undefined
+  if ((scale < 0 ? length - scale : Math.max(length, scale)) > MAX_DIGITS) return undefined
   const digits = BigInt(sign + whole + fraction)
   return scale < 0 ? { digits: digits * 10n ** BigInt(-scale), scale: 0 } : { digits, scale }
 }

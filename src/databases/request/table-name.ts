@@ -7,8 +7,8 @@ export function readTable(body: Body): TableName {
   const name = oneOf(body, ['table_name', 'table', 'view_name'], 'missing_table')
   const schema = text(body, 'schema_name')
   if (name === undefined) throw fail('missing_table', { details: { field: 'table_name' } })
-  if (name.length > LONGEST_PATH) throw badName('table_name', name)
-  if (schema !== undefined && schema.length > LONGEST_PATH) throw badName('schema_name', schema)
+  if (name.length > MAX_PATH_LENGTH) throw badName('table_name', name)
+  if (schema !== undefined && schema.length > MAX_PATH_LENGTH) throw badName('schema_name', schema)
   const path = splitPath(name)
   const [first = '', second, ...rest] = path
   if (rest.length > 0 || path.some((part) => part === '')) throw badName('table_name', name)
@@ -18,7 +18,7 @@ export function readTable(body: Body): TableName {
 }
 
 /** Two names of 63 bytes in quotes, with room to spare. */
-const LONGEST_PATH = 300
+const MAX_PATH_LENGTH = 300
 
 /** Splits `a.b`; a part with dots is in double quotes. A quote inside a name is an ordinary character. */
 function splitPath(name: string): string[] {

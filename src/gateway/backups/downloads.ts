@@ -15,12 +15,12 @@ export type Downloads = {
 }
 
 /** Of one process. */
-const MOST_AT_ONCE = 8
+const MAX_DOWNLOADS = 8
 /** Milliseconds. */
 const LOOK_EVERY = 1_000
 
 export function createDownloads(): Downloads {
-  const places = createPlaces(MOST_AT_ONCE, { most: 0, refusal: () => fail('too_many_downloads') })
+  const places = createPlaces(MAX_DOWNLOADS, { max: 0, refusal: () => fail('too_many_downloads') })
   return {
     async open(kernel, id) {
       const job = await completedBackup(kernel, id)

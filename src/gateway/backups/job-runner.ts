@@ -21,7 +21,7 @@ export type BackupRunner = {
 const GIVE_UP = 20_000
 const RENEW_EVERY = 1_000
 /** Longest job: a day is the longest that the queue keeps one. */
-const LONGEST = 20 * 3_600_000
+const MAX_TIME = 20 * 3_600_000
 
 /** Why a job ends before its time; the message is for the operator. */
 class Ended extends Error {
@@ -121,7 +121,7 @@ function holdLease(
   const timer = setInterval(() => {
     const now = performance.now()
     if (now - renewed > GIVE_UP) ending.abort(UNREACHABLE())
-    if (now - began > LONGEST) ending.abort(TOO_LONG())
+    if (now - began > MAX_TIME) ending.abort(TOO_LONG())
     if (isRenewing) return
     isRenewing = true
     // A failure counts when it lasts.

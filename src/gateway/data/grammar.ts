@@ -79,14 +79,14 @@ const Condition = Type.Union(
 )
 
 /** One condition, or a list of conditions joined by AND. */
-export const conditionsOf = (most: number, ...examples: unknown[]): TSchema =>
-  Type.Union([Condition, Type.Array(Condition, { maxItems: most })], {
-    description: `A condition, or a list of at most ${most} conditions joined by AND`,
+export const conditionsOf = (max: number, ...examples: unknown[]): TSchema =>
+  Type.Union([Condition, Type.Array(Condition, { maxItems: max })], {
+    description: `A condition, or a list of at most ${max} conditions joined by AND`,
     examples: examples.length > 0 ? examples : [[{ operator: 'gt', column: 'pages', value: 50 }]],
   })
 
-export const columnsOf = (most: number): TSchema =>
-  Type.Union([Type.String(), Type.Array(Type.String({ minLength: 1 }), { maxItems: most })], {
+export const columnsOf = (max: number): TSchema =>
+  Type.Union([Type.String(), Type.Array(Type.String({ minLength: 1 }), { maxItems: max })], {
     description:
       'Columns to return, as a list or separated by commas: `column`, `alias:column`, `column::type`, `*`, `relation(columns)`. Default: all',
     examples: [['id', 'title']],

@@ -1,14 +1,7 @@
 import { hash } from 'node:crypto'
 import { membersOf } from '#databases/drivers/json-rows.ts'
 import { fail } from '#databases/failures.ts'
-import {
-  type Decimal,
-  decimalText,
-  MOST_DIGITS,
-  parseDecimal,
-  sum,
-  ZERO,
-} from '#databases/request/decimal.ts'
+import { type Decimal, decimalText, MAX_DIGITS, parseDecimal, sum, ZERO } from '#databases/request/decimal.ts'
 import { startTimeSlice, type TimeSlice } from '#kernel/time-slice.ts'
 
 /** Grouping of the rows of a request (gateway.md 5). Columns are named by the members of the rows. */
@@ -179,7 +172,7 @@ function labelOf(
 function amountOf(json: string | undefined, place: Place): Decimal | undefined {
   const text = textOf(json)
   if (text === null) return undefined
-  return parseDecimal(text) ?? refuse(text, place, `a number of at most ${MOST_DIGITS} digits`)
+  return parseDecimal(text) ?? refuse(text, place, `a number of at most ${MAX_DIGITS} digits`)
 }
 
 /** The text of a JSON value: strings without quotes, other values unchanged. */

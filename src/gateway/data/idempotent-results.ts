@@ -17,9 +17,9 @@ export const resultsText = (
   `[${operations.map(({ id }, index) => `{"id":${JSON.stringify(id)},${parts[index]?.slice(1)}`).join(',')}]`
 
 /** The text for the idempotency store: all results, or their digests and counts if they exceed the limit in bytes. */
-export function storedText(results: readonly (Result & { readonly kind: string })[], most: number): string {
+export function storedText(results: readonly (Result & { readonly kind: string })[], max: number): string {
   const size = results.reduce((sum, { json }) => sum + json.length, 0)
-  const parts = size > most ? results.map(summaryOf) : results.map(({ json }) => String(json))
+  const parts = size > max ? results.map(summaryOf) : results.map(({ json }) => String(json))
   return `[${parts.join(',')}]`
 }
 

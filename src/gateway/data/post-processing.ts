@@ -81,9 +81,9 @@ export async function group(
   result: RowsResult,
   grouping: Grouping,
   hidden: ReadonlySet<string>,
-  most: number,
+  max: number,
 ): Promise<GroupedRows> {
-  const json = (await collect(result, most)).toString()
+  const json = (await collect(result, max)).toString()
   const slice = startTimeSlice()
   const grouper = createGrouper(grouping)
   const members = new Map<string | null, string[]>()
@@ -129,12 +129,12 @@ export function without(row: string, hidden: ReadonlySet<string>): string {
 }
 
 /** Buffers a response up to a limit in bytes. Releases the connection in any case. */
-export async function collect({ json }: RowsResult, most: number): Promise<Buffer> {
+export async function collect({ json }: RowsResult, max: number): Promise<Buffer> {
   const chunks: Buffer[] = []
   let size = 0
   for await (const chunk of json) {
     size += chunk.length
-    if (size > most) throw answerTooLarge(most)
+    if (size > max) throw answerTooLarge(max)
     chunks.push(chunk)
   }
   return Buffer.concat(chunks)

@@ -164,21 +164,21 @@ const TARGET_FIELDS = {
   schema_name: text('The schema. Default: public', 'public'),
 }
 
-const outputOf = (most: number) => ({
-  columns: Type.Optional(columnsOf(most)),
+const outputOf = (max: number) => ({
+  columns: Type.Optional(columnsOf(max)),
   strip_nulls: flag('Omit members that are null'),
 })
 
-const filterOf = (most: number) => ({
-  conditions: Type.Optional(conditionsOf(most)),
+const filterOf = (max: number) => ({
+  conditions: Type.Optional(conditionsOf(max)),
   where: Type.Optional(
     rowOf('Structured conditions: {column: value}, {column: list} or {column: {operator: value}}'),
   ),
-  where_filters: Type.Optional(conditionsOf(most)),
+  where_filters: Type.Optional(conditionsOf(max)),
 })
 
-const requiredFilterOf = (most: number) => ({
-  ...filterOf(most),
+const requiredFilterOf = (max: number) => ({
+  ...filterOf(max),
   allow_unbounded: flag('Allow a write to all rows if there is no condition'),
 })
 
@@ -235,7 +235,7 @@ export const TransactionHeaders = Type.Object({
   ),
 })
 
-const transactionOf = (most: number, bodies: TSchema[]) =>
+const transactionOf = (max: number, bodies: TSchema[]) =>
   Type.Object(
     {
       operations: Type.Array(
@@ -254,7 +254,7 @@ const transactionOf = (most: number, bodies: TSchema[]) =>
           },
           named('Operation'),
         ),
-        { minItems: 1, description: `Operations in order, at most ${most}. They are atomic` },
+        { minItems: 1, description: `Operations in order, at most ${max}. They are atomic` },
       ),
       options: Type.Optional(
         Type.Object({
@@ -267,13 +267,13 @@ const transactionOf = (most: number, bodies: TSchema[]) =>
     { examples: EXAMPLES.transaction },
   )
 
-const queryOf = (most: number) =>
+const queryOf = (max: number) =>
   Type.Object({
     view: Type.String({ minLength: 1, description: 'The table or view', examples: ['books'] }),
     eq_column: Type.String({ minLength: 1, examples: ['author'] }),
     eq_value: Type.String({ examples: ['Ada Lovelace'] }),
     columns: text('Columns, separated by commas', 'id,title'),
-    limit: count(`Maximum number of rows, up to ${most}`),
+    limit: count(`Maximum number of rows, up to ${max}`),
     offset: count('Number of rows to skip'),
     current_page: count('Number of the page from 1, with page_size'),
     page_size: count('Rows per page'),

@@ -148,8 +148,8 @@ async function prepareWrite(
 
 const headOf = (kind: Operation['kind']): Buffer => Buffer.from(`{"kind":"${kind}","data":`)
 
-async function fetched(read: Fetched, most: number): Promise<Result> {
-  const rows = await collect(read.rows, most)
+async function fetched(read: Fetched, max: number): Promise<Result> {
+  const rows = await collect(read.rows, max)
   const end = tail(readFacts(read), read.postProcessing)
   return { ...joined('fetch', [rows], end), rows: read.rows.facts().rows, affected: 0 }
 }

@@ -14,7 +14,7 @@ export type Mirror = {
 const PATIENCE = 2_000
 export const FRESH = 5_000
 /** Bytes of an answer that are read. */
-const MOST = 262_144
+const MAX_BYTES = 262_144
 
 export type Mirrors = { readonly states: () => Promise<Mirror[]>; close(): Promise<void> }
 
@@ -47,7 +47,7 @@ async function probe({ send }: Requests, url: string): Promise<Mirror> {
     const answer = await send(`${origin}/`, {
       headers: { accept: 'application/json', ...credentials(username, password) },
       timeout: PATIENCE,
-      most: MOST,
+      maxBytes: MAX_BYTES,
     })
     return { url: shown(url), ...judged(answer, performance.now() - began) }
   } catch (error) {

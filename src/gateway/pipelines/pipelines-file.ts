@@ -24,10 +24,10 @@ export type PipelinesFile = { readonly name: string; readonly text: string }
 
 const DEFAULT_FILE = 'pipelines.yaml'
 /** A file of this size takes about a second to parse, during which the process answers no requests. */
-const MOST_BYTES = 256 * 1_024
-const MOST_PIPELINES = 1_000
+const MAX_BYTES = 256 * 1_024
+const MAX_PIPELINES = 1_000
 /** The parser searches the document for the anchor of each alias. */
-const MOST_ALIASES = 100
+const MAX_ALIASES = 100
 const NAME = /^[A-Za-z0-9][A-Za-z0-9_-]{0,62}$/
 
 /** Undefined if the setting is absent and there is no `pipelines.yaml`. Throws a ConfigError if the file cannot be read. */
@@ -37,8 +37,8 @@ export function readPipelinesFile({ gateway }: Config, cwd: string): PipelinesFi
   try {
     const found = statSync(file)
     if (!found.isFile()) throw new ConfigError([wholeFile(name, 'is not a file')])
-    if (found.size > MOST_BYTES)
-      throw new ConfigError([wholeFile(name, `is larger than ${MOST_BYTES / 1_024} KiB`)])
+    if (found.size > MAX_BYTES)
+      throw new ConfigError([wholeFile(name, `is larger than ${MAX_BYTES / 1_024} KiB`)])
     return { name, text: readFileSync(file, 'utf8') }
   } catch (error) {
     if (!(error instanceof Error) || !('syscall' in error)) throw error
@@ -74,14 +74,14 @@ function parse<T>(
 ): T {
   const problems: Problem[] = []
   const report: Report = (place, setting, says) => problems.push({ ...place, setting, says })
-  const tree = treeOfYaml(text, { source: name, env, report, mostAliases: MOST_ALIASES })
+  const tree = treeOfYaml(text, { source: name, env, report, maxAliases: MAX_ALIASES })
   const value = read(tree ?? { kind: 'faulty', place: { source: name } }, report)
-  if (problems.length > 0) throw new ConfigError(problems.slice(0, MOST_PROBLEMS))
+  if (problems.length > 0) throw new ConfigError(problems.slice(0, MAX_PROBLEMS))
   return value
 }
 
 /** More problems than these are not of use to the operator. */
-const MOST_PROBLEMS = 100
+const MAX_PROBLEMS = 100
 
 function readFile(config: Config, tree: Tree, report: Report): NamedPipelines {
   const entries = sectionAt(tree, '', 'a section with pipelines', report)
@@ -89,8 +89,8 @@ function readFile(config: Config, tree: Tree, report: Report): NamedPipelines {
     if (name !== 'pipelines') report(inner.place, name, unknownTopLevel(name))
   const named = entries.get('pipelines')
   const pipelines = named === undefined ? new Map() : sectionAt(named, 'pipelines', NAMES, report)
-  if (pipelines.size > MOST_PIPELINES)
-    report(tree.place, 'pipelines', `has more than ${MOST_PIPELINES} pipelines`)
+  if (pipelines.size > MAX_PIPELINES)
+    report(tree.place, 'pipelines', `has more than ${MAX_PIPELINES} pipelines`)
   const { PipelineDefinition: schema } = pipelineSchemas(config)
   return new Map(
     [...pipelines].map(([name, inner]) => {

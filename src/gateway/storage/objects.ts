@@ -11,11 +11,11 @@ export type Listing = InBucket & {
   readonly max_keys?: number | undefined
 }
 
-const KEYS = { byDefault: 200, most: 1_000 }
+const KEYS = { byDefault: 200, max: 1_000 }
 
 export async function listObjects(call: S3Call, asked: Listing, caller: StorageCaller) {
   const { bucket, prefix = '', delimiter = '', continuation_token: token = '' } = asked
-  const keys = Math.min(Math.max(asked.max_keys ?? KEYS.byDefault, 1), KEYS.most)
+  const keys = Math.min(Math.max(asked.max_keys ?? KEYS.byDefault, 1), KEYS.max)
   const { ListObjectsV2Command } = await import('@aws-sdk/client-s3')
   const command = new ListObjectsV2Command({
     Bucket: bucket,

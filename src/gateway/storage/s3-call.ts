@@ -29,7 +29,7 @@ export type S3Call = <T>(
  * Bytes of an answer. A key has at most 1,024, and each is written as up to three. The SDK's parser blocks the process, for up to 0.6 s with
  * 4 MiB, so a page of many very long keys has to be asked for in parts.
  */
-const ROOM = { head: 65_536, key: 4_096, most: 1_048_576 }
+const ROOM = { head: 65_536, key: 4_096, max: 1_048_576 }
 /** Tags of an answer: a key has 26 on a server that tells everything about it. */
 const TAGS = { head: 1_000, key: 40 }
 /** Memory for answers is at most 32 times 1 MiB. */
@@ -37,7 +37,7 @@ const PLACES = 32
 
 export function createS3Calls(kernel: Pick<Kernel, 'outbound'>): S3Call {
   const places = createPlacesPerPayer(PLACES, {
-    most: 200,
+    max: 200,
     patience: 5_000,
     refusal: () => fail('storage_busy', BUSY),
   })
@@ -47,8 +47,8 @@ export function createS3Calls(kernel: Pick<Kernel, 'outbound'>): S3Call {
     try {
       const sending = {
         signal: presence.signal(),
-        most: Math.min(ROOM.head + keys * ROOM.key, ROOM.most),
-        mostTags: TAGS.head + keys * TAGS.key,
+        maxBytes: Math.min(ROOM.head + keys * ROOM.key, ROOM.max),
+        maxTags: TAGS.head + keys * TAGS.key,
       }
       return await work(await createS3Client(kernel, { ...server, endpoint }, sending))
     } catch (error) {

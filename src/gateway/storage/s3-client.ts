@@ -15,9 +15,9 @@ export type StorageServer = {
 type Sending = {
   readonly signal: AbortSignal
   /** Most bytes of an answer. */
-  readonly most: number
+  readonly maxBytes: number
   /** Most tags in an answer. */
-  readonly mostTags: number
+  readonly maxTags: number
 }
 
 /** Milliseconds for a whole call. */
@@ -76,7 +76,7 @@ type SignedRequest = {
   readonly body?: unknown
 }
 
-function createSender({ outbound }: Pick<Kernel, 'outbound'>, { signal, most, mostTags }: Sending) {
+function createSender({ outbound }: Pick<Kernel, 'outbound'>, { signal, maxBytes, maxTags }: Sending) {
   return {
     async handle(request: SignedRequest) {
       const { method, body } = request
@@ -86,10 +86,10 @@ function createSender({ outbound }: Pick<Kernel, 'outbound'>, { signal, most, mo
         headers,
         ...(typeof body === 'string' && body !== '' && { body }),
         timeout: TIMEOUT,
-        most,
+        maxBytes,
         signal,
       })
-      expectParseable(answer, mostTags)
+      expectParseable(answer, maxTags)
       return { response: { statusCode: answer.status, headers: flat(answer.headers), body: answer.body } }
     },
     updateHttpClientConfig: () => {},
@@ -104,17 +104,17 @@ export class UnusableAnswer extends Error {}
  * The SDK's parser and the answer made from it take more time for tags than for text: 0.4 MB of empty tags would be an answer of 3 MB. The time
  * also grows with the square of the number of document types, which no storage server sends (@aws-sdk/xml-builder 3.972, `isNext`).
  */
-function expectParseable({ isWhole, body }: OutboundAnswer, mostTags: number): void {
-  if (!isWhole || countTags(body, mostTags) > mostTags)
+function expectParseable({ isWhole, body }: OutboundAnswer, maxTags: number): void {
+  if (!isWhole || countTags(body, maxTags) > maxTags)
     throw new UnusableAnswer('Its answer is too large; ask for fewer keys with max_keys')
   if (/<!doctype/i.test(body.toString('latin1')))
     throw new UnusableAnswer('Its answer has a document type, which no storage server sends')
 }
 
-/** Counts no further than one beyond `most`. */
-function countTags(body: Buffer, most: number): number {
+/** Counts no further than one beyond `max`. */
+function countTags(body: Buffer, max: number): number {
   let count = 0
-  for (let at = body.indexOf('<'); at !== -1 && count <= most; at = body.indexOf('<', at + 1)) count++
+  for (let at = body.indexOf('<'); at !== -1 && count <= max; at = body.indexOf('<', at + 1)) count++
   return count
 }
 

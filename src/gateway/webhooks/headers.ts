@@ -32,9 +32,9 @@ function acceptableHeaders(given: Headers): Headers | undefined {
   if (new Set(headers.map(([name]) => name)).size < headers.length)
     throw fail('invalid_webhook', { message: 'headers has a name twice', details: { field: 'headers' } })
   const size = headers.reduce((sum, [name, value]) => sum + name.length + value.length, 0)
-  if (size > MOST)
+  if (size > MAX_BYTES)
     throw fail('invalid_webhook', {
-      message: `headers have more than ${MOST} bytes`,
+      message: `headers have more than ${MAX_BYTES} bytes`,
       details: { field: 'headers' },
     })
   return headers.length === 0 ? undefined : Object.fromEntries(headers)
@@ -66,7 +66,7 @@ const NAME = /^[!#$%&'*+.^_`|~0-9a-z-]{1,100}$/
 /** Visible ASCII, and spaces inside. No line break: it would begin another header. */
 const VALUE = /^[\x21-\x7e](?:[\x20-\x7e\t]*[\x21-\x7e])?$/
 /** Bytes of all names and values. */
-const MOST = 8_192
+const MAX_BYTES = 8_192
 
 const refused = (name: string, why: string) =>
   fail('invalid_webhook', {

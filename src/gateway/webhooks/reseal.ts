@@ -47,13 +47,13 @@ function resealed(secrets: Secrets, purpose: Purpose, sealed: string, id: string
 }
 
 const sealedRows = (db: Db) =>
-  rowsById((after, most) =>
+  rowsById((after, max) =>
     db
       .selectFrom('webhook')
       .select(['id', 'sealedFormerSecrets', ...COLUMNS])
       .where('id', '>', after)
       .where('deletedAt', 'is', null)
       .orderBy('id')
-      .limit(most)
+      .limit(max)
       .execute(),
   )

@@ -19,7 +19,7 @@ import { openHeaders } from './headers.ts'
 import { countWebhooks, listWebhooks, type Webhook } from './store.ts'
 import { changeWebhook, createWebhook, existingWebhook, removeWebhook, rotateSecret } from './webhooks.ts'
 
-const LONGEST_TIMEOUT = 30_000
+const MAX_TIMEOUT = 30_000
 const PAGES = pagination({ usual: 50, maximum: 500 })
 const ClientName = Nullable(Type.String({ maxLength: 63, examples: ['default'] }))
 const Url = Type.String({ minLength: 1, maxLength: 2_048, examples: ['https://example.com/hooks/gatehouse'] })
@@ -28,7 +28,7 @@ const Headers = Type.Record(Type.String(), Type.String({ maxLength: 8_192 }), {
   description: 'Sent with each delivery',
   examples: [{ authorization: 'Bearer 6f1c' }],
 })
-const TimeoutMs = Type.Integer({ minimum: 1, maximum: LONGEST_TIMEOUT, default: DEFAULT_TIMEOUT })
+const TimeoutMs = Type.Integer({ minimum: 1, maximum: MAX_TIMEOUT, default: DEFAULT_TIMEOUT })
 const Secret = Type.String({
   maxLength: 200,
   description: 'Signs the deliveries (Standard Webhooks): whsec_ and the base64 of 24 to 64 bytes',

@@ -58,14 +58,14 @@ type NewSecret = {
   /** The end of the present secret. */
   readonly until: Date
   /** Largest number of former secrets. */
-  readonly most: number
+  readonly max: number
 }
 
 /** The present secret becomes a former one. Undefined if there are as many as allowed, or no webhook. */
 export const replaceSecret = (
   db: Db,
   id: string,
-  { sealed, now, until, most }: NewSecret,
+  { sealed, now, until, max }: NewSecret,
 ): Promise<Webhook | undefined> =>
   db
     .updateTable('webhook')
@@ -77,7 +77,7 @@ export const replaceSecret = (
     })
     .where('id', '=', id)
     .where('deletedAt', 'is', null)
-    .where(sql<boolean>`cardinality(${stillSigning('until', now)}) < ${most}`)
+    .where(sql<boolean>`cardinality(${stillSigning('until', now)}) < ${max}`)
     .returningAll()
     .executeTakeFirst()
 

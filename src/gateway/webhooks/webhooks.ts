@@ -123,7 +123,7 @@ async function putSecret(kernel: Kernel, id: string, secret: string): Promise<We
   const now = kernel.now()
   const until = new Date(now.getTime() + DAY)
   const sealed = kernel.secrets.seal('webhook-secret', secret, id)
-  const webhook = await replaceSecret(kernel.db, id, { sealed, now, until, most: MOST_FORMER_SECRETS })
+  const webhook = await replaceSecret(kernel.db, id, { sealed, now, until, max: MOST_FORMER_SECRETS })
   if (webhook === undefined) throw await refusedRotation(kernel, id, now)
   await record(kernel, 'webhook.secret_rotated', webhook)
   return webhook

@@ -117,11 +117,11 @@ function date(fields: Fields, name: string): Date | undefined {
 }
 
 /** Null counts as absent. */
-function text(fields: Fields, name: string, most = Number.POSITIVE_INFINITY): string | undefined {
+function text(fields: Fields, name: string, max = Number.POSITIVE_INFINITY): string | undefined {
   const value = fields[name] ?? undefined
   if (value === undefined) return undefined
   if (typeof value !== 'string') return bad(`${name} is not a text`)
-  return value.length > most ? bad(`${name} is longer than ${most} characters`) : value
+  return value.length > max ? bad(`${name} is longer than ${max} characters`) : value
 }
 
 function flag(fields: Fields, name: string): boolean {

@@ -20,19 +20,19 @@ import type { Tree } from './tree.ts'
  * Aliases of a document, and the values that they expand to, which the library counts: the uses of an anchor times the aliases in it. A few
  * lines could expand to millions of values, and the library searches the document for the anchor of each alias.
  */
-const MOST_ALIASES = 1_000
+const MAX_ALIASES = 1_000
 
 type Options = {
   readonly source: string
   readonly env: Environment
   readonly report: Report
-  readonly mostAliases?: number
+  readonly maxAliases?: number
 }
 
 /** The tree of a YAML document, with `${NAME}` replaced; `undefined` and a report when it cannot be read. */
 export function treeOfYaml(
   text: string,
-  { source, env, report, mostAliases = MOST_ALIASES }: Options,
+  { source, env, report, maxAliases = MAX_ALIASES }: Options,
 ): Tree | undefined {
   const lines = new LineCounter()
   const lineAt = (offset: number): Place => ({ source, line: lines.linePos(offset).line })
@@ -42,7 +42,7 @@ export function treeOfYaml(
   const wrong = [...document.errors, ...document.warnings]
   for (const { pos, message } of wrong) report(lineAt(pos[0]), '', notYaml(message))
   const reader: Reader = { document, lineAt, env, report }
-  if (wrong.length > 0 || !checkAliases(reader, mostAliases)) return undefined
+  if (wrong.length > 0 || !checkAliases(reader, maxAliases)) return undefined
   return treeOf(reader, document.contents, { place: lineAt(0), path: '' })
 }
 
@@ -57,14 +57,14 @@ type Reader = {
 }
 
 /** Reports and removes aliases that cannot be resolved. False, with a report, when the others expand to too many values. */
-function checkAliases({ document, lineAt, report }: Reader, most: number): boolean {
+function checkAliases({ document, lineAt, report }: Reader, max: number): boolean {
   const tooMany = () => {
-    report(lineAt(0), '', `its aliases expand to more than ${most} values`)
+    report(lineAt(0), '', `its aliases expand to more than ${max} values`)
     return false
   }
   let count = 0
-  visit(document, { Alias: () => (++count > most ? visit.BREAK : undefined) })
-  if (count > most) return tooMany()
+  visit(document, { Alias: () => (++count > max ? visit.BREAK : undefined) })
+  if (count > max) return tooMany()
   visit(document, {
     Alias(_, alias, ancestors) {
       const target = alias.resolve(document)
@@ -77,7 +77,7 @@ function checkAliases({ document, lineAt, report }: Reader, most: number): boole
   })
   try {
     // As maps: the library writes a warning with the text of a key that cannot be the name of a member.
-    document.toJS({ maxAliasCount: most, mapAsMap: true })
+    document.toJS({ maxAliasCount: max, mapAsMap: true })
     return true
   } catch (error) {
     if (!(error instanceof ReferenceError)) throw error

@@ -1,9 +1,9 @@
 const BATCH = 500
 const NIL = '00000000-0000-0000-0000-000000000000'
 
-/** All rows by their UUID, read in batches. `listAfter` returns at most `most` rows with larger ids, in order. */
+/** All rows by their UUID, read in batches. `listAfter` returns at most `max` rows with larger ids, in order. */
 export async function* rowsById<Row extends { readonly id: string }>(
-  listAfter: (after: string, most: number) => Promise<readonly Row[]>,
+  listAfter: (after: string, max: number) => Promise<readonly Row[]>,
 ): AsyncGenerator<Row> {
   for (let after = NIL; ; ) {
     const rows = await listAfter(after, BATCH)

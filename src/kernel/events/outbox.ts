@@ -65,12 +65,12 @@ export function createEvents({ db, now, random, metrics, log, ...parts }: Outbox
   const lost = createLostRequests()
   // Operations that end at the same time share a statement.
   const commit = createGroupCommit<Entry, undefined>(
-    MOST_IN_ONE_STATEMENT,
+    MAX_PER_STATEMENT,
     async (entries) => {
       await insertEvents(db, entries)
       return entries.map(() => undefined)
     },
-    ({ deliveries }) => Math.max(LEAST_WEIGHT, deliveries.length),
+    ({ deliveries }) => Math.max(MIN_WEIGHT, deliveries.length),
   )
 
   function entryOf(event: Pick<Payload, 'name' | 'data' | 'rows'>, webhooks: readonly Subscription[]): Entry {
@@ -155,9 +155,9 @@ function occasionOf(name: EventName, data: EventData[EventName]): Occasion {
 }
 
 /** Deliveries: a statement has to end in time, however many webhooks an event has. */
-const MOST_IN_ONE_STATEMENT = 1_000
+const MAX_PER_STATEMENT = 1_000
 /** So that a statement has at most 50 events, of 256 KB each at most. */
-const LEAST_WEIGHT = 20
+const MIN_WEIGHT = 20
 
 type Entry = {
   readonly id: string
@@ -192,13 +192,13 @@ async function insertEvents(
 }
 
 /** Requests that wait for their answer are few; those of jobs have none. */
-const MOST_REQUESTS = 10_000
+const MAX_REQUESTS = 10_000
 
 function createLostRequests() {
   const ids = new Set<string>()
   return {
     add(requestId: string): void {
-      if (ids.size >= MOST_REQUESTS) ids.clear()
+      if (ids.size >= MAX_REQUESTS) ids.clear()
       ids.add(requestId)
     },
     take: (requestId: string): boolean => ids.size > 0 && ids.delete(requestId),

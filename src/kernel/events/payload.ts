@@ -2,14 +2,14 @@ import type { EventData, EventName } from '../events.ts'
 
 /** The rows of an event, which the caller's own statement has returned. */
 export type EventRows = {
-  /** JSON text of the array; undefined when it is longer than MOST_ROWS. */
+  /** JSON text of the array; undefined when it is longer than MAX_ROWS_BYTES. */
   readonly json: string | undefined
   /** Whether a row meets the conditions, given as JSON text. */
   matches(filter: string): Promise<boolean>
 }
 
 /** Rows in an event, bytes (gateway.md 12). */
-export const MOST_ROWS = 262_144
+export const MAX_ROWS_BYTES = 262_144
 
 export type Payload<Name extends EventName = EventName> = {
   /** UUID, also the header webhook-id. */

@@ -62,9 +62,9 @@ async function takeBack(tries: RateLimiterPostgres, key: string): Promise<void> 
 }
 
 /** Milliseconds until the next attempt after the `count`th wrong one; after the last one, the rest of the window. */
-function waitAfter(count: number, most: number, left: number): number {
-  const free = Math.floor(most / 2)
-  if (count >= most) return left
+function waitAfter(count: number, max: number, left: number): number {
+  const free = Math.floor(max / 2)
+  if (count >= max) return left
   return count < free ? 0 : Math.min(left, 1_000 * 2 ** (count - free))
 }
 

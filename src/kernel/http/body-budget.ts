@@ -26,7 +26,7 @@ export type BodyHold = {
 
 export type BudgetOptions = {
   /** Bytes. */
-  readonly most: number
+  readonly max: number
   /** Bytes a second. */
   readonly rate: number
   /** Milliseconds. */
@@ -43,8 +43,8 @@ const BEGINNING = 1_000
  * One payer may take half at most, so that none locks out the others. Callers could send only the beginnings of bodies:
  * so when room is missing, in total or in a payer's half, bodies that arrive more slowly than `rate` are aborted first.
  */
-export function createBodyBudget({ most, rate, now, onRefusal }: BudgetOptions): BodyBudget {
-  const share = Math.floor(most / 2)
+export function createBodyBudget({ max, rate, now, onRefusal }: BudgetOptions): BodyBudget {
+  const share = Math.floor(max / 2)
   const ledger = createLedger()
 
   function take(entry: Entry, bytes: number): void {
@@ -53,7 +53,7 @@ export function createBodyBudget({ most, rate, now, onRefusal }: BudgetOptions):
     if (entry.taken + bytes > share) throw tooHeavy(share)
     const { payer } = entry
     while (ledger.of(payer) + bytes > share) abortSlowest((other) => other.payer === payer && other !== entry)
-    while (ledger.total() + bytes > most) abortSlowest((other) => other !== entry)
+    while (ledger.total() + bytes > max) abortSlowest((other) => other !== entry)
     ledger.add(entry, bytes)
   }
 

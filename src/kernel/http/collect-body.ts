@@ -29,7 +29,7 @@ const SMALL = 16_384
 export function budgetBodies(app: App, { config, metrics, now }: Kernel): void {
   const { bodies, min_rate } = config.limits
   const budget = createBodyBudget({
-    most: bodies,
+    max: bodies,
     rate: min_rate,
     now: () => now().getTime(),
     onRefusal: () => metrics.count('gatehouse_bodies_refused_total'),
@@ -97,9 +97,9 @@ const NONE = Buffer.alloc(0)
  * Appends a chunk to one growing buffer. Chunks are not kept: a chunk may contain one byte of the body, and its buffer takes a
  * hundred.
  */
-function joined(bytes: Buffer, length: number, chunk: Buffer, most: number): Buffer {
+function joined(bytes: Buffer, length: number, chunk: Buffer, max: number): Buffer {
   const needed = length + chunk.length
-  const room = bytes.length >= needed ? bytes : Buffer.allocUnsafeSlow(Math.min(most, 2 * needed))
+  const room = bytes.length >= needed ? bytes : Buffer.allocUnsafeSlow(Math.min(max, 2 * needed))
   if (room !== bytes) bytes.copy(room, 0, 0, length)
   chunk.copy(room, length)
   return room

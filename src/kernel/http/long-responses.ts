@@ -20,11 +20,11 @@ export type Source = Iterable<Buffer> | AsyncIterable<Buffer>
 export const LONG_RESPONSE = 1_048_576
 const PIECE = 65_536
 /** Number of answers of `limits.answer` bytes that may wait for their readers at the same time. */
-const LONGEST_HELD = 8
+const MAX_HELD = 8
 
 export function addLongResponses(app: App, { config, now }: Kernel): void {
   const { min_rate: rate, answer } = config.limits
-  const held = createResponseBudget(LONGEST_HELD * answer, () => now().getTime())
+  const held = createResponseBudget(MAX_HELD * answer, () => now().getTime())
   app.decorateReply('isPaced', false)
   app.decorateReply('sendLong', function (this: FastifyReply, source: Source) {
     this.isPaced = true

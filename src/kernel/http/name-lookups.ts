@@ -24,7 +24,7 @@ const HOSTS_FILE = '/etc/hosts'
 const PATIENCE = { timeout: 2_000, maxTimeout: 2_000, tries: 2 }
 /** Callers that wait for the system, and for how long, milliseconds. */
 const LINE = {
-  most: 20,
+  max: 20,
   patience: 5_000,
   refusal: () => new Error('too many host names are being looked up'),
 }

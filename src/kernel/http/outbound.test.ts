@@ -58,7 +58,7 @@ test('allow_networks allows exactly the networks that it names', () => {
 
 const LOOPBACK = { allow_http: true, allow_networks: ['127.0.0.1/32'] }
 const CLOSED = { allow_http: true, allow_networks: [] }
-const LIMITS = { timeout: 5_000, most: 1_000 }
+const LIMITS = { timeout: 5_000, maxBytes: 1_000 }
 
 /** A server on 127.0.0.1 that counts its requests. */
 async function listen(answer: RequestListener): Promise<LoopbackServer & { seen: string[] }> {

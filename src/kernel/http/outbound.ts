@@ -23,7 +23,7 @@ export type OutboundRequest = {
   /** For the whole request, milliseconds. */
   readonly timeout: number
   /** Largest number of bytes of the answer's body that are read. */
-  readonly most: number
+  readonly maxBytes: number
   /** The status is enough: a body that fails, or has not ended in time, is returned as far as it has arrived. */
   readonly cutsBody?: true
   /** Aborts the request. */
@@ -34,7 +34,7 @@ export type OutboundAnswer = {
   readonly status: number
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
   readonly body: Buffer
-  /** False when the body is longer than `most`, or was cut. */
+  /** False when the body is longer than `maxBytes`, or was cut. */
   readonly isWhole: boolean
 }
 
@@ -108,7 +108,7 @@ async function exchange(
   url: string,
   asked: OutboundRequest,
 ): Promise<OutboundAnswer> {
-  const { method = 'GET', headers = {}, body, timeout, most, cutsBody = false, signal } = asked
+  const { method = 'GET', headers = {}, body, timeout, maxBytes, cutsBody = false, signal } = asked
   const late = AbortSignal.timeout(timeout)
   const answer = await request(url, {
     method,
@@ -120,7 +120,7 @@ async function exchange(
     headersTimeout: 0,
     bodyTimeout: 0,
   })
-  const read = await readUpTo(most, answer.body, cutsBody)
+  const read = await readUpTo(maxBytes, answer.body, cutsBody)
   return { status: answer.statusCode, headers: answer.headers, ...read }
 }
 
@@ -138,7 +138,7 @@ async function openGuarded({ mayReach, lookup }: Guard): Promise<Client> {
     if (isForbiddenLiteral(mayReach, options.hostname)) callback(new OutboundRefused(PRIVATE), null)
     else connect(options, callback)
   }
-  const idle = { keepAliveTimeout: LONGEST_IDLE, keepAliveMaxTimeout: LONGEST_IDLE }
+  const idle = { keepAliveTimeout: MAX_IDLE, keepAliveMaxTimeout: MAX_IDLE }
   return { request, agent: new Agent({ connect: guarded, allowH2: false, ...idle }) }
 }
 
@@ -146,7 +146,7 @@ async function openGuarded({ mayReach, lookup }: Guard): Promise<Client> {
  * Milliseconds. A server may ask for ten minutes (header Keep-Alive), and each host and port has connections of its own: a caller who names
  * many would take all file descriptors.
  */
-const LONGEST_IDLE = 2_000
+const MAX_IDLE = 2_000
 
 /** A host that is an address, with or without the brackets of a URL, and one that may not be reached. */
 function isForbiddenLiteral(mayReach: (address: string) => boolean, host: string): boolean {
@@ -187,7 +187,7 @@ function sharedLookups(resolve: Resolve): Resolve {
 }
 
 async function readUpTo(
-  most: number,
+  maxBytes: number,
   stream: AsyncIterable<Buffer>,
   cuts: boolean,
 ): Promise<Pick<OutboundAnswer, 'body' | 'isWhole'>> {
@@ -199,11 +199,11 @@ async function readUpTo(
     for await (const chunk of stream) {
       chunks.push(chunk)
       size += chunk.length
-      if (size > most) break
+      if (size > maxBytes) break
     }
   } catch (error) {
     if (!cuts) throw error
     isCut = true
   }
-  return { body: Buffer.concat(chunks).subarray(0, most), isWhole: size <= most && !isCut }
+  return { body: Buffer.concat(chunks).subarray(0, maxBytes), isWhole: size <= maxBytes && !isCut }
 }

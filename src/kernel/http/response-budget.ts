@@ -20,7 +20,7 @@ const BEGINNING = 1_000
 type Entry = WaitingResponse & { readonly since: number; readonly release: () => void }
 
 /** `now` in milliseconds. */
-export function createResponseBudget(most: number, now: () => number): ResponseBudget {
+export function createResponseBudget(max: number, now: () => number): ResponseBudget {
   const entries = new Set<Entry>()
   /** Cached answers share their buffers. */
   const users = new Map<ArrayBufferLike, number>()
@@ -58,7 +58,7 @@ export function createResponseBudget(most: number, now: () => number): ResponseB
   }
 
   function makeRoom(): void {
-    while (total > most) {
+    while (total > max) {
       const slowest = [...entries].reduce<Entry | undefined>(
         (slow, entry) => (slow === undefined || rateOf(entry) < rateOf(slow) ? entry : slow),
         undefined,

@@ -28,7 +28,7 @@ export async function callFunction(
   run: Runner,
   runUntrusted: RunUntrusted,
   request: CallRequest,
-  { persona, most }: { readonly persona: Persona | undefined; readonly most: number },
+  { persona, maxBytes }: { readonly persona: Persona | undefined; readonly maxBytes: number },
 ): Promise<RowsResult> {
   const { table } = request.read
   const rows = (await run.systemValue(functionsSql(table), request.presence)) as readonly FunctionRow[] // as the statement builds them
@@ -36,7 +36,7 @@ export async function callFunction(
   const chosen = chooseFunction(candidates, table, request.arguments)
   const plan = planOf(chosen, request)
   return runUntrusted(request.presence, async (client) => {
-    const job: Job = { client, chosen, plan, given: request, most }
+    const job: Job = { client, chosen, plan, given: request, maxBytes }
     await begin(client, request.readOnly)
     if (persona !== undefined) await become(client, persona)
     const result = plan.count === undefined ? await readRows(job) : await readCounted(job)
@@ -57,7 +57,7 @@ type Job = {
   readonly chosen: CallableFunction
   readonly plan: ReadPlan
   readonly given: CallRequest
-  readonly most: number
+  readonly maxBytes: number
 }
 
 function planOf(chosen: CallableFunction, { read }: CallRequest): ReadPlan {
@@ -133,7 +133,7 @@ async function say(client: RowClient, sql: BuiltSql, job?: Job): Promise<RowQuer
     stripNulls: plan?.stripNulls ?? false,
     limit: plan?.page.limit ?? Number.POSITIVE_INFINITY,
     highWater: Number.POSITIVE_INFINITY,
-    ...(job && { most: job.most }),
+    ...(job && { maxBytes: job.maxBytes }),
   })
   client.query(query)
   try {

@@ -63,9 +63,9 @@ export type PostgresOptions = {
   readonly idleTimeout: number
   readonly applicationName: string
   readonly readOnly?: boolean
-  /** The most rows in the result of an update or delete (`gateway.max_rows`). */
+  /** The limits rows in the result of an update or delete (`gateway.max_rows`). */
   readonly maxRows: number
-  /** The most bytes of a collected answer (`limits.answer`). */
+  /** The limits bytes of a collected answer (`limits.answer`). */
   readonly answerBytes: number
   /** The client is named in `gateway.unsafe_clients`. */
   readonly allowServerRights?: boolean
@@ -89,7 +89,7 @@ export function createPostgresDriver(given: PostgresOptions): PostgresDriver {
   const open = createConnector(options)
   const pool = createPool({ ...options, terminate, connect: () => checkRole(open) })
   const own = options.rowLevelSecurity && OWN
-  const most = { rows: options.maxRows, bytes: options.answerBytes }
+  const limits = { rows: options.maxRows, bytes: options.answerBytes }
   const run = createRunner(pool, own)
   // A long read that waits for its reader must not keep a connection from other statements, for which its reader may be waiting.
   const streams = openStreamPool(options, checkRole)
@@ -146,24 +146,25 @@ export function createPostgresDriver(given: PostgresOptions): PostgresDriver {
     const write = <P extends WritePlan>(planned: P, on?: OpenTransaction, presence?: Presence) =>
       attempt(
         planned,
-        (plan) => writeRows({ run: mine, defaultsFor }, plan, most, on, presence),
+        (plan) => writeRows({ run: mine, defaultsFor }, plan, limits, on, presence),
         on !== undefined,
       )
     return {
       select: (planned, on, presence) =>
-        attempt(planned, (plan) => selectRows(mine, plan, most, on, presence), on !== undefined),
-      stream: (planned, presence) => attempt(planned, (plan) => streamRows(streaming, plan, most, presence)),
+        attempt(planned, (plan) => selectRows(mine, plan, limits, on, presence), on !== undefined),
+      stream: (planned, presence) =>
+        attempt(planned, (plan) => streamRows(streaming, plan, limits, presence)),
       count: (planned, on, presence) =>
         attempt(planned, (plan) => countRows(mine, plan, plan.mode, on, presence), on !== undefined),
       insert: write,
       update: write,
       delete: write,
-      call: (request) => callFunction(mine, ofCalls.run, request, { persona, most: most.bytes }),
+      call: (request) => callFunction(mine, ofCalls.run, request, { persona, maxBytes: limits.bytes }),
       fixedSql: {
         check: requireOneStatement,
         // The login of callers' own SQL may not take the roles of callers.
         run: async (request) =>
-          runSql({ ...(persona === undefined ? ofSql : ofCalls), maxBytes: most.bytes, persona }, request),
+          runSql({ ...(persona === undefined ? ofSql : ofCalls), maxBytes: limits.bytes, persona }, request),
       },
       transaction: (work, how) =>
         inTransaction(pool, work, { ...how, timeout: options.statementTimeout + 5_000, persona }),
@@ -185,7 +186,7 @@ export function createPostgresDriver(given: PostgresOptions): PostgresDriver {
     policies: options.rowLevelSecurity && { as: (persona) => ({ ...driver, ...operations(persona) }) },
     async sql(request) {
       const rejectsSideEffects = request.rejectsSideEffects === true && options.sqlRole === undefined
-      const how = { run: ofSql.run, maxBytes: most.bytes }
+      const how = { run: ofSql.run, maxBytes: limits.bytes }
       const result = await runSql(how, { ...request, rejectsSideEffects })
       if (!request.readOnly && isStructural(request.text)) tables.invalidate()
       return result

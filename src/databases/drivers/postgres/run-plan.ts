@@ -28,7 +28,7 @@ const EMPTY = Buffer.from('[]')
 export async function selectRows(
   run: Runner,
   plan: ReadPlan,
-  most: Most,
+  limits: ResultLimits,
   on?: OpenTransaction,
   presence?: Presence,
 ): Promise<RowsResult> {
@@ -36,19 +36,19 @@ export async function selectRows(
   if (plan.head) return headOnly(run, plan, on, presence)
   // With a count, wait for all rows, because they often determine it without another statement.
   // With relations too, up to the budget: only at the end it is known that they are too many, and that has its own status.
-  const relations = relationsOf(plan.output, most)
-  const mark = count ? Number.POSITIVE_INFINITY : relations ? most.bytes : HIGH_WATER
+  const relations = relationsOf(plan.output, limits)
+  const mark = count ? Number.POSITIVE_INFINITY : relations ? limits.bytes : HIGH_WATER
   const short = readsByKey(plan)
   const running = await run.start(
     {
-      sql: selectSql(plan, undefined, most.rows + 1),
+      sql: selectSql(plan, undefined, limits.rows + 1),
       relations,
       table,
       runsCode: readsCode(plan),
       stripNulls,
       limit: page.limit,
       highWater: mark,
-      ...(count && { most: most.bytes }),
+      ...(count && { maxBytes: limits.bytes }),
       // Not in a transaction, where the setting would apply to later statements, and where the gateway is the reader.
       isLong: count === undefined && on === undefined && !short,
       short,
@@ -73,13 +73,13 @@ export async function selectRows(
 export async function streamRows(
   run: Runner,
   plan: ReadPlan,
-  most: Most,
+  limits: ResultLimits,
   presence: Presence | undefined,
 ): Promise<RowsResult> {
   const { page, table, stripNulls } = plan
-  const relations = relationsOf(plan.output, most)
+  const relations = relationsOf(plan.output, limits)
   const running = await run.start({
-    sql: selectSql(plan, undefined, most.rows + 1),
+    sql: selectSql(plan, undefined, limits.rows + 1),
     relations: relations && { ...relations, perRow: true },
     table,
     runsCode: readsCode(plan),
@@ -130,23 +130,23 @@ const plannedRows = (explained: unknown): number =>
   (explained as readonly [{ readonly Plan: { readonly 'Plan Rows': number } }])[0].Plan['Plan Rows'] // the form of EXPLAIN
 
 /** Limits of a result: `rows` of an update or delete (the body bounds those of an insert), and `bytes`. */
-export type Most = { readonly rows: number; readonly bytes: number }
+export type ResultLimits = { readonly rows: number; readonly bytes: number }
 
 type Writing = { readonly run: Runner; readonly defaultsFor: (plan: WritePlan) => Promise<Defaults> }
 
 export async function writeRows(
   { run, defaultsFor }: Writing,
   plan: WritePlan,
-  most: Most,
+  limits: ResultLimits,
   on?: OpenTransaction,
   presence?: Presence,
 ): Promise<WriteResult> {
   const matching = plan.kind === 'insert' ? undefined : await matchingRows(run, plan, on, presence)
   const running = run.finish(
     {
-      ...jobOf(plan, most.rows, await defaultsFor(plan)),
-      relations: plan.head ? undefined : relationsOf(plan.output, most),
-      ...boundOf(plan, most.bytes, on),
+      ...jobOf(plan, limits.rows, await defaultsFor(plan)),
+      relations: plan.head ? undefined : relationsOf(plan.output, limits),
+      ...boundOf(plan, limits.bytes, on),
       table: plan.table,
       runsCode: plan.table.writeRunsCode === true || readsCode(plan),
       stripNulls: plan.stripNulls,
@@ -181,15 +181,15 @@ const explainRowCheck =
  */
 function boundOf(
   plan: WritePlan,
-  most: number,
+  maxBytes: number,
   on: OpenTransaction | undefined,
-): Pick<Job, 'most' | 'commitsLast'> {
+): Pick<Job, 'maxBytes' | 'commitsLast'> {
   const isOneRow = plan.kind === 'insert' ? plan.rows.length === 1 : namesOneRow(plan.table, plan.where)
   const isShort = isOneRow && plan.output.every(({ kind }) => kind === 'column')
-  return plan.head || isShort ? {} : { most, commitsLast: on === undefined }
+  return plan.head || isShort ? {} : { maxBytes, commitsLast: on === undefined }
 }
 
-function relationsOf(output: readonly Output[], { rows }: Most): Job['relations'] {
+function relationsOf(output: readonly Output[], { rows }: ResultLimits): Job['relations'] {
   if (output.every(({ kind }) => kind === 'column')) return undefined
   const at = new Set(output.flatMap(({ kind }, index) => (kind === 'relation' ? [index] : [])))
   return { at, rows }

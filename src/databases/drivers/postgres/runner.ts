@@ -29,7 +29,7 @@ export type Job = {
   /** The caller that waits for it; in a transaction, the transaction has it. */
   readonly presence?: Presence | undefined
 } & Partial<
-  Pick<RunOptions, 'stripNulls' | 'limit' | 'highWater' | 'isLong' | 'most' | 'commitsLast' | 'relations'>
+  Pick<RunOptions, 'stripNulls' | 'limit' | 'highWater' | 'isLong' | 'maxBytes' | 'commitsLast' | 'relations'>
 >
 
 /** A statement whose rows are buffered or streaming; `release` gives the connection back, at once or after the last row. */
@@ -170,7 +170,7 @@ async function run(client: RowClient, job: Job, how: How): Promise<RowQuery> {
     isLong,
     first,
     presence: following ? job.presence : undefined,
-    most: job.most,
+    maxBytes: job.maxBytes,
     commitsLast: job.commitsLast ?? false,
     relations: job.relations,
     members: job.sql.members.length > 0 ? job.sql.members : undefined,

@@ -11,25 +11,25 @@ import { bound } from '#databases/drivers/scylla/values.ts'
 import { fail } from '#databases/failures.ts'
 import { Failure } from '#kernel/errors.ts'
 
-const LARGEST_PAGE = 1_000
+const MAX_PAGE = 1_000
 
 /** The most bytes of a result, however few its rows are. */
 type How = {
   readonly keyspace: string
   readonly isWrite: boolean
-  readonly mostBytes: number
+  readonly maxBytes: number
   /** Combinations of `in` lists in the text, and the most that are possible together with lists in parameters. */
   readonly lookUps: number
-  readonly mostLookUps: number
+  readonly maxLookUps: number
 }
 
 /** Runs one statement of the caller's own text. Reads its pages to the end, or until there are too many rows. */
 export async function runCql(session: Session, request: SqlRequest, how: How): Promise<SqlResult> {
   try {
-    requireFewCombinations(how.lookUps, how.mostLookUps)
+    requireFewCombinations(how.lookUps, how.maxLookUps)
     return await session.own(how.keyspace, how.isWrite, async (own) => {
       const values = await valuesOf(own, request, how)
-      return pages(own, request, values, how.mostBytes)
+      return pages(own, request, values, how.maxBytes)
     })
   } catch (error) {
     throw explained(error)
@@ -40,14 +40,14 @@ async function pages(
   own: UnpreparedStatements,
   { text, maxRows, presence }: SqlRequest,
   values: readonly unknown[],
-  mostBytes: number,
+  maxBytes: number,
 ): Promise<SqlResult> {
   const chunks: string[] = []
   let [rows, bytes] = [0, 0]
   let after: string | undefined
   do {
     requirePresence(presence)
-    const page = await own.page(text, { values, size: Math.min(LARGEST_PAGE, maxRows + 1 - rows), after })
+    const page = await own.page(text, { values, size: Math.min(MAX_PAGE, maxRows + 1 - rows), after })
     requireDistinct(page.columns)
     const columns = page.columns.map((column, index) => columnWriter(column, index, column.name))
     for (const row of page.rows) {
@@ -57,7 +57,7 @@ async function pages(
     }
     rows = chunks.length
     after = page.after
-    if (bytes > mostBytes) throw answerTooLarge(mostBytes)
+    if (bytes > maxBytes) throw answerTooLarge(maxBytes)
     if (rows > maxRows) throw fail('result_too_large', { hint: `At most ${maxRows} rows; ask for less.` })
   } while (after !== undefined)
   return { json: [Buffer.from(`[${chunks.join()}]`)], rows, affected: 0, statements: 1 }
@@ -78,7 +78,7 @@ function requireDistinct(columns: readonly CellColumn[]): void {
 async function valuesOf(
   own: UnpreparedStatements,
   { text, values }: SqlRequest,
-  { lookUps, mostLookUps }: How,
+  { lookUps, maxLookUps }: How,
 ): Promise<(Buffer | null)[]> {
   if (values === undefined) return []
   const parameters = await own.parameters(text)
@@ -90,7 +90,7 @@ async function valuesOf(
   // The server's name for the parameter of `a in ?`.
   const lists = values.filter((_, index) => parameters[index]?.name.startsWith('in('))
   const lengths = lists.map((list) => (Array.isArray(list) ? list.length : 1))
-  requireFewCombinations(productOf([lookUps, ...lengths]), mostLookUps)
+  requireFewCombinations(productOf([lookUps, ...lengths]), maxLookUps)
   return parameters.map(({ type, name }, index) => bound(values[index] ?? null, type, name))
 }
 

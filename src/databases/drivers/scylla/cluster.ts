@@ -34,7 +34,7 @@ export type Cluster = {
 /** CQL runs many statements on one connection at once; the server queues above some hundred. */
 const PER_CONNECTION = 16
 /** The circuit opens after this many timeouts without a success in between. */
-const MOST_LATE = 5
+const MAX_LATE = 5
 
 export function createCluster(options: ClusterOptions): Cluster {
   const breaker = createCircuitBreaker(() => performance.now(), unavailable)
@@ -88,7 +88,7 @@ export function createCluster(options: ClusterOptions): Cluster {
       connection.retire()
     } else if (isBrokenOff(error)) breaker.undecided()
     else if (!isSick(error)) settled()
-    else if (++late >= MOST_LATE || breaker.state() !== 'closed') breaker.failed()
+    else if (++late >= MAX_LATE || breaker.state() !== 'closed') breaker.failed()
   }
 
   function settled(): void {

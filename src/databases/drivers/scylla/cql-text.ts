@@ -128,7 +128,7 @@ function namesSystem(tokens: readonly Token[]): boolean {
 
 /** Combinations of the values of `in (…)` lists; for a batch, the largest of its statements. Values of `in ?` are in the parameters. */
 function lookUpsOf(tokens: readonly Token[]): number {
-  let [most, product] = [1, 1]
+  let [max, product] = [1, 1]
   const open: { readonly isList: boolean; commas: number }[] = []
   for (const [index, { kind, text }] of tokens.entries()) {
     if (kind === 'word' && BEGINNINGS.has(text)) product = 1
@@ -140,9 +140,9 @@ function lookUpsOf(tokens: readonly Token[]): number {
     if (!')]}'.includes(text)) continue
     open.pop()
     if (inner.isList) product *= inner.commas + 1
-    most = Math.max(most, product)
+    max = Math.max(max, product)
   }
-  return most
+  return max
 }
 
 const isIn = (token: Token | undefined): boolean => token?.kind === 'word' && token.text === 'in'

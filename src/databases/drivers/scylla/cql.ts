@@ -71,22 +71,22 @@ export function comparisonsOf(where: Condition<Column> | undefined): Comparison<
  * Every combination of values of `in` lists is a separate look-up, and the coordinator holds all results at once: three thousand by three
  * thousand crash every node that gets them.
  */
-export function requireFewLookUps(where: Condition<Column> | undefined, most: number): void {
+export function requireFewLookUps(where: Condition<Column> | undefined, max: number): void {
   const lists = comparisonsOf(where).flatMap(({ operator, value }) =>
     operator === 'in' && Array.isArray(value) ? [value.length] : [],
   )
-  requireFewCombinations(productOf(lists), most)
+  requireFewCombinations(productOf(lists), max)
 }
 
 export const productOf = (lengths: readonly number[]): number =>
   lengths.reduce((product, length) => product * length, 1)
 
-export function requireFewCombinations(combinations: number, most: number): void {
-  if (combinations <= most) return
+export function requireFewCombinations(combinations: number, max: number): void {
+  if (combinations <= max) return
   throw fail('too_complex', {
-    message: `The lists of in have ${combinations} combinations, at most ${most} are possible`,
+    message: `The lists of in have ${combinations} combinations, at most ${max} are possible`,
     hint: 'Ask for fewer values at once (limits.in_product).',
-    details: { combinations, most },
+    details: { combinations, max: max },
   })
 }
 

@@ -81,9 +81,9 @@ export function createScyllaDriver(options: ScyllaOptions): Driver {
       return await runCql(session, request, {
         keyspace: asked,
         isWrite: !isRead,
-        mostBytes: options.answerBytes,
+        maxBytes: options.answerBytes,
         lookUps,
-        mostLookUps: options.inProduct,
+        maxLookUps: options.inProduct,
       })
     } finally {
       leave()

@@ -58,7 +58,7 @@ type Shape = { readonly output: readonly Output[]; readonly stripNulls: boolean 
 /** Statements that run at once. Serial ones of the same partition would conflict. */
 const MAX_CONCURRENT = 16
 /** The most keys that ScyllaDB takes in one statement. */
-const MOST_KEYS = 100
+const MAX_KEYS = 100
 
 /** Finds the existing rows, with the JSON of each. Serial: in the state that a conditional write would see. */
 export async function findByKeys(
@@ -79,8 +79,8 @@ export async function findByKeys(
 }
 
 const portions = (rows: readonly RowWithKey[]): (readonly RowWithKey[])[] =>
-  Array.from({ length: Math.ceil(rows.length / MOST_KEYS) }, (_, index) =>
-    rows.slice(index * MOST_KEYS, (index + 1) * MOST_KEYS),
+  Array.from({ length: Math.ceil(rows.length / MAX_KEYS) }, (_, index) =>
+    rows.slice(index * MAX_KEYS, (index + 1) * MAX_KEYS),
   )
 
 async function findInPartition(

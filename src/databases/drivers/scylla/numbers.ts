@@ -1,7 +1,7 @@
 /** The most digits of a number: parsing takes quadratic time. */
 const MAX_DIGITS = 10_000
 /** The most zeros that are written out; a number with more gets an exponent. */
-const MOST_ZEROS = 1_000
+const MAX_ZEROS = 1_000
 
 const WHOLE = /^[+-]?\d+$/
 const FRACTION = /^([+-]?)(\d*)(?:\.(\d*))?(?:e([+-]?\d{1,6}))?$/i
@@ -111,7 +111,7 @@ function decimalParts(bytes: Buffer) {
 function placed(digits: string, scale: number): string {
   if (scale === 0) return digits
   // With zeros in place of a negative scale it would be another key.
-  if (scale < 0 || scale > digits.length + MOST_ZEROS) return `${digits}e${-scale}`
+  if (scale < 0 || scale > digits.length + MAX_ZEROS) return `${digits}e${-scale}`
   const padded = digits.padStart(scale + 1, '0')
   return `${padded.slice(0, -scale)}.${padded.slice(-scale)}`
 }

@@ -13,7 +13,7 @@ import { Failure } from '#kernel/errors.ts'
 const HIGH_WATER = 1_048_576
 /** Rows of the first page, whose size is unknown; later pages have as many rows as fit the high-water mark. */
 const FIRST_PAGE = 100
-const LARGEST_PAGE = 5_000
+const MAX_PAGE = 5_000
 
 export async function selectRows(session: Session, plan: ReadPlan): Promise<RowsResult> {
   const { page, count, head } = plan
@@ -70,7 +70,7 @@ async function* chunksOf(
     )
     state.rows += wanted.length
     bytes += chunk.length
-    size = Math.min(LARGEST_PAGE, Math.max(1, Math.floor((HIGH_WATER * state.rows) / bytes)))
+    size = Math.min(MAX_PAGE, Math.max(1, Math.floor((HIGH_WATER * state.rows) / bytes)))
     after = page.after
     if (chunk.length > 0) yield chunk
   } while (after !== undefined && !state.more)
@@ -88,7 +88,7 @@ export const writers = ({ columns }: Page, output: readonly Output[], before = 0
 
 export async function countRows(session: Session, plan: Pick<CountPlan, 'table' | 'where'>): Promise<number> {
   // The server counts in pages of this size.
-  const { rows } = await read(session, countText(plan), LARGEST_PAGE, undefined)
+  const { rows } = await read(session, countText(plan), MAX_PAGE, undefined)
   return Number(rows[0]?.[0]?.readBigInt64BE() ?? 0)
 }
 

@@ -40,7 +40,7 @@ export type Session = {
 }
 
 /** The protocol has two bytes for the number of statements of a batch. */
-const LARGEST_BATCH = 65_535
+const MAX_BATCH = 65_535
 
 /** The statements of one driver, on the connections of one cluster. */
 export function createSession(options: SessionOptions): Session {
@@ -87,9 +87,9 @@ export function createSession(options: SessionOptions): Session {
 }
 
 function requireOneBatch(statements: readonly Statement[]): void {
-  if (statements.length <= LARGEST_BATCH) return
+  if (statements.length <= MAX_BATCH) return
   throw fail('too_complex', {
-    message: `A write may have ${LARGEST_BATCH} rows at once`,
+    message: `A write may have ${MAX_BATCH} rows at once`,
     hint: `These are ${statements.length}; write them in several calls.`,
   })
 }

@@ -96,7 +96,7 @@ function schemas(read: (schema: string) => Promise<OpenApiCatalogue>) {
     const tables = createCatalogueCache(() => read(schema))
     const opened = { tables, seen: nothingSeen(), ...createPlanner(tables, hasMoved) }
     // Names come from requests. Few schemas are exposed, and unknown names must not accumulate.
-    const [oldest] = known.size >= MOST_SCHEMAS ? known.keys() : []
+    const [oldest] = known.size >= MAX_SCHEMAS ? known.keys() : []
     if (oldest !== undefined) known.delete(oldest)
     known.set(schema, opened)
     return opened
@@ -109,7 +109,7 @@ function schemas(read: (schema: string) => Promise<OpenApiCatalogue>) {
   }
 }
 
-const MOST_SCHEMAS = 100
+const MAX_SCHEMAS = 100
 
 /** The name is sent in a header, which is ASCII and trimmed. A changed name must not select another schema. */
 function carried(schema: string): string {

@@ -35,7 +35,7 @@ export type Exchange = {
 }
 
 /** The most bytes of the OpenAPI document, which stays in memory: several thousand tables. */
-const LARGEST_DOCUMENT = 8 * 1024 * 1024
+const MAX_DOCUMENT_BYTES = 8 * 1024 * 1024
 
 export function createExchange(options: ExchangeOptions): Exchange {
   const { root, key } = options
@@ -49,7 +49,7 @@ export function createExchange(options: ExchangeOptions): Exchange {
   async function run(request: PostgrestRequest, signal?: AbortSignal): Promise<Answer> {
     const { method, body, subject } = request
     const answer = await send(addressOf(root, request), {
-      most: options.answerBytes,
+      maxBytes: options.answerBytes,
       method,
       headers: { ...headers, ...headersOf(request) },
       ...(body !== undefined && { body }),
@@ -62,12 +62,15 @@ export function createExchange(options: ExchangeOptions): Exchange {
     run,
     async describe(schema) {
       const accept = 'application/openapi+json'
-      const asked = { headers: { ...headers, accept, 'accept-profile': schema }, most: LARGEST_DOCUMENT }
+      const asked = {
+        headers: { ...headers, accept, 'accept-profile': schema },
+        maxBytes: MAX_DOCUMENT_BYTES,
+      }
       const answer = await send(`${root}/`, asked)
-      return (await read(answer, LARGEST_DOCUMENT, mask)).body.toString()
+      return (await read(answer, MAX_DOCUMENT_BYTES, mask)).body.toString()
     },
     async probe() {
-      const answer = await send(`${root}/`, { method: 'HEAD', headers, most: options.answerBytes })
+      const answer = await send(`${root}/`, { method: 'HEAD', headers, maxBytes: options.answerBytes })
       if (answer.status >= 400) throw refusalOf(answer, mask)
       if (answer.status >= 300 || !isJson(answer.headers))
         throw fail('client_refused', { hint: 'This is not PostgREST.' })
@@ -76,14 +79,19 @@ export function createExchange(options: ExchangeOptions): Exchange {
   }
 }
 
-async function read(answer: OutboundAnswer, most: number, mask: Mask, subject?: Subject): Promise<Answer> {
+async function read(
+  answer: OutboundAnswer,
+  maxBytes: number,
+  mask: Mask,
+  subject?: Subject,
+): Promise<Answer> {
   const { status, headers, body, isWhole } = answer
   const total = totalIn(headers['content-range'], status)
   // Behind the last row, when rows are counted.
   if (status === 416 && total !== undefined)
     return { body: Buffer.from('[]'), is: { kind: 'rows', count: 0 }, total }
   if (status >= 400) throw refusalOf(answer, mask, subject)
-  if (!isWhole) throw answerTooLarge(most)
+  if (!isWhole) throw answerTooLarge(maxBytes)
   if (status >= 300 || (body.length > 0 && !isJson(headers)))
     throw strange(`${status}, and not as PostgREST does`)
   const is = body.length === 0 ? ({ kind: 'nothing' } as const) : await jsonKind(body)

@@ -21,8 +21,8 @@ export async function jsonKind(bytes: Buffer): Promise<JsonKind | undefined> {
 /** Bytes between two checks of the clock. */
 const SLICE = 65_536
 /** The deepest nesting. PostgreSQL writes at most about 6,000 levels before its stack is full. */
-const DEEPEST = 10_000
-const LONGEST_NUMBER = 262_144
+const MAX_DEPTH = 10_000
+const MAX_NUMBER_LENGTH = 262_144
 
 const code = (sign: string): number => sign.charCodeAt(0)
 const [QUOTE, BACKSLASH, COMMA, COLON] = [code('"'), code('\\'), code(','), code(':')]
@@ -92,7 +92,7 @@ class JsonCheck {
   }
 
   #nest(sign: number): void {
-    if (this.#open.length >= DEEPEST) this.#state = 'bad'
+    if (this.#open.length >= MAX_DEPTH) this.#state = 'bad'
     else this.#open.push(sign)
     if (this.#state !== 'bad') this.#enter(sign === OPEN_LIST ? 'first' : 'firstName')
   }
@@ -149,7 +149,7 @@ class JsonCheck {
   }
 
   #numberEnd(): number {
-    const longest = Math.min(this.#bytes.length, this.#at + LONGEST_NUMBER)
+    const longest = Math.min(this.#bytes.length, this.#at + MAX_NUMBER_LENGTH)
     let end = this.#at
     while (end < longest && isOfNumber(this.#bytes[end] as number)) end++ // the index is below the length
     return end

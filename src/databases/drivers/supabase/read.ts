@@ -25,9 +25,9 @@ export type Seen = {
   /** It has returned this many rows. */
   rows: number
   /** It returns no more rows. */
-  most: number
+  max: number
 }
-export const nothingSeen = (): Seen => ({ catalogue: undefined, rows: 0, most: Number.POSITIVE_INFINITY })
+export const nothingSeen = (): Seen => ({ catalogue: undefined, rows: 0, max: Number.POSITIVE_INFINITY })
 
 export type Reader = {
   readonly exchange: Exchange
@@ -52,14 +52,14 @@ export async function selectRows(reader: Reader, plan: ReadPlan): Promise<RowsRe
   return collectedRows([json], {
     rows: Math.min(count, page.limit),
     // A relation's list that is as long as the row limit may have been cut too.
-    hasMore: isCut || (page.open && count > page.limit) || longest >= reader.seen.most,
+    hasMore: isCut || (page.open && count > page.limit) || longest >= reader.seen.max,
     total,
   })
 }
 
 function learn({ seen, catalogue }: Reader, count: number, isAll: boolean): void {
   if (seen.catalogue !== catalogue) Object.assign(seen, nothingSeen(), { catalogue })
-  if (count > seen.most) seen.most = Number.POSITIVE_INFINITY
+  if (count > seen.max) seen.max = Number.POSITIVE_INFINITY
   if (isAll) seen.rows = Math.max(seen.rows, count)
 }
 
@@ -79,7 +79,7 @@ async function hasMore(
   if (count === 0 || count < seen.rows || namesOneRow(plan.table, plan.where)) return false
   seen.rows = count
   const isCut = countOf(await ask(reader, { ...plan, count: undefined }, { limit: 1, offset: next })) > 0
-  if (isCut) seen.most = count
+  if (isCut) seen.max = count
   return isCut
 }
 

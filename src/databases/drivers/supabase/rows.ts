@@ -8,7 +8,7 @@ import { startTimeSlice } from '#kernel/time-slice.ts'
 /** How rows are rewritten after PostgREST. */
 export type Shape = { readonly output: readonly Output[]; readonly stripNulls: boolean }
 
-type Most = {
+type Limits = {
   readonly rows: number
   /** The most rows with those of relations (`gateway.max_rows`). */
   readonly related?: number
@@ -21,7 +21,7 @@ export type Shaped = {
 }
 
 /** The largest row that is rewritten, because rewriting one row blocks the process. */
-const LARGEST_ROW = 4_194_304
+const MAX_ROW_BYTES = 4_194_304
 
 /**
  * The JSON of at most so many rows. It is passed on unchanged, unless members must be removed, or a to-many relation is an object:
@@ -30,17 +30,17 @@ const LARGEST_ROW = 4_194_304
 export async function shaped(
   { body }: Pick<Answer, 'body'>,
   count: number,
-  most: Most,
+  limits: Limits,
   shape: Shape,
 ): Promise<Shaped> {
   const isRewritten = shape.stripNulls || shape.output.some((item) => item.kind === 'relation')
-  if (!isRewritten && count <= most.rows) return { json: body, longest: 0 }
-  const writer = rowWriter(isRewritten ? shape : undefined, most.related)
+  if (!isRewritten && count <= limits.rows) return { json: body, longest: 0 }
+  const writer = rowWriter(isRewritten ? shape : undefined, limits.related)
   const slice = startTimeSlice()
   const rows: string[] = []
   try {
     for (const row of eachRow(body.toString().trim())) {
-      if (rows.length < most.rows) rows.push(writer.write(row))
+      if (rows.length < limits.rows) rows.push(writer.write(row))
       if (slice.isOver()) await slice.next()
     }
   } catch (error) {
@@ -85,7 +85,7 @@ function rowWriter(shape: Shape | undefined, budget = Number.POSITIVE_INFINITY) 
   return {
     write(row: string): string {
       if (shape === undefined) return row
-      if (row.length > LARGEST_ROW) throw tooLargeRow()
+      if (row.length > MAX_ROW_BYTES) throw tooLargeRow()
       return rowText(row, shape)
     },
     longest: () => longest,

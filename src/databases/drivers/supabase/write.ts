@@ -44,9 +44,9 @@ async function answered(writer: Writer, plan: WritePlan, answer: Answer): Promis
   if (plan.head) return { json: [Buffer.from('[]')], rows: 0, affected, truncated: false, total }
   const count = countOf(answer)
   if (count !== affected) throw strange(`with ${count} rows, and counts ${affected}`)
-  const most = plan.kind === 'insert' ? count : writer.maxRows
-  const { json } = await shaped(answer, count, { rows: most }, plan)
-  return { json: [json], rows: Math.min(count, most), affected, truncated: count > most, total }
+  const maxRows = plan.kind === 'insert' ? count : writer.maxRows
+  const { json } = await shaped(answer, count, { rows: maxRows }, plan)
+  return { json: [json], rows: Math.min(count, maxRows), affected, truncated: count > maxRows, total }
 }
 
 function sent(writer: Writer, plan: WritePlan): Promise<Answer> {

@@ -25,7 +25,7 @@ export const textEntry = (name: string, text: string): FileEntry => {
 /** The last entry: every file with its length and SHA-256. */
 const MANIFEST = 'manifest.json'
 /** Bytes of an entry that is read into memory. */
-const LONGEST_TEXT = 256 * 1024 * 1024
+const MAX_TEXT_BYTES = 256 * 1024 * 1024
 
 type Checked = { readonly size: number; readonly sha256: string }
 type Manifest = Readonly<Record<string, Checked>>
@@ -188,7 +188,7 @@ async function writeEntry(file: string, entry: ArchivedFile): Promise<Checked> {
 }
 
 async function readEntry(entry: ArchivedFile): Promise<{ readonly text: string; readonly digest: Checked }> {
-  if ((entry.header.size ?? 0) > LONGEST_TEXT) throw unreadable(`${entry.header.name} is too long`)
+  if ((entry.header.size ?? 0) > MAX_TEXT_BYTES) throw unreadable(`${entry.header.name} is too long`)
   const chunks: Buffer[] = []
   for await (const chunk of chunksOf(entry)) chunks.push(chunk)
   const bytes = Buffer.concat(chunks)

@@ -19,7 +19,7 @@ const HEADER = 49
 const CHUNK = 65_536
 const TAG = 16
 /** 32 bits count the chunks. */
-const MOST_CHUNKS = 2 ** 32
+const MAX_CHUNKS = 2 ** 32
 
 export async function* sealStream(
   { secrets, random }: { readonly secrets: Secrets; readonly random: Random },
@@ -97,7 +97,7 @@ const keyOf = (secrets: Secrets, header: Buffer, age: 'current' | 'previous'): B
   Buffer.from(secrets.derive('backup', header.toString('hex'), age), 'base64url')
 
 function nonceOf(number: number, isLast: boolean): Buffer {
-  if (number >= MOST_CHUNKS) throw new ArchiveError('The archive is longer than 256 TiB.')
+  if (number >= MAX_CHUNKS) throw new ArchiveError('The archive is longer than 256 TiB.')
   const nonce = Buffer.alloc(12)
   nonce.writeUInt32BE(number, 7)
   nonce.writeUInt8(isLast ? 1 : 0, 11)

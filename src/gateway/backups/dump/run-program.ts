@@ -18,7 +18,7 @@ export type RunningProgram = {
 }
 
 /** Bytes of stderr that are kept. */
-const MOST_SAID = 4_096
+const MAX_OUTPUT = 4_096
 /** Time for a program to end its statement after SIGINT, milliseconds. */
 const INTERRUPT_MS = 5_000
 
@@ -45,7 +45,7 @@ export function runProgram(
   child.stdin.on('error', () => {})
   let said = ''
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    if (said.length < MOST_SAID) said += text.slice(0, MOST_SAID - said.length)
+    if (said.length < MAX_OUTPUT) said += text.slice(0, MAX_OUTPUT - said.length)
   })
   let late: NodeJS.Timeout | undefined
   const interrupt = () => {

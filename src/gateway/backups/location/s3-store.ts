@@ -9,7 +9,7 @@ import { answered, statusOf, unavailable } from './s3-failures.ts'
 /** Bytes of a part, which one job holds in memory. */
 const PART = 16 * 1024 * 1024
 /** S3 allows no more. */
-const MOST_PARTS = 10_000
+const MAX_PARTS = 10_000
 /** Bytes that one request reads: a reader that pauses holds no connection. */
 const RANGE = 4 * 1024 * 1024
 const PIECE = 262_144
@@ -113,7 +113,7 @@ async function upload(
     for await (const Body of partsOf(source, (chunk) => hash.update(chunk))) {
       signal.throwIfAborted()
       const PartNumber = parts.length + 1
-      if (PartNumber > MOST_PARTS) throw tooLong()
+      if (PartNumber > MAX_PARTS) throw tooLong()
       const part = new sdk.UploadPartCommand({ ...target, UploadId, PartNumber, Body })
       const { ETag } = await answered(client.send(part, long(signal)))
       parts.push({ PartNumber, ETag })

@@ -20,7 +20,7 @@ type Options = {
   readonly check: () => Promise<void>
   readonly maxErrors: number
   /** The most rows of a statement. */
-  readonly most: number
+  readonly maxRows: number
 }
 
 /** Rows of one statement. More are hardly faster. */
@@ -37,8 +37,8 @@ const REPORTED = 10_000
  * succeeds is stored. Afterwards statements have about as many rows as there were between the last bad ones, and grow while they succeed,
  * so that n rows need at most about n statements when all are bad, and log n more for each one when few are.
  */
-export function createBulkInsert({ write, check, maxErrors, most }: Options): BulkInsert {
-  let largest = Math.min(STATEMENT, most)
+export function createBulkInsert({ write, check, maxErrors, maxRows }: Options): BulkInsert {
+  let largest = Math.min(STATEMENT, maxRows)
   let size = largest
   /** The most rows of a statement at the speed of the last ones. */
   let paced = FIRST

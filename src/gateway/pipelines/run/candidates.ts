@@ -69,7 +69,7 @@ function aliasOf(aliases: Aliases, name: string): string | null {
 export async function* candidatesOf(
   batches: AsyncIterable<string>,
   shape: Shape,
-  mostGroups: number,
+  maxGroups: number,
 ): AsyncGenerator<Candidates & { readonly fetched: number }> {
   if (shape.grouping === undefined) {
     for await (const batch of batches) {
@@ -78,7 +78,7 @@ export async function* candidatesOf(
     }
     return
   }
-  const grouper = createGrouper(shape.grouping, createGroupingMemory(mostGroups))
+  const grouper = createGrouper(shape.grouping, createGroupingMemory(maxGroups))
   for await (const batch of batches) {
     const fetched = await addRows(batch, shape.hidden, (row, returned) => grouper.add(row, returned))
     yield { ...NONE, fetched }

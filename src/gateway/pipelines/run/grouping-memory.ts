@@ -7,13 +7,13 @@ const LABELS = 16_777_216
 const DIGESTS = 1_000_000
 
 /** The memory of a run's groups does not depend on the number of rows, so it has limits of its own. */
-export function createGroupingMemory(mostGroups: number): GroupingMemory {
+export function createGroupingMemory(maxGroups: number): GroupingMemory {
   let [groups, characters, digests] = [0, 0, 0]
   return {
     takeLabel(label) {
       groups++
       characters += label?.length ?? 0
-      if (groups > mostGroups) throw tooMany(`The rows have more than ${mostGroups} groups`, mostGroups)
+      if (groups > maxGroups) throw tooMany(`The rows have more than ${maxGroups} groups`, maxGroups)
       if (characters > LABELS)
         throw tooMany(`The labels of the groups have more than ${LABELS} characters`, LABELS)
     },

@@ -10,14 +10,14 @@ export type RunPlaces = {
 const WAITING = 100
 const PATIENCE = 5_000
 
-export function createRunPlaces(most: number): RunPlaces {
-  const options = { most: WAITING, patience: PATIENCE, refusal: tooMany }
-  const all = createPlaces(most, options)
+export function createRunPlaces(max: number): RunPlaces {
+  const options = { max: WAITING, patience: PATIENCE, refusal: tooMany }
+  const all = createPlaces(max, options)
   const byClient = new Map<string, Places>()
 
   /** The name may be that of no client, so it is forgotten after the run. */
   async function enterClient(client: string): Promise<() => void> {
-    const places = byClient.get(client) ?? createPlaces(Math.ceil(most / 2), options)
+    const places = byClient.get(client) ?? createPlaces(Math.ceil(max / 2), options)
     byClient.set(client, places)
     const leave = await places.enter()
     return () => {

@@ -53,7 +53,7 @@ async function begin(kernel: Kernel, request: RunRequest): Promise<Run> {
       write: (rows) => write(run, rows),
       check: () => check(run),
       maxErrors: config.gateway.pipelines.max_errors,
-      most: config.limits.insert_rows,
+      maxRows: config.limits.insert_rows,
     }),
     sample: createSample(config.limits.answer),
     fetched: 0,

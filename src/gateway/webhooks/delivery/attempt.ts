@@ -44,7 +44,7 @@ export async function attemptDelivery(
       },
       body: event.body,
       timeout: endpoint.timeoutMs,
-      most: KEPT,
+      maxBytes: KEPT,
       cutsBody: true,
       ...(signal && { signal }),
     })

@@ -9,7 +9,7 @@ export type ClaimedAttempt = { readonly result: AttemptResult; readonly url: str
 export type AttemptClaimed = (delivery: ClaimedDelivery) => Promise<ClaimedAttempt | undefined>
 
 /** Milliseconds of the lease that must be left after the time of an attempt. */
-const LEAST_LEASE = 2_000
+const MIN_LEASE_LEFT = 2_000
 
 /** Attempts deliveries with the webhook as it is then, until the signal aborts. */
 export function createClaimedAttempts(kernel: Kernel, signal: AbortSignal): AttemptClaimed {
@@ -17,7 +17,7 @@ export function createClaimedAttempts(kernel: Kernel, signal: AbortSignal): Atte
   const findEndpoint = createEndpoints(kernel)
 
   const isInTime = ({ claimedUntil }: ClaimedDelivery, { timeoutMs }: Endpoint): boolean =>
-    now().getTime() + timeoutMs + LEAST_LEASE <= claimedUntil.getTime()
+    now().getTime() + timeoutMs + MIN_LEASE_LEFT <= claimedUntil.getTime()
 
   return async (delivery) => {
     const { eventId: id } = delivery

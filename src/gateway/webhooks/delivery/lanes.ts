@@ -1,4 +1,4 @@
-import { type ClaimedDelivery, type ClaimRequest, MOST_OF_A_WEBHOOK } from './store.ts'
+import { type ClaimedDelivery, type ClaimRequest, MAX_PER_WEBHOOK } from './store.ts'
 
 /** The deliveries to one webhook that this process has claimed. */
 export type Lane = {
@@ -22,27 +22,27 @@ export type Lane = {
 }
 
 /** Requests of this process to one endpoint at once (gateway.md 12). */
-export const MOST_IN_FLIGHT = 10
+export const MAX_IN_FLIGHT = 10
 
 /**
  * Claims that a process holds at once, which bounds its memory. Slow endpoints have a share of their own, which they divide among
  * themselves, so that they take no place of the others.
  */
-const MOST_FAST = 600
-const MOST_SLOW = 128
+const MAX_FAST = 600
+const MAX_SLOW = 128
 
 /** An attempt that takes longer makes its lane slow, milliseconds. */
 export const SLOW_MS = 500
 
 /** A fast lane claims ahead, so that the next requests need not wait for a statement. It asks when half of that is used up. */
-const FAST_REQUEST = MOST_OF_A_WEBHOOK / 2
+const FAST_REQUEST = MAX_PER_WEBHOOK / 2
 
 /** After so many failures in a row a lane makes at most 10 attempts a second, until one succeeds. */
 const PAUSING_FAILURES = 10
 const PAUSE = 1_000
 
 /** Webhooks in one claim. */
-const MOST_LANES = 100
+const MAX_LANES = 100
 
 export type Lanes = {
   of(webhookId: string): Lane
@@ -93,14 +93,14 @@ export function createLanes(): Lanes {
     if (performance.now() < lane.pausedUntil) return 0
     if (!lane.isSlow && !lane.isProven) {
       // Many endpoints may be silent: then each gets one event to show whether it is.
-      return Math.max(0, (held.slow < MOST_SLOW ? MOST_IN_FLIGHT : 1) - lane.held)
+      return Math.max(0, (held.slow < MAX_SLOW ? MAX_IN_FLIGHT : 1) - lane.held)
     }
     if (!lane.isSlow) {
-      const room = MOST_OF_A_WEBHOOK - lane.held
+      const room = MAX_PER_WEBHOOK - lane.held
       return room >= FAST_REQUEST ? room : 0
     }
-    const share = Math.floor(MOST_SLOW / Math.max(1, slowLanes))
-    return Math.max(0, Math.min(MOST_IN_FLIGHT, Math.max(1, share)) - lane.held)
+    const share = Math.floor(MAX_SLOW / Math.max(1, slowLanes))
+    return Math.max(0, Math.min(MAX_IN_FLIGHT, Math.max(1, share)) - lane.held)
   }
 
   return {
@@ -109,10 +109,10 @@ export function createLanes(): Lanes {
     all: () => lanes.values(),
     mark: (webhookId) => void marked.add(of(webhookId)),
     requests() {
-      const left = { fast: MOST_FAST - held.fast, slow: MOST_SLOW - held.slow }
+      const left = { fast: MAX_FAST - held.fast, slow: MAX_SLOW - held.slow }
       const asked: ClaimRequest[] = []
       for (const lane of marked) {
-        if (asked.length === MOST_LANES) break
+        if (asked.length === MAX_LANES) break
         const share = shareOf(lane)
         const free = Math.min(roomOf(lane), left[share])
         if (free <= 0) continue

@@ -10,16 +10,16 @@ import { type ClaimedDelivery, type Outcome, writeOutcomes } from './store.ts'
 const GONE = 410
 
 /** An endpoint whose attempts all fail for so long is set inactive: 5 days, milliseconds. */
-const LONGEST_FAILURE = 5 * 86_400_000
+const MAX_FAILING_TIME = 5 * 86_400_000
 
 /** Writes the end of an attempt at this address and returns it. */
 export type RecordOutcome = (claim: ClaimedDelivery, result: AttemptResult, url: string) => Promise<Outcome>
 
 /** Outcomes that arrive while a statement runs share the next one. */
-const MOST_OF_A_STATEMENT = 200
+const MAX_PER_STATEMENT = 200
 
 export function createOutcomes(kernel: Kernel): RecordOutcome {
-  const write = createGroupCommit<Outcome, boolean>(MOST_OF_A_STATEMENT, async (outcomes) => {
+  const write = createGroupCommit<Outcome, boolean>(MAX_PER_STATEMENT, async (outcomes) => {
     const held = await writeOutcomes(kernel.db, outcomes)
     return outcomes.map(({ id }) => held.has(id))
   })
@@ -75,7 +75,7 @@ async function noteHealth(
   if (failingSince === undefined) return
   if (responseStatus === GONE)
     await deactivate(kernel, id, { url, reason: 'The endpoint answered 410 Gone.' })
-  else if (at.getTime() - failingSince.getTime() >= LONGEST_FAILURE)
+  else if (at.getTime() - failingSince.getTime() >= MAX_FAILING_TIME)
     await deactivate(kernel, id, {
       url,
       reason: `Every attempt has failed since ${failingSince.toISOString()}.`,

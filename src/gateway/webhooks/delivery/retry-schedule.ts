@@ -13,7 +13,7 @@ export const ATTEMPTS = DELAYS.length
 const JITTER = 0.2
 
 /** A longer wait that an endpoint asks for is cut to this. */
-const LONGEST_ASKED = 24 * HOUR
+const MAX_RETRY_AFTER = 24 * HOUR
 
 /** Milliseconds until the next attempt, after so many failed ones, or longer if the endpoint has asked; undefined after the last. */
 export function delayAfter(attempts: number, random: Random, asked = 0): number | undefined {
@@ -21,5 +21,5 @@ export function delayAfter(attempts: number, random: Random, asked = 0): number 
   if (delay === undefined) return undefined
   const share = random(4).readUInt32BE() / 0xffff_ffff
   const own = Math.round(delay * (1 - JITTER + 2 * JITTER * share))
-  return Math.max(own, Math.min(asked, LONGEST_ASKED))
+  return Math.max(own, Math.min(asked, MAX_RETRY_AFTER))
 }

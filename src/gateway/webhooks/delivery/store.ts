@@ -14,10 +14,10 @@ export type ClaimedDelivery = Pick<Delivery, 'id' | 'webhookId' | 'eventId' | 'a
 }
 
 /** Largest number of deliveries of one webhook that a claim takes. A constant, so that the planner knows how few rows it means. */
-export const MOST_OF_A_WEBHOOK = 100
+export const MAX_PER_WEBHOOK = 100
 
 /** Bytes of an event that a claim returns. What waits in a process is many claims, and an event may have 256 KB of rows. */
-const LONGEST_CLAIMED = 16_384
+const MAX_CLAIMED_BODY = 16_384
 
 /** Milliseconds that a lease is longer than the time of one attempt. */
 export const LEASE_MARGIN = 10_000
@@ -51,7 +51,7 @@ export async function claimDeliveries(
         select locked.id, row_number() over () as place from (
           select d.id from service.webhook_delivery d
           where d.webhook_id = w.id and d.next_attempt_at <= ${now}
-          order by d.next_attempt_at limit ${sql.lit(MOST_OF_A_WEBHOOK)}
+          order by d.next_attempt_at limit ${sql.lit(MAX_PER_WEBHOOK)}
           for update skip locked
         ) locked
       ) found
@@ -62,7 +62,7 @@ export async function claimDeliveries(
     from service.webhook w, service.webhook_event e
     where d.id = any (array(select id from due where taken)) and w.id = d.webhook_id and e.id = d.event_id
     returning d.id, d.webhook_id as "webhookId", d.event_id as "eventId", d.attempt, d.claimed_until as "claimedUntil",
-      case when octet_length(e.body) <= ${sql.lit(LONGEST_CLAIMED)} then e.body end as body,
+      case when octet_length(e.body) <= ${sql.lit(MAX_CLAIMED_BODY)} then e.body end as body,
       w.failing_since is not null as "isFailing"`.execute(db)
   return rows
 }

@@ -1,6 +1,6 @@
 import type { Kernel } from '#kernel/kernel.ts'
 import { createClaimedAttempts } from './claimed-attempts.ts'
-import { createLanes, type Lane, MOST_IN_FLIGHT, SLOW_MS } from './lanes.ts'
+import { createLanes, type Lane, MAX_IN_FLIGHT, SLOW_MS } from './lanes.ts'
 import { createOutcomes } from './outcomes.ts'
 import {
   type ClaimedDelivery,
@@ -97,7 +97,7 @@ export function createDeliveryWorkers(kernel: Kernel): DeliveryWorkers {
 
   /** Begins as many attempts as the endpoint may have at once. */
   function advance(lane: Lane): void {
-    while (lane.inFlight < MOST_IN_FLIGHT) {
+    while (lane.inFlight < MAX_IN_FLIGHT) {
       const next = lane.waiting.shift()
       if (next === undefined) return
       lane.inFlight++

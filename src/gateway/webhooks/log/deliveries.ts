@@ -62,7 +62,7 @@ export async function retryDelivery(
 }
 
 /** Test deliveries of this process at once. */
-const MOST_TESTS = 10
+const MAX_TESTS = 10
 
 export type SendTest = (kernel: Kernel, webhookId: string) => Promise<LoggedDelivery>
 
@@ -71,7 +71,7 @@ export type SendTest = (kernel: Kernel, webhookId: string) => Promise<LoggedDeli
  * does not count for the health of the webhook.
  */
 export function createTestDeliveries(): SendTest {
-  const places = createPlaces(MOST_TESTS, { most: 0, refusal: tooManyTests })
+  const places = createPlaces(MAX_TESTS, { max: 0, refusal: tooManyTests })
   return async (kernel, webhookId) => {
     await kernel.limits.consume('webhook_test', webhookId)
     const leave = await places.enter()

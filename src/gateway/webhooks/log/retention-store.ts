@@ -1,32 +1,32 @@
 import { sql } from 'kysely'
 import type { Db } from '#kernel/db/connect.ts'
 
-/** Deletes at most `most` deliveries of events that are older; returns their number. */
-export async function deleteOldDeliveries(db: Db, before: Date, most: number): Promise<number> {
+/** Deletes at most `max` deliveries of events that are older; returns their number. */
+export async function deleteOldDeliveries(db: Db, before: Date, max: number): Promise<number> {
   const { numAffectedRows } = await sql`
     delete from service.webhook_delivery where id = any (array(
       select d.id from service.webhook_event e join service.webhook_delivery d on d.event_id = e.id
-      where e.created_at < ${before} order by e.created_at limit ${sql.lit(most)}))`.execute(db)
+      where e.created_at < ${before} order by e.created_at limit ${sql.lit(max)}))`.execute(db)
   return Number(numAffectedRows)
 }
 
-/** Deletes at most `most` events that are older and have no deliveries; returns their number. */
-export async function deleteOldEvents(db: Db, before: Date, most: number): Promise<number> {
+/** Deletes at most `max` events that are older and have no deliveries; returns their number. */
+export async function deleteOldEvents(db: Db, before: Date, max: number): Promise<number> {
   const { numAffectedRows } = await sql`
     delete from service.webhook_event where id = any (array(
       select e.id from service.webhook_event e
       where e.created_at < ${before} and not exists (select from service.webhook_delivery d where d.event_id = e.id)
-      order by e.created_at limit ${sql.lit(most)}))`.execute(db)
+      order by e.created_at limit ${sql.lit(max)}))`.execute(db)
   return Number(numAffectedRows)
 }
 
-/** Deletes at most `most` deliveries of removed webhooks; returns their number. */
-export async function deleteDeliveriesOfRemoved(db: Db, most: number): Promise<number> {
+/** Deletes at most `max` deliveries of removed webhooks; returns their number. */
+export async function deleteDeliveriesOfRemoved(db: Db, max: number): Promise<number> {
   const { numAffectedRows } = await sql`
     delete from service.webhook_delivery where id = any (array(
       select d.id from service.webhook w
-      cross join lateral (select id from service.webhook_delivery where webhook_id = w.id limit ${sql.lit(most)}) d
-      where w.deleted_at is not null limit ${sql.lit(most)}))`.execute(db)
+      cross join lateral (select id from service.webhook_delivery where webhook_id = w.id limit ${sql.lit(max)}) d
+      where w.deleted_at is not null limit ${sql.lit(max)}))`.execute(db)
   return Number(numAffectedRows)
 }
 
@@ -36,11 +36,11 @@ export async function deleteRemovedWebhooks(db: Db, before: Date): Promise<void>
     and not exists (select from service.webhook_delivery d where d.webhook_id = w.id)`.execute(db)
 }
 
-/** Deliveries that wait, counted up to `most`. */
-export async function countWaiting(db: Db, most: number): Promise<number> {
+/** Deliveries that wait, counted up to `max`. */
+export async function countWaiting(db: Db, max: number): Promise<number> {
   const { rows } = await sql<{ waiting: string }>`
     select count(*) as waiting from
-      (select from service.webhook_delivery where next_attempt_at is not null limit ${sql.lit(most)}) w`.execute(
+      (select from service.webhook_delivery where next_attempt_at is not null limit ${sql.lit(max)}) w`.execute(
     db,
   )
   return Number(rows[0]?.waiting ?? 0)

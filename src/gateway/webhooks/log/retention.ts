@@ -27,13 +27,13 @@ export async function pruneDeliveries(
 }
 
 /** The gauge counts no further, since it is read with each scrape. */
-const MOST_WAITING = 100_000
+const MAX_WAITING = 100_000
 
 export function measureDeliveries({ metrics, db }: Pick<Kernel, 'metrics' | 'db'>): void {
   metrics.gauge(
     'gatehouse_webhook_deliveries_waiting',
     'Deliveries of webhooks that wait for an attempt, counted up to 100,000',
     [],
-    async () => [{ labels: {}, value: await countWaiting(db, MOST_WAITING) }],
+    async () => [{ labels: {}, value: await countWaiting(db, MAX_WAITING) }],
   )
 }

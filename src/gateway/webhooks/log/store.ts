@@ -49,13 +49,13 @@ export async function listIdsAfter(
   db: Db,
   { webhookId, status }: { readonly webhookId: string; readonly status: string },
   after: string,
-  most: number,
+  max: number,
 ): Promise<readonly string[]> {
   const rows = await matching(db, { webhookId, status })
     .select('d.id')
     .where('d.id', '>', after)
     .orderBy('d.id')
-    .limit(most)
+    .limit(max)
     .execute()
   return rows.map(({ id }) => id)
 }

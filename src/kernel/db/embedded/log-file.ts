@@ -18,7 +18,7 @@ export async function openLog(folder: string): Promise<FileHandle> {
 }
 
 /** Bytes. A longer log is truncated. */
-const MOST = 8 * 2 ** 20
+const MAX_BYTES = 8 * 2 ** 20
 /** Bytes of its end that are kept in `server.log.1`. */
 const KEPT = 2 ** 20
 const EVERY = 10_000
@@ -38,9 +38,9 @@ export function boundLog(folder: string, log: FileHandle, ended: Promise<unknown
 }
 
 /** The server writes on into the same file, which it has opened for appending. */
-export async function trimLog(folder: string, log: FileHandle, most = MOST): Promise<void> {
+export async function trimLog(folder: string, log: FileHandle, max = MAX_BYTES): Promise<void> {
   const { size } = await log.stat()
-  if (size <= most) return
+  if (size <= max) return
   const { buffer, bytesRead } = await log.read(
     Buffer.alloc(Math.min(KEPT, size)),
     0,

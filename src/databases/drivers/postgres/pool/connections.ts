@@ -25,7 +25,7 @@ export type Connections = {
   stats(): { total: number; idle: number; circuit: CircuitState }
 }
 
-export function createConnections(connect: () => Promise<RowClient>, most: number): Connections {
+export function createConnections(connect: () => Promise<RowClient>, max: number): Connections {
   const all = new Set<RowClient>()
   const idle: RowClient[] = []
   const breaker = createCircuitBreaker(() => performance.now(), unavailable)
@@ -59,7 +59,7 @@ export function createConnections(connect: () => Promise<RowClient>, most: numbe
   }
 
   return {
-    mayOpen: () => all.size + opening < most,
+    mayOpen: () => all.size + opening < max,
     expectUp() {
       if (!breaker.allows()) throw breaker.refusal()
     },

@@ -50,7 +50,7 @@ export function createPool(options: PoolOptions): Pool {
   const { maxConnections, maxWaiting, connectTimeout } = options
   const connections = createConnections(options.connect, maxConnections)
   const queue = createBoundedQueue<RowClient, Presence | undefined>({
-    most: maxWaiting,
+    max: maxWaiting,
     patience: connectTimeout + LENIENCE,
     refusal: () => fail('client_busy'),
   })

@@ -2,8 +2,8 @@
 const QUEUED_WORK = 2
 /** An answer counts for a sixteenth of the average and for at most this long, because the process or the machine may have been busy. */
 const SHARE = 1 / 16
-const LONGEST_WORK = 8
-const MOST_DEPTH = 32
+const MAX_WORK = 8
+const MAX_DEPTH = 32
 /** The assumed time of a read before any is measured. */
 const FIRST_GUESS = 0.2
 
@@ -24,13 +24,13 @@ export class AdaptiveDepth {
 
   answered(sentAt: number, now: number): void {
     this.#quickest = Math.min(this.#quickest, now - sentAt)
-    const work = Math.min(LONGEST_WORK, now - this.begun(sentAt))
+    const work = Math.min(MAX_WORK, now - this.begun(sentAt))
     this.#work += SHARE * (Math.max(0, work) - this.#work)
     this.#lastAnswer = now
   }
 
   /** How many statements may be under way at once. */
   current(): number {
-    return Math.max(1, Math.min(MOST_DEPTH, Math.floor(QUEUED_WORK / this.#work)))
+    return Math.max(1, Math.min(MAX_DEPTH, Math.floor(QUEUED_WORK / this.#work)))
   }
 }

@@ -2,7 +2,7 @@ import type { ActiveQuery } from '#databases/drivers/postgres/protocol/active-qu
 import { fail } from '#databases/failures.ts'
 
 /** Larger rows are refused: a row is buffered as a whole, and a relation can aggregate a table into one row. */
-const LARGEST_MESSAGE = 67_108_864
+const MAX_MESSAGE = 67_108_864
 
 const tooLarge = () =>
   fail('result_too_large', {
@@ -28,7 +28,7 @@ export function createFrameReader(
   pass: (bytes: Buffer) => void,
 ): (chunk: Buffer) => void {
   const read = (chunk: Buffer) => {
-    if (join.needed() > LARGEST_MESSAGE) return client.active?.refuse(tooLarge())
+    if (join.needed() > MAX_MESSAGE) return client.active?.refuse(tooLarge())
     const data = join.add(chunk)
     if (data === undefined) return
     let at = 0

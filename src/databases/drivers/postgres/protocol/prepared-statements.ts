@@ -3,7 +3,7 @@ import type { ColumnWriter } from '#databases/drivers/postgres/protocol/rows.ts'
 import type { Column } from '#databases/plan/catalogue.ts'
 
 /** The most prepared statements of one connection; each takes about ten kilobytes of the server. */
-const MOST_PREPARED = 100
+const MAX_PREPARED = 100
 
 export type Prepared = {
   readonly text: string
@@ -27,7 +27,7 @@ export class PreparedStatements {
 
   add(name: string, statement: Prepared): void {
     const [oldest] = this.#prepared.keys()
-    if (oldest !== undefined && this.#prepared.size >= MOST_PREPARED) this.drop(oldest)
+    if (oldest !== undefined && this.#prepared.size >= MAX_PREPARED) this.drop(oldest)
     this.#prepared.set(name, statement)
   }
 
@@ -51,8 +51,8 @@ export class PreparedStatements {
 const NONE: readonly string[] = []
 
 /** Limits of counted texts and of their length, because bodies can produce any number of texts. */
-const MOST_COUNTED = 1_000
-const LONGEST_TEXT = 16_384
+const MAX_COUNTED = 1_000
+const MAX_TEXT_LENGTH = 16_384
 
 export type Namer = (text: string, parameters: readonly (Column | undefined)[], role?: string) => string
 
@@ -64,10 +64,10 @@ export type Namer = (text: string, parameters: readonly (Column | undefined)[], 
 export function createNamer(): Namer {
   const seen = new Map<string, string>()
   return (text, parameters, role = '') => {
-    if (text.length > LONGEST_TEXT) return ''
+    if (text.length > MAX_TEXT_LENGTH) return ''
     const key = `${text}\0${role}\0${parameters.map((column) => column?.cast).join()}`
     const name = seen.get(key)
-    if (name === undefined && seen.size >= MOST_COUNTED) seen.delete(seen.keys().next().value ?? '')
+    if (name === undefined && seen.size >= MAX_COUNTED) seen.delete(seen.keys().next().value ?? '')
     if (name !== undefined && name !== '') return name
     const next = name === undefined ? '' : `g${hash('sha256', key).slice(0, 24)}`
     seen.delete(key)

@@ -52,8 +52,8 @@ function exceedsNumeric(text: string, precision: number, scale: number): boolean
   const value = parseDecimal(text)
   if (value === undefined || scale < 0) return false
   const digits = value.digits < 0n ? -value.digits : value.digits
-  const most = 2n * 10n ** BigInt(precision) - 1n
-  return 2n * digits * 10n ** BigInt(scale) >= most * 10n ** BigInt(value.scale)
+  const max = 2n * 10n ** BigInt(precision) - 1n
+  return 2n * digits * 10n ** BigInt(scale) >= max * 10n ** BigInt(value.scale)
 }
 
 /** The text between the first and the last quotation mark, because a value may contain some. */

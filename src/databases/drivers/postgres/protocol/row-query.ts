@@ -119,14 +119,14 @@ export class RowQuery {
   row(data: Buffer, from: number, end: number, ahead: number): void {
     const { writer } = this
     if (writer === undefined || this.#isWaiting) return
-    const { most, commitsLast, relations } = this.#options
+    const { maxBytes, commitsLast, relations } = this.#options
     const before = writer.related
     writer.row(data, from, end, ahead)
     const rows = relations?.perRow ? writer.related - before : writer.rows + writer.related
     if (relations !== undefined && rows > relations.rows) this.refuse(tooManyRelated(relations.rows))
     if (this.#budget?.reserve(writer.waiting) === false) this.refuse(readerTooSlow())
-    if (most !== undefined && writer.waiting > most)
-      this.refuse(answerTooLarge(most, commitsLast ? NOTHING_WRITTEN : undefined))
+    if (maxBytes !== undefined && writer.waiting > maxBytes)
+      this.refuse(answerTooLarge(maxBytes, commitsLast ? NOTHING_WRITTEN : undefined))
     if (writer.waiting < this.#options.highWater) return
     this.#ready.resolve()
     this.#notify()

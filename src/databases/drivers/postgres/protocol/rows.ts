@@ -52,7 +52,7 @@ export function reusable(
   return writers.every((writer, index) => writer.name === members[index]) ? writers : undefined
 }
 
-const LARGEST_CHUNK = 65_536
+const MAX_CHUNK = 65_536
 
 /** Bytes, and a view to access four at once. */
 type Place = { readonly bytes: Buffer; readonly view: DataView }
@@ -164,7 +164,7 @@ export class RowWriter {
   #reserve(bytes: number, ahead: number): void {
     if (this.#at + bytes + 1 <= this.#out.bytes.length) return
     this.#finishChunk()
-    this.#out = placeOf(Buffer.allocUnsafe(Math.max(bytes + 1, Math.min(LARGEST_CHUNK, ahead * 2))))
+    this.#out = placeOf(Buffer.allocUnsafe(Math.max(bytes + 1, Math.min(MAX_CHUNK, ahead * 2))))
   }
 
   #finishChunk(): void {

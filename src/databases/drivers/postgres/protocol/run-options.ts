@@ -13,7 +13,7 @@ export type RunOptions = {
   /** Bytes at which `ready` settles and the connection pauses until they are taken. Infinity: collect everything. */
   readonly highWater: number
   /** The most bytes of a collected answer; more are `result_too_large`. */
-  readonly most?: number | undefined
+  readonly maxBytes?: number | undefined
   /** Positions of columns that are relations, and the most rows including theirs; `perRow`: the most in one row. */
   readonly relations?:
     | { readonly at: ReadonlySet<number>; readonly rows: number; readonly perRow?: boolean }

@@ -9,12 +9,12 @@ type RelationOutput = Extract<Output, { kind: 'relation' }>
  * and the reader refuses them as too many rows.
  */
 export function boundedWork(sql: SqlBuilder, outer: string, item: RelationOutput, text: string): string {
-  const most = sql.relationRows
-  const paths = Number.isFinite(most) ? pathsOf(item).filter(multiplies) : []
+  const max = sql.relationRows
+  const paths = Number.isFinite(max) ? pathsOf(item).filter(multiplies) : []
   if (paths.length === 0) return text
-  const counted = paths.map((path) => `(${pathText(sql, outer, path)} limit ${most})`).join(' union all ')
-  const isMore = `(select pg_catalog.count(*) from (${counted}) as w) operator(pg_catalog.>=) ${most}`
-  const tooMany = `pg_catalog.concat('[', pg_catalog.repeat(e'\\n', ${most}), ']')::pg_catalog.json`
+  const counted = paths.map((path) => `(${pathText(sql, outer, path)} limit ${max})`).join(' union all ')
+  const isMore = `(select pg_catalog.count(*) from (${counted}) as w) operator(pg_catalog.>=) ${max}`
+  const tooMany = `pg_catalog.concat('[', pg_catalog.repeat(e'\\n', ${max}), ']')::pg_catalog.json`
   return `case when ${isMore} then ${tooMany} else ${text} end`
 }
 

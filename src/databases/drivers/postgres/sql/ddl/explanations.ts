@@ -36,7 +36,7 @@ export const explainDependents =
   ({ schema, name, column }: { readonly schema: string; readonly name: string; readonly column?: string }) =>
   async (query: RunQuery, failure: Failure): Promise<Failure> => {
     if (failure.code !== 'object_in_use') return failure
-    const dependents = await query<Dependent>(DEPENDENTS_SQL, [schema, name, column ?? null, MOST])
+    const dependents = await query<Dependent>(DEPENDENTS_SQL, [schema, name, column ?? null, MAX_DEPENDENTS])
     const { details, hint, cause } = failure
     return fail('object_in_use', {
       details: { ...details, dependents },
@@ -45,7 +45,7 @@ export const explainDependents =
     })
   }
 
-const MOST = 100
+const MAX_DEPENDENTS = 100
 
 /**
  * Objects that depend on a relation or column, on its row type, or on an index of it. Objects that PostgreSQL drops with it have other types

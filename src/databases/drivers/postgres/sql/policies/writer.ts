@@ -18,10 +18,10 @@ export type Writer = {
   select(node: Node | undefined, depth: number): string
 }
 
-/** A name of at most `most` parts, without `*`. */
-export function namesText(fields: readonly Node[], most: number, refuse: Refuse): string {
+/** A name of at most `max` parts, without `*`. */
+export function namesText(fields: readonly Node[], max: number, refuse: Refuse): string {
   const names = fields.flatMap((field) => ('String' in field ? [field.String.sval ?? ''] : []))
-  if (names.length !== fields.length || names.length === 0 || names.length > most)
+  if (names.length !== fields.length || names.length === 0 || names.length > max)
     throw refuse('Name columns as column or table.column')
   return names.map(quoteName).join('.')
 }
