@@ -22,7 +22,9 @@ export async function backupService(location: Partial<Config['backups']> = {}) {
     project: { driver: 'supabase' as const, url: 'http://:key@127.0.0.1:1' },
   }
   const schedules = { nightly: { client: 'shop', cron: '30 3 * * *', keep: 1 } }
-  const t = await testService({ config: { clients, backups: { schedules, ...location } } })
+  // A restore has to remove what reads have cached.
+  const gateway = { cache: { ttl: 60_000 } }
+  const t = await testService({ config: { clients, gateway, backups: { schedules, ...location } } })
   const onShop = (text: string) => withClient(shopUrl, (client) => client.query(text))
   if (server)
     await onShop(`create table city (id int primary key, name text not null);

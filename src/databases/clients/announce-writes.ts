@@ -40,8 +40,7 @@ const tagsOfChange = (database: Name): readonly string[] =>
   database === undefined ? [EVERY] : [all(database), UNNAMED]
 
 /** Tags of a restore, which replaces rows and structure. */
-export const tagsOfRestore = (database: Name): readonly string[] =>
-  database === undefined ? [EVERY, STRUCTURE] : tagsOfStructure(database)
+export const tagsOfRestore = (database: Name): readonly string[] => tagsOfChangedStructure(database)
 
 const STRUCTURE = 'structure:'
 
