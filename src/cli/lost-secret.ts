@@ -1,8 +1,8 @@
 import { sql } from 'kysely'
 import { replaceUnreadableApps } from '#auth/two-factor/reseal.ts'
-import { deleteClient, listClients } from '#databases/clients/store.ts'
-import { forgetClient } from '#gateway/keys/config.ts'
-import { retireKeys } from '#gateway/keys/keys.ts'
+import { listClients } from '#databases/clients/store.ts'
+import { retireClient } from '#gateway/clients/clients.ts'
+import { deactivateUnreadable } from '#gateway/webhooks/reseal.ts'
 import { dropUnreadableTokens } from '#identity/reseal-tokens.ts'
 import { CLI } from '#kernel/audit/origin.ts'
 import { recordAct } from '#kernel/audit/record-act.ts'
@@ -18,6 +18,7 @@ export async function dropSealed(url: string, secrets: Secrets): Promise<readonl
       .transaction()
       .execute(async (db) => [
         ...(await dropClients(db, secrets)),
+        ...(await deactivateWebhooks(db, secrets)),
         ...(await dropMails(db, secrets)),
         ...(await dropProviderTokens(db, secrets)),
         ...(await replaceApps(db, secrets)),
@@ -27,19 +28,28 @@ export async function dropSealed(url: string, secrets: Secrets): Promise<readonl
   }
 }
 
-/** Deletes clients with undecryptable URLs. Their keys are kept but deactivated. */
+/** Deletes clients with undecryptable URLs, as over HTTP. */
 async function dropClients(db: Db, secrets: Secrets): Promise<string[]> {
   const lost = (await listClients(db)).filter(
     ({ sealedUrl }) => sealedUrl !== null && secrets.open('client-url', sealedUrl) === undefined,
   )
-  const now = await clockOf(db)
-  for (const { clientName } of lost) {
-    await deleteClient(db, clientName, now())
-    await forgetClient({ db }, clientName)
-    await retireKeys({ db, now }, clientName)
-    await recordAct({ db, now, random: secureRandom, origin: CLI }, 'client.removed', { clientName })
-  }
+  const recorder = await recorderOn(db)
+  for (const { clientName } of lost) await retireClient(recorder, clientName)
   return lost.map(({ clientName }) => `dropped client ${clientName}: register it again`)
+}
+
+const recorderOn = async (db: Db) => ({ db, now: await clockOf(db), random: secureRandom, origin: CLI })
+
+/** A webhook cannot sign without its secret. */
+async function deactivateWebhooks(db: Db, secrets: Secrets): Promise<string[]> {
+  const recorder = await recorderOn(db)
+  const reason = 'Its secret was sealed under a SERVICE_SECRET that is lost'
+  const ids = await deactivateUnreadable(db, secrets, { reason, now: recorder.now() })
+  for (const id of ids)
+    await recordAct(recorder, 'webhook.deactivated', { targetId: id, details: { reason } })
+  return ids.map(
+    (id) => `set webhook ${id} inactive: rotate its secret, set its headers again and activate it`,
+  )
 }
 
 type QueuedJob = { readonly id: string; readonly sealed: string }

@@ -149,7 +149,7 @@ export function cancelJob(kernel: Kernel, id: string): Promise<JobRow> {
 }
 
 /** For a client that was removed: another client of its name may be another database. */
-export const cancelJobsOf = ({ db, now }: Kernel, clientName: string): Promise<void> =>
+export const cancelJobsOf = ({ db, now }: Pick<Kernel, 'db' | 'now'>, clientName: string): Promise<void> =>
   cancelWaitingJobs(db, clientName, { reason: 'Its client was removed.', now: now() })
 
 /** Deletes a job and, if it is a backup, its file. Downloads of it break off. A file that cannot be removed keeps its job. */

@@ -9,7 +9,7 @@ import {
   lockClient,
   updateClient,
 } from '#databases/clients/store.ts'
-import { recordAct } from '#kernel/audit/record-act.ts'
+import { type Recorder, recordAct } from '#kernel/audit/record-act.ts'
 import { clientUrlForms, type DriverName, isDriverName } from '#kernel/config/addresses.ts'
 import { CLIENT_LIMITS, clientNameForm } from '#kernel/config/sections/database.ts'
 import { isConflict } from '#kernel/db/conflicts.ts'
@@ -100,22 +100,28 @@ export async function freezeClient(
 }
 
 /**
- * Deletes a client. When it resolves, no process uses it. Its name can be reused; its keys, settings, public routes and waiting backups do
- * not apply to a new client of that name.
+ * Deletes a client. When it resolves, no process uses it. Its name can be reused; its keys, settings, public routes, webhooks and waiting
+ * backups do not apply to a new client of that name.
  */
 export async function removeClient(kernel: Kernel, clients: Clients, name: string): Promise<void> {
   refuseConfigured(kernel, clients, name)
   await atomically(kernel, async (kernel) => {
-    if (!(await lockClient(kernel.db, name))) throw fail('client_not_found')
-    await deleteClient(kernel.db, name, kernel.now())
-    await forgetClient(kernel, name)
-    await retireKeys(kernel, name)
-    await closeRoutes(kernel, name)
-    await retireWebhooks(kernel, name)
-    await cancelJobsOf(kernel, name)
-    await recordAct(kernel, 'client.removed', { clientName: name })
+    if (!(await retireClient(kernel, name))) throw fail('client_not_found')
   })
   await kernel.coherence.settle()
+}
+
+/** Deletes the row of a client and takes out of use all that names it. Call it in a transaction. False if there is no such client. */
+export async function retireClient(kernel: Recorder, name: string): Promise<boolean> {
+  if (!(await lockClient(kernel.db, name))) return false
+  await deleteClient(kernel.db, name, kernel.now())
+  await forgetClient(kernel, name)
+  await retireKeys(kernel, name)
+  await closeRoutes(kernel, name)
+  await retireWebhooks(kernel, name)
+  await cancelJobsOf(kernel, name)
+  await recordAct(kernel, 'client.removed', { clientName: name })
+  return true
 }
 
 async function existing(kernel: Kernel, clients: Clients, name: string): Promise<RegisteredClient> {

@@ -3,7 +3,7 @@ import type { Db } from '#kernel/db/connect.ts'
 import { rowsById } from '#kernel/db/rows-by-id.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import type { Purpose, Secrets } from '#kernel/secrets.ts'
-import { dropEndedSecrets } from './store.ts'
+import { dropEndedSecrets, updateWebhook } from './store.ts'
 
 const SEALED = {
   sealedSecret: 'webhook-secret',
@@ -38,6 +38,26 @@ export async function resealWebhooks({ db, secrets, now }: Kernel): Promise<void
       .where(sql<boolean>`sealed_former_secrets = ${former}::text[]`)
       .execute()
   }
+}
+
+/**
+ * For a secret that is lost: sets webhooks inactive whose secret or headers cannot be opened, so that their deliveries wait for new ones.
+ * Returns their ids.
+ */
+export async function deactivateUnreadable(
+  db: Db,
+  secrets: Secrets,
+  { reason, now }: { readonly reason: string; readonly now: Date },
+): Promise<readonly string[]> {
+  const ids: string[] = []
+  for await (const { id, sealedSecret, sealedHeaders } of sealedRows(db)) {
+    const isReadable = (purpose: Purpose, sealed: string | null) =>
+      sealed === null || secrets.open(purpose, sealed, id) !== undefined
+    if (isReadable('webhook-secret', sealedSecret) && isReadable('webhook-headers', sealedHeaders)) continue
+    await updateWebhook(db, id, { isActive: false, disabledReason: reason, updatedAt: now })
+    ids.push(id)
+  }
+  return ids
 }
 
 /** As it is if it was sealed with a lost secret. */

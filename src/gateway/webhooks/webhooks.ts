@@ -147,7 +147,7 @@ export async function existingWebhook(kernel: Kernel, id: string): Promise<Webho
 }
 
 /** For a client that was removed: another client of its name may be another database. */
-export const retireWebhooks = ({ db, now }: Kernel, clientName: string): Promise<void> =>
+export const retireWebhooks = ({ db, now }: Pick<Kernel, 'db' | 'now'>, clientName: string): Promise<void> =>
   deactivateWebhooksOf(db, clientName, { reason: 'Its client was removed', now: now() })
 
 /** Header values may be credentials for the former origin, and the record does not show them. */

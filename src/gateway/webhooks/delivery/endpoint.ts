@@ -54,17 +54,18 @@ export function signingSecrets({ secret, former }: Endpoint, now: Date): readonl
 
 export function openEndpoint({ secrets }: Pick<Kernel, 'secrets'>, row: EndpointRow): Endpoint {
   const open = (sealed: string | null) =>
-    readable(sealed === null ? undefined : secrets.open('webhook-secret', sealed, row.id), row)
+    sealed === null ? undefined : secrets.open('webhook-secret', sealed, row.id)
   return {
     id: row.id,
     url: row.url,
     isActive: row.isActive,
     headers: readable(openHeaders({ secrets }, row), row),
-    secret: open(row.sealedSecret),
-    former: row.formerSecretsUntil.map((until, index) => ({
-      secret: open(row.sealedFormerSecrets[index] ?? null),
-      until,
-    })),
+    secret: readable(open(row.sealedSecret), row),
+    // One that cannot be opened is left out: it must not keep the secret that has replaced it from signing.
+    former: row.formerSecretsUntil.flatMap((until, index) => {
+      const secret = open(row.sealedFormerSecrets[index] ?? null)
+      return secret === undefined ? [] : [{ secret, until }]
+    }),
     timeoutMs: row.timeoutMs,
   }
 }
