@@ -2,9 +2,13 @@ import { fail } from '#databases/failures.ts'
 import { type Body, oneOf, text } from '#databases/request/fields.ts'
 import type { TableName } from '#databases/request/request.ts'
 
-/** `table` | `table_name` | `view_name`, `schema.table` or with `schema_name` (gateway.md 1). */
+/** `table` | `table_name` | `view_name` (gateway.md 1). */
+export const readTableName = (body: Body): string | undefined =>
+  oneOf(body, ['table_name', 'table', 'view_name'], 'missing_table')
+
+/** The table, as `schema.table` or with `schema_name`. */
 export function readTable(body: Body): TableName {
-  const name = oneOf(body, ['table_name', 'table', 'view_name'], 'missing_table')
+  const name = readTableName(body)
   const schema = text(body, 'schema_name')
   if (name === undefined) throw fail('missing_table', { details: { field: 'table_name' } })
   if (name.length > MAX_PATH_LENGTH) throw badName('table_name', name)

@@ -1,15 +1,20 @@
 import { Type } from 'typebox'
 import type { Body } from '#databases/request/fields.ts'
+import { readTableName } from '#databases/request/table-name.ts'
 import type { Config } from '#kernel/config/config.ts'
 import { named } from '#kernel/http/components.ts'
 import { OneOf, Parsed } from '#kernel/http/schemas.ts'
 import { columnsOf, conditionsOf } from '../data/grammar.ts'
 
-/** Where the rows come from. */
-export type Source = {
+type NamedTable = {
   readonly table_name?: string
-  /** Alias of table_name. */
+  /** Aliases of table_name (gateway.md 1). */
+  readonly table?: string
   readonly view_name?: string
+}
+
+/** Where the rows come from. */
+export type Source = NamedTable & {
   readonly schema_name?: string
   /** As in a fetch, like the conditions. */
   readonly columns?: unknown
@@ -30,8 +35,7 @@ export type Transform = {
   readonly column_aliases?: Readonly<Record<string, string | null>>
 }
 
-export type Sink = {
-  readonly table_name?: string
+export type Sink = NamedTable & {
   readonly schema_name?: string
   readonly client?: string
   /** Columns of a unique constraint: rows that exist already are skipped. */
@@ -58,9 +62,16 @@ export type Pipelines = { find(name: string): PipelineDefinition | undefined }
 /** The members of a part as a body of a data operation. */
 export const bodyOf = (part: object): Body => ({ ...part })
 
+/** The table of a part by any of its spellings, which must not contradict each other. */
+export const tableNameOf = (part: NamedTable): string | undefined => readTableName(bodyOf(part))
+
 const text = (description: string, ...examples: string[]) =>
   Type.Optional(Type.String({ minLength: 1, description, ...(examples.length > 0 && { examples }) }))
 
+const aliasOfTableName = Type.Optional(
+  Type.String({ minLength: 1, description: 'Alias of table_name', 'x-alias-of': 'table_name' }),
+)
+const TABLE_ALIASES = { table: aliasOfTableName, view_name: aliasOfTableName }
 const schemaName = text('The schema. Default: public', 'public')
 const clientOf = (step: string) =>
   Type.Optional(
@@ -104,6 +115,7 @@ export const Transform = Type.Object(
 export const Sink = Type.Object(
   {
     table_name: text('The table that the rows are inserted into, optionally as schema.table', 'cities'),
+    ...TABLE_ALIASES,
     schema_name: schemaName,
     client: clientOf('sink'),
     on_conflict: Type.Optional(
@@ -120,9 +132,7 @@ const sourceOf = ({ columns, conditions }: Config['limits']) =>
   Type.Object(
     {
       table_name: text('The table or view that is read, optionally as schema.table', 'books'),
-      view_name: Type.Optional(
-        Type.String({ minLength: 1, description: 'Alias of table_name', 'x-alias-of': 'table_name' }),
-      ),
+      ...TABLE_ALIASES,
       schema_name: schemaName,
       columns: Type.Optional(Parsed(columnsOf(columns))),
       conditions: Type.Optional(Parsed(conditionsOf(conditions))),

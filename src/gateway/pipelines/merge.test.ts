@@ -37,11 +37,12 @@ test('every member of a request replaces the member of the named pipeline, and n
   )
 })
 
-test('view_name of a request replaces table_name of the named pipeline', () => {
-  const named = { source: { table_name: 'books', limit: 3 }, sink: { table_name: 'archive' } }
-  assert.deepEqual(mergePipelines(named, { source: { view_name: 'good_books' } }), {
-    source: { table_name: 'good_books', limit: 3 },
-    transform: {},
-    sink: { table_name: 'archive' },
-  })
+test('an alias of a request replaces table_name of the named pipeline', () => {
+  const named = { source: { table_name: 'books', limit: 3 }, sink: { table: 'archive' } }
+  for (const alias of ['table_name', 'table', 'view_name'])
+    assert.deepEqual(mergePipelines(named, { source: { [alias]: 'good_books' } }), {
+      source: { table_name: 'good_books', limit: 3 },
+      transform: {},
+      sink: { table_name: 'archive' },
+    })
 })

@@ -1,10 +1,10 @@
-import type { PipelineDefinition, Sink, Source, Transform } from './definition.ts'
+import { type PipelineDefinition, type Sink, type Source, type Transform, tableNameOf } from './definition.ts'
 
 /** A pipeline with all of its parts, which may lack members. */
 export type MergedPipeline = {
-  readonly source: Omit<Source, 'view_name'>
+  readonly source: WithTableName<Source>
   readonly transform: Transform
-  readonly sink: Sink
+  readonly sink: WithTableName<Sink>
 }
 
 /** Members of a request replace the same members of the named pipeline (gateway.md 9). Lists and aliases are replaced as a whole. */
@@ -15,15 +15,18 @@ export function mergePipelines(
   return {
     source: over(withTableName(named?.source), withTableName(inline.source)),
     transform: over(named?.transform, inline.transform),
-    sink: over(named?.sink, inline.sink),
+    sink: over(withTableName(named?.sink), withTableName(inline.sink)),
   }
 }
 
-/** One spelling, so that `view_name` of a request replaces `table_name` of the named pipeline. */
-function withTableName({ view_name, ...source }: Source = {}): Omit<Source, 'view_name'> {
-  return view_name === undefined || source.table_name !== undefined
-    ? source
-    : { ...source, table_name: view_name }
+type WithTableName<Part> = Omit<Part, 'table' | 'view_name'>
+
+/** One spelling, so that an alias in a request replaces `table_name` of the named pipeline. */
+function withTableName<Part extends Source | Sink>(part: Part | undefined): WithTableName<Part> | undefined {
+  if (part === undefined) return undefined
+  const { table: _, view_name: __, ...rest } = part
+  const table_name = tableNameOf(part)
+  return { ...rest, ...(table_name !== undefined && { table_name }) }
 }
 
 /** Absent members replace nothing. */

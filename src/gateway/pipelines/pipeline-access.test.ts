@@ -104,6 +104,21 @@ test('a frozen client is read and not written', async () => {
   assert.deepEqual([to.status, to.body.code], [403, 'client_frozen'])
 })
 
+test('both ends accept the spellings of a table that data operations accept', async () => {
+  const before = await count('shelf')
+  for (const spelling of ['table_name', 'table', 'view_name']) {
+    const source = { [spelling]: 'book', columns: 'id', limit: 0 }
+    const { status, text } = await run({ source, sink: { [spelling]: 'shelf', client: 'there' } })
+    assert.equal(status, 200, text)
+  }
+  const twice = await run({
+    source: { table: 'book', view_name: 'wide' },
+    sink: { table: 'shelf', client: 'there' },
+  })
+  assert.deepEqual([twice.status, twice.body.code], [400, 'missing_table'])
+  assert.equal(await count('shelf'), before)
+})
+
 test('malformed pipelines are refused before anything is read', async () => {
   const source = { table_name: 'book' }
   const sink = { table_name: 'shelf', client: 'there' }

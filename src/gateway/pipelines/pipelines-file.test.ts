@@ -73,9 +73,9 @@ test('every problem names the file, the line, the field and the closest known na
     ],
     ['pipelines:\n  a:\n    sorce: {}\n', '3 pipelines.a.sorce', 'unknown field; did you mean source?'],
     [
-      'pipelines:\n  a:\n    source:\n      table: t\n',
-      '4 pipelines.a.source.table',
-      'unknown field; known here: table_name, view_name, schema_name, columns, conditions, limit, client',
+      'pipelines:\n  a:\n    source:\n      where: t\n',
+      '4 pipelines.a.source.where',
+      'unknown field; known here: table_name, table, view_name, schema_name, columns, conditions, limit, client',
     ],
     [
       'pipelines:\n  a:\n    source:\n      table_name: t\n      limit: many\n',
@@ -98,6 +98,11 @@ test('every problem names the file, the line, the field and the closest known na
       '',
     ],
     ['pipelines:\n  a:\n    source: { columns: "a,((" }\n', '3 pipelines.a.source.columns', ''],
+    [
+      'pipelines:\n  a:\n    sink: { table: t, table_name: u }\n',
+      '3 pipelines.a.sink',
+      'table_name, table, view_name contradict',
+    ],
     ['pipelines:\n  "a b": {}\n', '2 pipelines.a b', 'a name of a pipeline must match'],
     ['pipelines:\n  __proto__: {}\n', '2 pipelines.__proto__', 'a name of a pipeline must match'],
     [

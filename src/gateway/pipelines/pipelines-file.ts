@@ -14,7 +14,7 @@ import {
   type PipelineBody,
   type PipelineDefinition,
   pipelineSchemas,
-  type Source,
+  tableNameOf,
 } from './definition.ts'
 import { readBySchema } from './read-by-schema.ts'
 import type { NamedPipelines } from './registry.ts'
@@ -98,9 +98,7 @@ function readFile(config: Config, tree: Tree, report: Report): NamedPipelines {
       if (!NAME.test(name)) report(inner.place, at, `a name of a pipeline must match ${NAME.source}`)
       // The schema is that of the type, and `readBySchema` has reported every deviation.
       const definition = (readBySchema(schema, inner, at, report) ?? {}) as PipelineDefinition
-      checkSource(config, definition.source, inner, (place, field, says) =>
-        report(place, `${at}.${field}`, says),
-      )
+      checkParts(config, definition, inner, (place, field, says) => report(place, `${at}.${field}`, says))
       return [name, definition] as const
     }),
   )
@@ -119,19 +117,31 @@ function unknownTopLevel(name: string): string {
   return isMisspelt ? 'unknown field; did you mean pipelines?' : 'unknown field; known here: pipelines'
 }
 
-/** Reads columns and conditions as a run does. A request may name the table. */
-function checkSource(config: Config, source: Source | undefined, tree: Tree, report: Report): void {
-  if (source === undefined) return
-  const { limit: _, client: __, ...body } = { table_name: 'unnamed', ...source }
-  if (source.view_name !== undefined && source.table_name === undefined) body.table_name = source.view_name
-  try {
-    readFetch(bodyOf(body), requestOptionsOf({ config }))
-  } catch (error) {
-    if (!(error instanceof Failure)) throw error
-    const field = fieldOf(error)
-    const place = treeAt(tree, ['source', field]) ?? treeAt(tree, ['source']) ?? tree
-    report(place.place, field === '' ? 'source' : `source.${field}`, error.hint ?? error.message)
-  }
+type Check = { readonly part: 'source' | 'sink'; readonly read: () => unknown }
+
+/** Reads what the schema leaves to the run, as a run does. */
+function checkParts(
+  config: Config,
+  { source = {}, sink = {} }: PipelineDefinition,
+  tree: Tree,
+  report: Report,
+): void {
+  const { limit: _, client: __, ...body } = source
+  // A request may name the table.
+  const named = () => (tableNameOf(source) === undefined ? { ...body, table_name: 'unnamed' } : body)
+  const checks: readonly Check[] = [
+    { part: 'source', read: () => readFetch(bodyOf(named()), requestOptionsOf({ config })) },
+    { part: 'sink', read: () => tableNameOf(sink) },
+  ]
+  for (const { part, read } of checks)
+    try {
+      read()
+    } catch (error) {
+      if (!(error instanceof Failure)) throw error
+      const field = fieldOf(error)
+      const place = treeAt(tree, [part, field]) ?? treeAt(tree, [part]) ?? tree
+      report(place.place, field === '' ? part : `${part}.${field}`, error.hint ?? error.message)
+    }
 }
 
 /** `conditions` of `conditions[0].operator`. */

@@ -1,5 +1,5 @@
 import type { Grant } from '../grant.ts'
-import type { PipelineDefinition } from './definition.ts'
+import { type PipelineDefinition, type Sink, type Source, tableNameOf } from './definition.ts'
 import type { NamedPipelines } from './registry.ts'
 
 export type PipelineTemplate = {
@@ -36,7 +36,7 @@ function templateOf(name: string, definition: PipelineDefinition): PipelineTempl
   return {
     name,
     description: description ?? null,
-    source_table: tableOf({ ...source, table_name: source?.table_name ?? source?.view_name }),
+    source_table: tableOf(source),
     sink_table: tableOf(sink),
     has_transform: Object.keys(transform).length > 0,
     source_client: source?.client ?? null,
@@ -45,7 +45,8 @@ function templateOf(name: string, definition: PipelineDefinition): PipelineTempl
   }
 }
 
-type Table = { readonly table_name?: string | undefined; readonly schema_name?: string | undefined }
-
-const tableOf = ({ table_name, schema_name }: Table = {}): string | null =>
-  table_name === undefined ? null : schema_name === undefined ? table_name : `${schema_name}.${table_name}`
+function tableOf(part: Source | Sink = {}): string | null {
+  const name = tableNameOf(part)
+  if (name === undefined) return null
+  return part.schema_name === undefined ? name : `${part.schema_name}.${name}`
+}
