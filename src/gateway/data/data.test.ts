@@ -39,13 +39,14 @@ test('fetch supports columns, conditions, sorting, paging and count, and keeps a
     sort_by: { field: 'id', direction: 'desc' },
     current_page: 2,
     page_size: 2,
+    total_pages: 7,
     count: 'exact',
   })
   assert.equal(answer.status, 200, answer.text)
   assert.match(answer.text, /"price":12345678901234567890\.0123456789/)
   assert.deepEqual(
-    [answer.body.status, answer.body.message, answer.body.count],
-    ['success', 'Fetched 1 rows', 3],
+    [answer.body.status, answer.body.message, answer.body.count, answer.body.total_pages],
+    ['success', 'Fetched 1 rows', 3, 7],
   )
   assert.equal(answer.body.data[0].name, 'One')
   assert.match(answer.body.cache_key, /^[0-9a-f]{64}$/)
@@ -142,6 +143,8 @@ test('GET /data reads by one condition, with the same responses and errors as a 
     headers: { 'x-strip-nulls': 'true' },
   })
   assert.deepEqual(byHeader.body.data, [{ pages: 10 }, {}])
+  const page = await all.get(`${query}&columns=id&current_page=1&page_size=1&total_pages=2`)
+  assert.equal(page.body.total_pages, 2)
 
   for (const name of ['view', 'eq_column', 'eq_value']) {
     const missing = await all.get(query.replace(new RegExp(`${name}=\\w+&?`), ''))

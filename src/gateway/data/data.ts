@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import type { OpenTransaction, RowsResult, WriteResult } from '#databases/drivers/driver.ts'
-import { type Body, flag } from '#databases/request/fields.ts'
+import { type Body, flag, wholeNumber } from '#databases/request/fields.ts'
 import { emit, type Kernel } from '#kernel/kernel.ts'
 import type { GatewayCaller } from '../caller.ts'
 import { requireSamePersona } from '../caller-rights.ts'
@@ -16,6 +16,10 @@ export type Fetched = {
   readonly postProcessing: string | undefined
 }
 
+/** `total_pages` of the body is returned as it was sent. */
+export type Echo = { readonly totalPages: number | undefined }
+export const readEcho = (body: Body): Echo => ({ totalPages: wholeNumber(body, 'total_pages') })
+
 /** The read cache, and whether the caller bypasses it. */
 type Caching<T> = { readonly cache: ReadCache<T>; readonly fresh: boolean }
 
@@ -29,7 +33,8 @@ export async function fetchRows(
     fresh = false,
     event = 'gateway_fetch',
   }: Partial<Caching<Fetched>> & { readonly event?: 'gateway_fetch' | 'gateway_data' } = {},
-): Promise<Fetched & { readonly outcome: Outcome }> {
+): Promise<Fetched & Echo & { readonly outcome: Outcome }> {
+  const echo = readEcho(body)
   const fetch = await prepareFetch(kernel, caller, body)
   const key = cacheKey(fetch)
   const { value, outcome } = await cache({ caller, plan: fetch.plan, key, fresh }, () =>
@@ -37,7 +42,7 @@ export async function fetchRows(
   )
   const { rows, json } = await seeRows(kernel, occasionOf(fetch, event), value.rows)
   await emitEvent(kernel, fetch, { affected: 0, json }, event)
-  return { ...value, rows, outcome }
+  return { ...value, ...echo, rows, outcome }
 }
 
 const withoutCache: ReadCache<Fetched> = async (_asked, read) => ({ value: await read(), outcome: undefined })

@@ -45,6 +45,7 @@ export const RowsRead = Type.Object(
     has_more: Type.Optional(
       Type.Boolean({ description: 'True if no limit was given and the default limit cut rows' }),
     ),
+    total_pages: Type.Optional(Type.Integer({ description: 'total_pages of the request' })),
     post_processing: Type.Optional(PostProcessing),
   },
   named('RowsRead'),
@@ -70,6 +71,7 @@ const results = Type.Array(
       ),
       cache_key: Type.Optional(CacheKey),
       has_more: Type.Optional(Type.Boolean()),
+      total_pages: Type.Optional(Type.Integer()),
       post_processing: Type.Optional(PostProcessing),
     },
     named('OperationResult'),

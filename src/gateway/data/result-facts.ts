@@ -1,13 +1,14 @@
 import type { WriteResult } from '#databases/drivers/driver.ts'
-import type { Fetched } from './data.ts'
+import type { Echo, Fetched } from './data.ts'
 
 /** Members next to the rows of a read, known when the rows have been read. */
-export function readFacts({ rows, cacheKey }: Fetched): Record<string, unknown> {
+export function readFacts({ rows, cacheKey, totalPages }: Fetched & Echo): Record<string, unknown> {
   const { hasMore, total } = rows.facts()
   return {
     cache_key: cacheKey,
     ...(total === undefined ? {} : { count: total }),
     ...(hasMore ? { has_more: true } : {}),
+    ...(totalPages === undefined ? {} : { total_pages: totalPages }),
   }
 }
 

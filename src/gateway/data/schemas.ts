@@ -25,7 +25,7 @@ export function dataBodies({ limits, gateway }: Config) {
     ...pageOf(rows),
     current_page: count('Number of the page from 1, with page_size'),
     page_size: count('Rows per page', { maximum: gateway.max_rows }),
-    total_pages: count('Echoed'),
+    total_pages: count('Returned as it is'),
     ...GROUPING_FIELDS,
   })
   const insert = bodyOf('InsertBody', {
@@ -277,7 +277,7 @@ const queryOf = (max: number) =>
     offset: count('Number of rows to skip'),
     current_page: count('Number of the page from 1, with page_size'),
     page_size: count('Rows per page'),
-    total_pages: count('Echoed'),
+    total_pages: count('Returned as it is'),
     strip_nulls: flag('Omit members that are null'),
     sort_by: text('Column to sort by', 'title'),
     sort_direction: oneOf('Direction of sort_by. Default: asc', 'asc', 'desc', 'ascending', 'descending'),

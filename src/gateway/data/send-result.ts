@@ -1,12 +1,12 @@
 import type { FastifyReply } from 'fastify'
 import type { WriteResult } from '#databases/drivers/driver.ts'
 import { LONG_RESPONSE } from '#kernel/http/long-responses.ts'
-import type { Fetched } from './data.ts'
+import type { Echo, Fetched } from './data.ts'
 import { readFacts, tail, writeFacts } from './result-facts.ts'
 import type { Committed } from './transaction.ts'
 
 /** Writes the success envelope around rows that are already JSON text, without parsing them. */
-export function sendFetched(reply: FastifyReply, fetched: Fetched): FastifyReply {
+export function sendFetched(reply: FastifyReply, fetched: Fetched & Echo): FastifyReply {
   const { rows, postProcessing } = fetched
   const end = () =>
     tail({ message: `Fetched ${rows.facts().rows} rows`, ...readFacts(fetched) }, postProcessing)

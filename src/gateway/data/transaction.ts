@@ -10,7 +10,16 @@ import type { GatewayCaller } from '../caller.ts'
 import { requireSamePersona, rightsOf } from '../caller-rights.ts'
 import { fail } from '../errors.ts'
 import { type Prepared, prepare } from '../prepare.ts'
-import { cacheKey, type Done, emitEvent, type Fetched, runFetch, withStripNulls } from './data.ts'
+import {
+  cacheKey,
+  type Done,
+  type Echo,
+  emitEvent,
+  type Fetched,
+  readEcho,
+  runFetch,
+  withStripNulls,
+} from './data.ts'
 import { digestOf, keyOf } from './idempotency-key.ts'
 import { type Result, replayedText, resultsText, storedText } from './idempotent-results.ts'
 import { collect, prepareFetch } from './post-processing.ts'
@@ -122,9 +131,12 @@ function prepareStep(
 }
 
 async function prepareRead(kernel: Kernel, caller: GatewayCaller, body: Body): Promise<Permitted> {
+  const echo = readEcho(body)
   const fetch = await prepareFetch(kernel, caller, body)
-  const run = async (on: OpenTransaction): Promise<Result> =>
-    fetched(await runFetch(kernel, fetch, cacheKey(fetch), on), kernel.config.limits.answer)
+  const run = async (on: OpenTransaction): Promise<Result> => {
+    const read = await runFetch(kernel, fetch, cacheKey(fetch), on)
+    return fetched({ ...read, ...echo }, kernel.config.limits.answer)
+  }
   return { ...fetch, run }
 }
 
@@ -148,7 +160,7 @@ async function prepareWrite(
 
 const headOf = (kind: Operation['kind']): Buffer => Buffer.from(`{"kind":"${kind}","data":`)
 
-async function fetched(read: Fetched, max: number): Promise<Result> {
+async function fetched(read: Fetched & Echo, max: number): Promise<Result> {
   const rows = await collect(read.rows, max)
   const end = tail(readFacts(read), read.postProcessing)
   return { ...joined('fetch', [rows], end), rows: read.rows.facts().rows, affected: 0 }
