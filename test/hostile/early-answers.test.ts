@@ -89,15 +89,20 @@ test('a body whose rest comes while 408 is on its way out is not answered as wel
   const client = conversation(hasty)
   const path = '/api/auth/sign-in/email'
   client.send(`${head('POST', path, 20)}{"email":`)
-  // The rest arrives between the decision and the answer, which waits for the end of a turn.
-  const late = (answer: () => void) => {
+  // The rest arrives between the decision and the answer, which waits for the end of a turn. Libraries wait for it as well.
+  const { setImmediate } = globalThis
+  let isSent = false
+  context.mock.method(globalThis, 'setImmediate', (work: () => void, ...given: []) => {
+    if (isSent || new Error().stack?.includes('http/early-answers.ts') !== true)
+      return setImmediate(work, ...given)
+    isSent = true
     client.send('!'.repeat(11))
-    return setTimeout(answer, 100)
-  }
-  context.mock.method(globalThis, 'setImmediate', late, { times: 1 })
+    return setTimeout(work, 100)
+  })
   const answer = await client.answers(1)
   assert.deepEqual(statusesIn(answer), [408], answer)
   assert.match(answer, /"code":"REQUEST_TIMEOUT"/)
+  assert.equal(isSent, true)
   client.end()
 })
 

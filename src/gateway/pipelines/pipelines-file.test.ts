@@ -139,7 +139,7 @@ test('names of the prototype of an object are names like others', () => {
   assert.deepEqual(problemsOf('pipelines:\n  a:\n    source: { constructor: t }\n').length, 1)
 })
 
-test('a file that is large in memory is refused within a second', () => {
+test('a file that is large in memory is refused in seconds of processor time', () => {
   const aliases = Array.from({ length: 5_000 }, (_, i) => `k${i}: &a${i} v\nj${i}: *a${i}\n`).join('')
   const laughs = `a: &a [x,x,x,x,x,x,x,x]\n${[...'bcdefgh'].map((name, i) => `${name}: &${name} [${Array(8).fill(`*${'abcdefgh'[i]}`).join()}]\n`).join('')}`
   for (const text of [
@@ -148,10 +148,10 @@ test('a file that is large in memory is refused within a second', () => {
     `pipelines: ${'['.repeat(50_000)}`,
     `pipelines:\n${'- '.repeat(50_000)}`,
   ]) {
-    const began = performance.now()
+    const began = process.cpuUsage()
     assert.ok(problemsOf(text).length > 0)
-    const took = performance.now() - began
-    assert.ok(took < 2_000, `${took} ms: ${text.slice(0, 40)}`)
+    const { user } = process.cpuUsage(began)
+    assert.ok(user < 3_000_000, `${user} µs: ${text.slice(0, 40)}`)
   }
   const many = Array.from({ length: 1_001 }, (_, i) => `  p${i}: {}\n`).join('')
   assert.deepEqual(problemsOf(`pipelines:\n${many}`), [

@@ -85,9 +85,9 @@ test('lists of in are counted in linear time, in all forms', () => {
   const two = 'delete from t where a in (1, 2)'
   assert.equal(lookUps(`begin batch ${two}; ${two} and b in (1, 2) apply batch`), 4)
   const took = (text: string) => {
-    const began = performance.now()
+    const began = process.cpuUsage()
     lookUps(text)
-    return performance.now() - began
+    return process.cpuUsage(began).user / 1_000
   }
   for (const part of ['in (', 'word ', 'in (1,2) '])
     assert.ok(took(`select ${part.repeat(20_000)}`) < 2_000, part)
