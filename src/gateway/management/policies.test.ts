@@ -3,8 +3,21 @@ import { test } from 'node:test'
 import type { Actor } from '#test/harness.ts'
 import { createSecuredTables, TEXT, USER } from '#test/secured-tables.ts'
 
-const { users, admin, adas, beas, stranger, createTable, secured, insert, fetched } =
-  await createSecuredTables()
+const {
+  users,
+  roles,
+  sql,
+  admin,
+  adas,
+  beas,
+  stranger,
+  createTable,
+  secure,
+  secured,
+  readBack,
+  insert,
+  fetched,
+} = await createSecuredTables()
 const { ada, bea } = users
 
 test('owner: every operation reaches the rows of the user of the session, and no others', async () => {
@@ -143,4 +156,56 @@ test('organization, public_read and signed_in_read show their rows', async () =>
     [(await fetched(adas, 'page')).length, await fetched(stranger, 'page')],
     [1, 'permission_denied'],
   )
+})
+
+test('policies are read back as they can be set again, also after their columns were renamed', async () => {
+  await createTable('draft', [
+    TEXT,
+    USER,
+    { name: 'team', data_type: 'varchar' },
+    { name: 'open', data_type: 'boolean' },
+  ])
+  const claim = (name: string) => `(current_setting('request.claims')::json ->> '${name}')`
+  const own = { name: 'own', command: 'all', roles: [roles.member] }
+  await secured('draft', [
+    { preset: 'owner' },
+    { preset: 'organization', column: 'team' },
+    {
+      ...own,
+      using: `open and user_id = ${claim('user_id')}::uuid`,
+      check: `text ilike 'a%' or team in ('x', ${claim('role')})`,
+    },
+  ])
+  const rename = (column_name: string, new_name: string) =>
+    admin.send('PATCH', '/management/tables/draft', {
+      body: { operations: [{ operation: 'rename_column', column_name, new_name }] },
+    })
+  for (const [before, now] of [['user_id', 'user'], ['team', 'Team'], ['open', 'is_open']] as const)
+    assert.equal((await rename(before, now)).status, 200) // biome-ignore format: a table
+  const setAgain = async () => {
+    const { policies } = await readBack('draft')
+    const again = await secure('draft', { policies })
+    assert.deepEqual([again.status, again.body.data?.policies], [200, policies], again.text)
+    return policies
+  }
+  const policies = await setAgain()
+  assert.deepEqual(policies.slice(0, 2), [
+    { preset: 'organization', column: 'Team' },
+    { preset: 'owner', column: 'user' },
+  ])
+  assert.deepEqual(await setAgain(), policies)
+  assert.equal((await insert(adas, 'draft', { text: 'a' })).status, 200)
+  assert.deepEqual([(await fetched(adas, 'draft')).length, await fetched(beas, 'draft')], [1, []])
+
+  // A preset whose expression was changed in the database is read back as a policy of its own.
+  await sql('alter policy gatehouse_organization on draft using (is_open) with check (is_open)')
+  assert.equal((await setAgain())[0].name, 'gatehouse_organization')
+  const invented = await secure('draft', { policies: [{ ...own, name: 'gatehouse_new', using: 'true' }] })
+  assert.deepEqual([invented.status, invented.body.code], [400, 'invalid_policy'])
+
+  await secured('draft', [])
+  const defaults = await sql(
+    `select column_name from information_schema.columns where table_name = 'draft' and column_default is not null and column_name = 'user'`,
+  )
+  assert.deepEqual(defaults, [], 'a former preset leaves no default')
 })

@@ -3,7 +3,7 @@ import type { PolicyDefinition, TablePolicies } from '#databases/drivers/managem
 import type { Runner } from '#databases/drivers/postgres/runner.ts'
 import { existingTable } from '#databases/drivers/postgres/sql/ddl/names.ts'
 import { concretePolicies } from '#databases/drivers/postgres/sql/policies/concrete.ts'
-import { describeSecurity } from '#databases/drivers/postgres/sql/policies/describe.ts'
+import { changedPolicies, describeSecurity } from '#databases/drivers/postgres/sql/policies/describe.ts'
 import { setSecurity } from '#databases/drivers/postgres/sql/policies/set.ts'
 import { type SecurityState, STATE_SQL, stateValues } from '#databases/drivers/postgres/sql/policies/state.ts'
 import { bind, createSql } from '#databases/drivers/postgres/sql/sql-builder.ts'
@@ -32,7 +32,8 @@ export function createTablePolicies({ systemValue }: Runner, roles: RowLevelSecu
           details: { field: 'policies' },
         })
       const asked = { ...given, policies: given.policies.map(withColumn) }
-      const policies = await concretePolicies(asked.policies, { table, catalogue, roles })
+      const target = { table, catalogue, roles, changed: changedPolicies(state) }
+      const policies = await concretePolicies(asked.policies, target)
       return setSecurity({ table, roles, asked, policies, state })
     },
   }

@@ -23,7 +23,13 @@ export type ConcretePolicy = {
 /** Names of the presets' policies begin so, and no others do. */
 const OF_PRESETS = 'gatehouse_'
 
-type Target = { readonly table: Table; readonly catalogue: Catalogue; readonly roles: RowLevelSecurity }
+type Target = {
+  readonly table: Table
+  readonly catalogue: Catalogue
+  readonly roles: RowLevelSecurity
+  /** Names of policies that were changed in the database: they are read back with their expressions, also those of presets. */
+  readonly changed: ReadonlySet<string>
+}
 
 export async function concretePolicies(
   policies: readonly PolicyDefinition[],
@@ -109,7 +115,7 @@ type Own = Exclude<PolicyDefinition, { preset: string }>
 async function ownPolicy(policy: Own, field: string, target: Target): Promise<ConcretePolicy> {
   const { name, command, roles } = policy
   newName(name, `${field}.name`)
-  if (name.startsWith(OF_PRESETS))
+  if (name.startsWith(OF_PRESETS) && !target.changed.has(name))
     throw refusal(`${field}.name`, `Names with ${OF_PRESETS} are those of presets`)
   const { anonymousRole, signedInRole } = target.roles
   if (roles.some((role) => role !== anonymousRole && role !== signedInRole))

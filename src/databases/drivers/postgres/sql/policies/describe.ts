@@ -1,5 +1,5 @@
 import type { PolicyDefinition, TableSecurity } from '#databases/drivers/management.ts'
-import { digestOf, markOf } from '#databases/drivers/postgres/sql/policies/set.ts'
+import { askedPolicy, markOf } from '#databases/drivers/postgres/sql/policies/mark.ts'
 import type { SecurityState, StoredPolicy } from '#databases/drivers/postgres/sql/policies/state.ts'
 
 /** Policies as they were set, those that others have made, and what the roles of callers may do. */
@@ -8,7 +8,7 @@ export function describeSecurity({ enabled, policies, rights }: SecurityState): 
   return {
     enabled,
     policies: marked.flatMap(({ stored, mark }) =>
-      mark === undefined ? [] : [mark.digest === digestOf(stored) ? mark.policy : asStored(stored)],
+      mark === undefined ? [] : [askedPolicy(stored, mark) ?? asStored(stored)],
     ),
     otherPolicies: marked.flatMap(({ stored, mark }) => {
       if (mark !== undefined) return []
@@ -18,6 +18,15 @@ export function describeSecurity({ enabled, policies, rights }: SecurityState): 
     grants: rights.map(({ role, privileges }) => ({ role, privileges })),
   }
 }
+
+/** Names of policies that were changed in the database after they were set. */
+export const changedPolicies = ({ policies }: SecurityState): ReadonlySet<string> =>
+  new Set(
+    policies.flatMap((stored) => {
+      const mark = markOf(stored)
+      return mark !== undefined && askedPolicy(stored, mark) === undefined ? [stored.name] : []
+    }),
+  )
 
 /** It was changed in the database after it was set. */
 const asStored = ({ name, command, roles, using, check }: StoredPolicy): PolicyDefinition => ({

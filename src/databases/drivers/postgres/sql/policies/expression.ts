@@ -1,4 +1,4 @@
-import type { A_Expr, CaseExpr, FuncCall, Node, SelectStmt, SubLink, TypeCast } from 'libpg-query'
+import type { A_Const, A_Expr, CaseExpr, FuncCall, Node, SelectStmt, SubLink, TypeCast } from 'libpg-query'
 import { constantText, soleExpression } from '#databases/drivers/postgres/sql/defaults.ts'
 import { DepthFailure, parse, SyntaxFailure } from '#databases/drivers/postgres/sql/parser.ts'
 import { fromText } from '#databases/drivers/postgres/sql/policies/from-clause.ts'
@@ -50,6 +50,8 @@ const FUNCTIONS: ReadonlySet<string> = new Set(ALLOWED_POLICY_FUNCTIONS)
 const OPERATORS: ReadonlySet<string> = new Set([
   ...['=', '<>', '<', '>', '<=', '>=', '+', '-', '*', '/', '%', '||'],
   ...['->', '->>', '#>', '#>>', '@>', '<@', '&&', '?', '?|', '?&'],
+  // As the server writes like, not like, ilike and not ilike.
+  ...['~~', '!~~', '~~*', '!~~*'],
 ])
 
 /** Types of the system that a cast may name. None of them names an object of the database, as `regclass` does. */
@@ -217,7 +219,7 @@ function callText(call: FuncCall, writer: Writer, depth: number): string {
 
 /** The only setting that a policy may read. */
 function claimsText(args: readonly Node[], { refuse }: Writer): string {
-  const [setting, missingOk, ...others] = args.map((arg) => ('A_Const' in arg ? arg.A_Const : undefined))
+  const [setting, missingOk, ...others] = args.map(constantIn)
   if (
     setting?.sval?.sval !== CLAIMS ||
     others.length > 0 ||
@@ -226,6 +228,13 @@ function claimsText(args: readonly Node[], { refuse }: Writer): string {
     throw refuse(`The only setting that a policy may read is ${CLAIMS}`)
   // Outside of the gateway there are no claims.
   return `pg_catalog.current_setting('${CLAIMS}', true)`
+}
+
+/** A constant, also with its type, as the server writes it. */
+function constantIn(node: Node): A_Const | undefined {
+  if ('A_Const' in node) return node.A_Const
+  const { arg } = 'TypeCast' in node ? node.TypeCast : {}
+  return arg && 'A_Const' in arg ? arg.A_Const : undefined
 }
 
 function caseText({ arg, args = [], defresult }: CaseExpr, writer: Writer, depth: number): string {

@@ -1,18 +1,12 @@
-import { hash } from 'node:crypto'
 import type { RowLevelSecurity } from '#databases/drivers/driver.ts'
-import type {
-  PolicyDefinition,
-  RunQuery,
-  SchemaStatements,
-  SecurityDefinition,
-} from '#databases/drivers/management.ts'
+import type { RunQuery, SchemaStatements, SecurityDefinition } from '#databases/drivers/management.ts'
 import { OF_EXPRESSIONS, refusalAs } from '#databases/drivers/postgres/sql/ddl/explanations.ts'
-import { literal } from '#databases/drivers/postgres/sql/defaults.ts'
 import {
   COMMANDS,
   type ConcretePolicy,
   commandsOf,
 } from '#databases/drivers/postgres/sql/policies/concrete.ts'
+import { markOf, markText } from '#databases/drivers/postgres/sql/policies/mark.ts'
 import {
   type SecurityState,
   STATE_SQL,
@@ -57,8 +51,13 @@ export function setSecurity(change: SecurityChange): SchemaStatements {
       )
       requireClosed(change, made)
       await requireFinite(query, change)
-      for (const [index, { name: policy }] of change.policies.entries())
-        await query(commentText(name, policy, change.asked.policies[index], made), [])
+      for (const [index, { name: policy }] of change.policies.entries()) {
+        const mark = markText(
+          change.asked.policies[index],
+          made?.policies.find((found) => found.name === policy),
+        )
+        await query(`comment on policy ${quoteName(policy)} on ${name} is ${mark}`, [])
+      }
     },
     explain: explainPolicy,
   }
@@ -91,15 +90,22 @@ function createText(table: string, { name, command, roles, using, check }: Concr
 /** Columns of presets get the claim as their default; those of former presets lose it. */
 function defaultStatements({ table, policies, state }: SecurityChange): string[] {
   const owned = policies.flatMap((policy) => policy.owned ?? [])
-  const former = state.policies.flatMap((policy) => markOf(policy)?.policy.column ?? [])
+  const former = new Set(state.policies.flatMap(presetColumns))
   const alter = (column: string, change: string) =>
     `alter table ${tableText(table)} alter column ${quoteName(column)} ${change}`
   return [
-    ...former
+    ...[...former]
       .filter((column) => state.ofClaims.includes(column) && !owned.some((other) => other.column === column))
       .map((column) => alter(column, 'drop default')),
     ...owned.map(({ column, fallback }) => alter(column, `set default ${fallback}`)),
   ]
+}
+
+/** The column of a preset, also under a new name. */
+function presetColumns(stored: StoredPolicy): readonly string[] {
+  const policy = markOf(stored)?.policy
+  if (policy === undefined || !('column' in policy)) return []
+  return [policy.column, ...stored.columns.map(({ name }) => name)]
 }
 
 /** Exactly the rights that the policies need. A right for policies of others stays, if there was one. */
@@ -192,34 +198,6 @@ async function requireFinite(query: RunQuery, { table, roles, policies }: Securi
 
 /** invalid_object_definition */
 const RECURSION = '42P17'
-
-/** In the comment of a policy: what was asked for, and a digest of what it has become, by which a later change is noticed. */
-type Mark = { readonly policy: PolicyDefinition & { readonly column?: string }; readonly digest: string }
-
-const MARK = 'Set by the gateway: '
-
-export function markOf({ comment }: StoredPolicy): Mark | undefined {
-  if (comment === null || !comment.startsWith(MARK)) return undefined
-  try {
-    return JSON.parse(comment.slice(MARK.length))
-  } catch {
-    return undefined
-  }
-}
-
-export const digestOf = ({ command, permissive, roles, using, check }: StoredPolicy): string =>
-  hash('sha256', JSON.stringify([command, permissive, roles, using, check])).slice(0, 32)
-
-function commentText(
-  table: string,
-  name: string,
-  policy: PolicyDefinition | undefined,
-  made: SecurityState | undefined,
-): string {
-  const stored = made?.policies.find((found) => found.name === name)
-  const mark = `${MARK}${JSON.stringify({ policy, digest: stored && digestOf(stored) })}`
-  return `comment on policy ${quoteName(name)} on ${table} is ${literal(mark)}`
-}
 
 /** The server's words are about the definition only. */
 const explainPolicy = refusalAs('invalid_policy', OF_EXPRESSIONS, ({ cause }) =>

@@ -17,7 +17,11 @@ export type SecurityState = {
   readonly ofClaims: readonly string[]
 }
 
-export type StoredPolicy = OtherPolicy & { readonly comment: string | null }
+export type StoredPolicy = OtherPolicy & {
+  readonly comment: string | null
+  /** The columns of the table that it reads, by name and as the server writes them in SQL. */
+  readonly columns: readonly { readonly name: string; readonly quoted: string }[]
+}
 
 export type RoleRights = {
   readonly role: string
@@ -44,7 +48,12 @@ select json_build_object(
       'name', p.polname, 'permissive', p.polpermissive, 'using', pg_get_expr(p.polqual, p.polrelid), 'check', pg_get_expr(p.polwithcheck, p.polrelid),
       'command', case p.polcmd when 'r' then 'select' when 'a' then 'insert' when 'w' then 'update' when 'd' then 'delete' else 'all' end,
       'roles', array(select case when o.role = 0 then 'public' else pg_get_userbyid(o.role)::text end from unnest(p.polroles) o(role) order by 1),
-      'comment', obj_description(p.oid, 'pg_policy')
+      'comment', obj_description(p.oid, 'pg_policy'),
+      'columns', (
+        select coalesce(json_agg(json_build_object('name', a.attname, 'quoted', quote_ident(a.attname)) order by a.attnum), '[]')
+        from pg_depend d join pg_attribute a on a.attrelid = d.refobjid and a.attnum = d.refobjsubid
+        where d.classid = 'pg_policy'::regclass and d.objid = p.oid and d.refclassid = 'pg_class'::regclass and d.refobjid = c.oid and d.refobjsubid > 0
+      )
     ) order by p.polname), '[]') from pg_policy p where p.polrelid = c.oid
   ),
   'rights', (

@@ -1,0 +1,49 @@
+import { hash } from 'node:crypto'
+import type { PolicyDefinition } from '#databases/drivers/management.ts'
+import { literal } from '#databases/drivers/postgres/sql/defaults.ts'
+import type { StoredPolicy } from '#databases/drivers/postgres/sql/policies/state.ts'
+import { quoteName } from '#databases/drivers/quote-name.ts'
+
+/** In the comment of a policy: what was asked for, and a digest of what it has become, by which a later change is noticed. */
+type Mark = { readonly policy: MarkedPolicy; readonly digest: string }
+
+/** A preset with its column is stored with the column's name. */
+type MarkedPolicy = Exclude<PolicyDefinition, OfColumn> | (OfColumn & { readonly column: string })
+type OfColumn = Extract<PolicyDefinition, { preset: 'owner' | 'organization' }>
+
+const MARK = 'Set by the gateway: '
+
+/** Undefined for a policy that others have made. */
+export function markOf({ comment }: StoredPolicy): Mark | undefined {
+  if (comment === null || !comment.startsWith(MARK)) return undefined
+  try {
+    return JSON.parse(comment.slice(MARK.length))
+  } catch {
+    return undefined
+  }
+}
+
+/** The comment of a policy as it is stored. */
+export function markText(policy: PolicyDefinition | undefined, stored: StoredPolicy | undefined): string {
+  return literal(`${MARK}${JSON.stringify({ policy, digest: stored && digestOf(stored) })}`)
+}
+
+/**
+ * The policy as it was asked for, with the present name of a preset's column. Undefined when it was changed in the database since: also by
+ * a new name of a column in an expression.
+ */
+export function askedPolicy(stored: StoredPolicy, { policy, digest }: Mark): PolicyDefinition | undefined {
+  if (digest === digestOf(stored)) return policy
+  const [present] = stored.columns
+  if (present === undefined || !('column' in policy)) return undefined
+  const { column } = policy
+  // The expression of a preset begins with its column, which the server quotes where that is necessary.
+  const isRenamed = [column, quoteName(column)].some((former) => {
+    const before = (text: string | null) => text?.replace(present.quoted, () => former) ?? null
+    return digest === digestOf({ ...stored, using: before(stored.using), check: before(stored.check) })
+  })
+  return isRenamed ? { ...policy, column: present.name } : undefined
+}
+
+const digestOf = ({ command, permissive, roles, using, check }: StoredPolicy): string =>
+  hash('sha256', JSON.stringify([command, permissive, roles, using, check])).slice(0, 32)
