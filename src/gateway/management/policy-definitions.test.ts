@@ -138,7 +138,12 @@ test('policies of others are shown and left alone, and replaced on request', asy
 })
 
 test('policies that the table cannot have are refused, and nothing is changed', async () => {
-  await createTable('strict', [TEXT, USER, { name: 'size', data_type: 'integer' }])
+  await createTable('strict', [
+    TEXT,
+    USER,
+    { name: 'size', data_type: 'integer' },
+    { name: 'short', data_type: 'varchar(35)' },
+  ])
   await createTable('other', [TEXT, { name: 'secret', data_type: 'text' }])
   await secured('strict', [{ preset: 'owner' }])
   await sql(`create function touch(strict) returns boolean language plpgsql as $$ begin delete from other; return true; end $$;
@@ -158,6 +163,7 @@ test('policies that the table cannot have are refused, and nothing is changed', 
     { preset: 'public_read', column: 'text' },
     { preset: 'owner', column: 'missing' },
     { preset: 'owner', column: 'size' },
+    { preset: 'owner', column: 'short' },
     { preset: 'owner', column: 'user_id"; drop table other; --' },
     own({ roles: ['postgres'] }),
     own({ roles: ['public'] }),

@@ -24,38 +24,74 @@ export async function columnDefinition(column: NewColumn): Promise<string> {
 
 /** `numeric(12, 2)`, `text[]`: a type of the list, optionally with length or precision, and as an array. */
 export function dataTypeText(column: string, given: string): string {
-  const { word, precision, array } = typeParts(given)
+  const { word, modifiers, array } = typeParts(given)
   const type = Object.hasOwn(OTHER_NAMES, word)
     ? OTHER_NAMES[word]
     : ALLOWED_COLUMN_DATA_TYPES.find((known) => known === word)
-  if (type === undefined || precision === undefined)
-    throw fail('invalid_data_type', {
+  const refuse = (hint?: string) =>
+    fail('invalid_data_type', {
       message: `${given.slice(0, 100)} is not an allowed data type`,
+      ...(hint !== undefined && { hint }),
       details: {
         column: column.slice(0, 63),
         data_type: given.slice(0, 100),
         allowed: ALLOWED_COLUMN_DATA_TYPES,
       },
     })
+  if (type === undefined || modifiers === undefined) throw refuse()
+  const hint = wrongModifier(type, modifiers)
+  if (hint !== undefined) throw refuse(hint)
   // Time types have their length before "with time zone"; these spellings avoid that.
-  return `${type}${precision}${array}`
+  return `${type}${modifiers.length === 0 ? '' : `(${modifiers.join(',')})`}${array}`
 }
 
-/** Splits the type at its brackets. `precision` is undefined when the text in parentheses is not a precision. */
+type Range = readonly [least: number, most: number]
+
+const LENGTH: readonly Range[] = [[1, 10_485_760]]
+/** The server lowers more than 6 digits to 6. */
+const DIGITS: readonly Range[] = [[0, 99_999_999]]
+/** Of the length or precision and of the scale; other types have none. */
+const MODIFIERS: ReadonlyMap<string, readonly Range[]> = new Map([
+  ['numeric', [[1, 1_000], [-1_000, 1_000]]],
+  ['varchar', LENGTH],
+  ['char', LENGTH],
+  ['vector', [[1, 16_000]]],
+  ['time', DIGITS],
+  ['timetz', DIGITS],
+  ['timestamp', DIGITS],
+  ['timestamptz', DIGITS],
+  ['interval', DIGITS],
+]) // biome-ignore format: a table
+
+/** What is wrong with the length, precision or scale of a type. */
+function wrongModifier(type: string, modifiers: readonly number[]): string | undefined {
+  const ranges = MODIFIERS.get(type) ?? []
+  if (modifiers.length > ranges.length)
+    return ranges.length === 0
+      ? `Write ${type} without parentheses.`
+      : `${type} takes ${ranges.length} number.`
+  const wrong = ranges.find(([least, most], index) => {
+    const modifier = modifiers[index] ?? most
+    return modifier < least || modifier > most
+  })
+  return wrong && `${type} takes a number from ${wrong[0]} to ${wrong[1]}.`
+}
+
+/** Splits the type at its brackets. `modifiers` is undefined when the text in parentheses is not one or two numbers. */
 function typeParts(given: string) {
   const text = given.trim()
   const array = text.endsWith('[]') ? '[]' : ''
   const scalar = text.slice(0, text.length - array.length).trimEnd()
   const open = scalar.endsWith(')') ? scalar.indexOf('(') : -1
   const word = (open < 0 ? scalar : scalar.slice(0, open)).split(/\s/).filter(Boolean).join(' ').toLowerCase()
-  return { word, precision: open < 0 ? '' : precisionOf(scalar.slice(open + 1, -1)), array }
+  return { word, modifiers: open < 0 ? [] : modifiersOf(scalar.slice(open + 1, -1)), array }
 }
 
-function precisionOf(text: string): string | undefined {
-  const [length = '', scale, ...others] = text.split(',').map((part) => part.trim())
-  const isNumber = /^\d{1,8}$/.test(length) && (scale === undefined || /^-?\d{1,4}$/.test(scale))
-  if (!isNumber || others.length > 0) return undefined
-  return `(${length}${scale === undefined ? '' : `,${scale}`})`
+function modifiersOf(text: string): readonly number[] | undefined {
+  const numbers = text.split(',').map((part) => part.trim())
+  return numbers.length <= 2 && numbers.every((number) => /^-?\d{1,8}$/.test(number))
+    ? numbers.map(Number)
+    : undefined
 }
 
 const OTHER_NAMES: Readonly<Record<string, string>> = {

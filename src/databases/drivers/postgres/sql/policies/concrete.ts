@@ -4,7 +4,7 @@ import { newName } from '#databases/drivers/postgres/sql/ddl/names.ts'
 import { policyExpression } from '#databases/drivers/postgres/sql/policies/expression.ts'
 import { quoteName } from '#databases/drivers/quote-name.ts'
 import { fail } from '#databases/failures.ts'
-import type { Catalogue, Table } from '#databases/plan/catalogue.ts'
+import type { Catalogue, Column, Table } from '#databases/plan/catalogue.ts'
 
 export const COMMANDS = ['select', 'insert', 'update', 'delete'] as const
 export type Command = (typeof COMMANDS)[number]
@@ -87,9 +87,10 @@ function ofClaim(
   const type = CLAIM_TYPES.get(found.base)
   if (type === undefined || !found.writable)
     throw refusal(
-      `policies.column`,
+      'policies.column',
       `Column ${column} holds the ${claim} of the session, so it is a uuid or text`,
     )
+  requireRoom(found, claim)
   const value = `(nullif(pg_catalog.current_setting('request.claims', true), '')::pg_catalog.json operator(pg_catalog.->>) '${claim}')::pg_catalog.${type}`
   // In a subquery it is computed once a statement, not once a row.
   const using = `${quoteName(column)} operator(pg_catalog.=) (select ${value})`
@@ -109,6 +110,19 @@ const CLAIM_TYPES: ReadonlyMap<string, string> = new Map([
   ['text', 'text'],
   ['varchar', 'text'],
 ])
+
+/** In a column that is too narrow for an id, every insert would fail. */
+function requireRoom({ name, type }: Column, claim: string): void {
+  const length = /^character varying\((\d+)\)$/.exec(type)?.[1]
+  if (length !== undefined && Number(length) < ID_LENGTH)
+    throw refusal(
+      'policies.column',
+      `Column ${name} holds ${length} characters, and the ${claim} of the session has ${ID_LENGTH}: change its type to uuid`,
+    )
+}
+
+/** Characters of a UUID. */
+const ID_LENGTH = 36
 
 type Own = Exclude<PolicyDefinition, { preset: string }>
 
