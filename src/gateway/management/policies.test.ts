@@ -209,3 +209,20 @@ test('policies are read back as they can be set again, also after their columns 
   )
   assert.deepEqual(defaults, [], 'a former preset leaves no default')
 })
+
+test('a new table is closed until its policies are set, also where default privileges would open it', async () => {
+  await sql(`alter default privileges grant all on tables to ${roles.anon}, ${roles.member}`)
+  await createTable('closed', [TEXT])
+  await insert(admin, 'closed', { text: 'a' })
+  assert.deepEqual(
+    [await fetched(stranger, 'closed'), await fetched(adas, 'closed')],
+    ['permission_denied', 'permission_denied'],
+  )
+  await sql('alter default privileges grant all on tables to public')
+  await createTable('public_one', [TEXT])
+  await insert(admin, 'public_one', { text: 'a' })
+  assert.deepEqual([await fetched(stranger, 'public_one'), await fetched(adas, 'public_one')], [[], []])
+  await sql(`alter default privileges revoke all on tables from public, ${roles.anon}, ${roles.member}`)
+  await secured('public_one', [{ preset: 'signed_in_read' }])
+  assert.equal((await fetched(adas, 'public_one')).length, 1)
+})

@@ -38,7 +38,11 @@ type Options = {
 export const createManagement = (pool: Pool, runner: Runner, options: Options): Management => ({
   run: (statements, conditions) => run(pool, { ...conditions, statements }, options),
   requireUnreserved,
-  tables: { create: createTable, edit: editTable, drop: dropTable },
+  tables: {
+    create: (table) => createTable(table, options.rowLevelSecurity),
+    edit: editTable,
+    drop: dropTable,
+  },
   columns: { drop: dropColumn },
   indexes: { create: createIndex, drop: dropIndex },
   extensions: {
