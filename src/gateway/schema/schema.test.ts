@@ -3,7 +3,7 @@ import { before, test } from 'node:test'
 import pg from 'pg'
 import { actor, testService } from '#test/harness.ts'
 
-const t = await testService()
+const t = await testService({ config: { clients: { default: { max_connections: 3 } } } })
 const reader = await t.key(['management.read'])
 
 before(async () => {
@@ -116,6 +116,27 @@ test('a lock on one table does not stop requests for the others', async () => {
   assert.equal((await key.send('DELETE', `/management/indexes/${index_name}`, { body: {} })).status, 200)
   assert.ok(performance.now() - began < 10_000)
   await holder.end()
+})
+
+test('definitions wait for a lock of another session only shortly, and leave connections to others', async () => {
+  const holder = new pg.Client({ connectionString: t.clientUrl })
+  await holder.connect()
+  await holder.query('begin; lock table author, "odd ""name" in access exclusive mode')
+  try {
+    const lists = ['indexes', 'constraints']
+    const answers = Array.from({ length: 4 }, (_, index) => reader.get(`/schema/${lists[index % 2]}`))
+    const others = await t.key(['*'])
+    assert.equal((await others.post('/query/count', { table_name: 'free' })).status, 200)
+    const codes = (await Promise.all(answers)).map(({ status, body }) => `${status} ${body.code}`)
+    assert.ok(codes.includes('503 object_busy'), `${codes}`)
+    assert.deepEqual(
+      codes.filter((code) => code !== '503 object_busy' && code !== '503 client_busy'),
+      [],
+    )
+  } finally {
+    await holder.end()
+  }
+  assert.equal((await reader.get('/schema/indexes')).status, 200)
 })
 
 test('the schema requires the admin key or a key with the right', async () => {

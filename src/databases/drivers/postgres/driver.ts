@@ -21,8 +21,7 @@ import {
   type CatalogueRow,
 } from '#databases/drivers/postgres/catalogue/catalogue.ts'
 import { createDefaultsReader } from '#databases/drivers/postgres/catalogue/column-defaults.ts'
-import { CONSTRAINT_DEFINITIONS_SQL } from '#databases/drivers/postgres/catalogue/constraints.ts'
-import { indexesSql } from '#databases/drivers/postgres/catalogue/indexes.ts'
+import { createDefinitions, repeated } from '#databases/drivers/postgres/catalogue/definitions.ts'
 import { createIdempotencyStore } from '#databases/drivers/postgres/idempotency-store.ts'
 import { createManagement } from '#databases/drivers/postgres/management.ts'
 import { createPool, type Pool, type PoolOptions } from '#databases/drivers/postgres/pool/pool.ts'
@@ -42,7 +41,6 @@ import { createRunner } from '#databases/drivers/postgres/runner.ts'
 import { requireOneStatement } from '#databases/drivers/postgres/sql/fixed-statement.ts'
 import { createSql } from '#databases/drivers/postgres/sql/sql-builder.ts'
 import { inTransaction } from '#databases/drivers/postgres/transaction.ts'
-import type { ConstraintDefinition, Index } from '#databases/plan/catalogue.ts'
 import type { WritePlan } from '#databases/plan/plan.ts'
 import { Failure } from '#kernel/errors.ts'
 
@@ -97,7 +95,7 @@ export function createPostgresDriver(given: PostgresOptions): PostgresDriver {
   // Separate pools, so that long reports do not delay functions.
   const [ofSql, ofCalls] = [sqlPool(), openUntrustedPool(options, checkRole)]
   const tables = createCatalogueCache(async () =>
-    buildCatalogue((await readDefinitions(() => run.value(createSql(CATALOGUE_SQL)))) as CatalogueRow),
+    buildCatalogue((await repeated(() => run.value(createSql(CATALOGUE_SQL)))) as CatalogueRow),
   ) // as the statement builds it
   const { plan, attempt } = createPlanner(tables, ({ cause }) => MOVED_CODES.has(codeOf(cause)))
   const defaultsFor = createDefaultsReader(run)
@@ -193,11 +191,7 @@ export function createPostgresDriver(given: PostgresOptions): PostgresDriver {
     },
     management,
     catalogue: tables.fresh,
-    indexes: async (only) => (await readDefinitions(() => run.value(indexesSql(only)))) as readonly Index[], // as the statement builds it
-    constraintDefinitions: async () =>
-      (await readDefinitions(() =>
-        run.value(createSql(CONSTRAINT_DEFINITIONS_SQL)),
-      )) as readonly ConstraintDefinition[], // as the statement builds it
+    ...createDefinitions(run, options),
     invalidate: tables.invalidate,
     identity,
     probe,
@@ -253,19 +247,6 @@ function createTerminator(options: PostgresOptions): Terminate {
 /** Identifies the server and the database independently of address and name. Every role may call it, unless that was revoked. */
 const IDENTITY_SQL = `select pg_catalog.to_json(c.system_identifier::pg_catalog.text || '/' || d.oid::pg_catalog.text) as identity
   from pg_catalog.pg_control_system() as c, pg_catalog.pg_database as d where d.datname operator(pg_catalog.=) pg_catalog.current_database()`
-
-/**
- * The server fails with an internal error when an object is dropped while its definition is written. The next statement does not see the
- * object.
- */
-async function readDefinitions(read: () => Promise<unknown>): Promise<unknown> {
-  for (let left = 3; ; left--)
-    try {
-      return await read()
-    } catch (error) {
-      if (left === 0 || !(error instanceof Failure && codeOf(error.cause) === 'XX000')) throw error
-    }
-}
 
 /** undefined_column, undefined_table: a name of the catalogue no longer exists. */
 const MOVED_CODES = new Set(['42703', '42P01'])

@@ -1,3 +1,4 @@
+import { LIMITED_LOCKS } from '#databases/drivers/postgres/catalogue/limited-locks.ts'
 import { type BuiltSql, bind, createSql } from '#databases/drivers/postgres/sql/sql-builder.ts'
 import { withSystemOperators } from '#databases/drivers/postgres/sql/system-names.ts'
 import type { IndexName } from '#databases/plan/catalogue.ts'
@@ -24,7 +25,7 @@ select coalesce(pg_catalog.json_agg(pg_catalog.json_build_object(
   ),
   'definition', pg_catalog.pg_get_indexdef(x.indexrelid)
 ) order by n.nspname collate "C", c.relname collate "C", i.relname collate "C"), '[]') as indexes
-from pg_catalog.pg_index x
+from ${LIMITED_LOCKS} cross join pg_catalog.pg_index x
 join pg_catalog.pg_class i on i.oid = x.indexrelid join pg_catalog.pg_am m on m.oid = i.relam
 join pg_catalog.pg_class c on c.oid = x.indrelid join pg_catalog.pg_namespace n on n.oid = c.relnamespace
 where n.nspname !~ '^pg_' and n.nspname <> 'information_schema' and pg_catalog.has_schema_privilege(n.oid, 'usage')`)

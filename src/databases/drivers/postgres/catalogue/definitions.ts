@@ -1,0 +1,70 @@
+import { createConcurrencyLimit } from '#databases/drivers/concurrency-limit.ts'
+import { CONSTRAINT_DEFINITIONS_SQL } from '#databases/drivers/postgres/catalogue/constraints.ts'
+import { indexesSql } from '#databases/drivers/postgres/catalogue/indexes.ts'
+import { codeOf } from '#databases/drivers/postgres/protocol/row-query.ts'
+import type { Runner } from '#databases/drivers/postgres/runner.ts'
+import { type BuiltSql, createSql } from '#databases/drivers/postgres/sql/sql-builder.ts'
+import { fail } from '#databases/failures.ts'
+import type { ConstraintDefinition, Index, IndexName } from '#databases/plan/catalogue.ts'
+import { Failure } from '#kernel/errors.ts'
+
+type Limits = {
+  readonly maxConnections: number
+  readonly maxWaiting: number
+  readonly connectTimeout: number
+}
+
+/**
+ * Definitions that the server writes under locks on their tables: a lock of another session delays them, at most for LIMITED_LOCKS, and
+ * they leave connections free for requests that need none of these tables.
+ */
+export function createDefinitions(run: Runner, { maxConnections, maxWaiting, connectTimeout }: Limits) {
+  const places = createConcurrencyLimit({
+    places: Math.max(1, Math.min(AT_ONCE, maxConnections - 1)),
+    waiting: maxWaiting,
+    patience: connectTimeout,
+  })
+
+  async function read(sql: BuiltSql): Promise<unknown> {
+    const leave = await places.enter()
+    try {
+      return await repeated(() => run.value(sql))
+    } catch (error) {
+      throw error instanceof Failure && codeOf(error.cause) === LOCK_NOT_AVAILABLE ? locked(error) : error
+    } finally {
+      leave()
+    }
+  }
+
+  return {
+    indexes: async (only?: IndexName) => (await read(indexesSql(only))) as readonly Index[], // as the statement builds it
+    constraintDefinitions: async () =>
+      (await read(createSql(CONSTRAINT_DEFINITIONS_SQL))) as readonly ConstraintDefinition[], // as the statement builds it
+  }
+}
+
+const AT_ONCE = 2
+const LOCK_NOT_AVAILABLE = '55P03'
+
+const locked = (cause: Failure) =>
+  fail('object_busy', {
+    message: 'A table is locked by another session, so its definitions cannot be read',
+    cause,
+    headers: { 'retry-after': '5' },
+  })
+
+/** Reads the only value of the statement again while it fails because an object was dropped meanwhile. */
+export async function repeated(read: () => Promise<unknown>): Promise<unknown> {
+  for (let left = 3; ; left--)
+    try {
+      return await read()
+    } catch (error) {
+      if (left === 0 || !(error instanceof Failure && codeOf(error.cause) === INTERNAL_ERROR)) throw error
+    }
+}
+
+/**
+ * The server fails with an internal error when an object is dropped while its definition is written. The next statement does not see the
+ * object.
+ */
+const INTERNAL_ERROR = 'XX000'
