@@ -19,8 +19,8 @@ export type Driver = Backend & {
 
   select(plan: ReadPlan, on?: OpenTransaction, presence?: Presence): Promise<RowsResult>
   /**
-   * Reads rows whose reader works with them meanwhile, however many there are and however long that takes. Absent where a backend has no
-   * such read.
+   * Reads rows whose reader works with them meanwhile, however many there are and however long that takes. A JSON null has a tab before it,
+   * an SQL NULL has none. Absent where a backend has no such read.
    */
   stream?(plan: ReadPlan, presence?: Presence): Promise<RowsResult>
   count(plan: CountPlan, on?: OpenTransaction, presence?: Presence): Promise<number>

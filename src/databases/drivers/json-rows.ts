@@ -36,6 +36,18 @@ export function* eachMember(row: string): Generator<readonly [name: string, json
   }
 }
 
+/** Names of the members that are a JSON null, which `Driver.stream` writes with a tab before it. */
+export function* jsonNulls(row: string): Generator<string> {
+  for (let at = past(row, 1); row.charCodeAt(at) === QUOTE; ) {
+    const name = textEnd(row, at)
+    const from = past(row, name) + 1
+    const end = valueEnd(row, from)
+    if (row.charCodeAt(from) === TAB && row.slice(from, end).trim() === 'null')
+      yield JSON.parse(row.slice(at, name))
+    at = past(row, end + 1)
+  }
+}
+
 /** The end of the value that begins at `from`: the comma or bracket after it. */
 function valueEnd(json: string, from: number): number {
   let depth = 0
@@ -69,5 +81,5 @@ function textEnd(json: string, from: number): number {
 }
 
 const SPACE: ReadonlySet<number> = new Set([0x20, 0x0a, 0x0d, 0x09])
-const [QUOTE, COMMA, BACKSLASH] = [0x22, 0x2c, 0x5c]
+const [TAB, QUOTE, COMMA, BACKSLASH] = [0x09, 0x22, 0x2c, 0x5c]
 const [OPEN_BRACKET, CLOSE_BRACKET, OPEN_BRACE, CLOSE_BRACE] = [0x5b, 0x5d, 0x7b, 0x7d]

@@ -84,6 +84,7 @@ export async function streamRows(
     table,
     runsCode: readsCode(plan),
     stripNulls,
+    marksJsonNull: true,
     limit: page.limit,
     highWater: HIGH_WATER,
     isLong: true,

@@ -29,7 +29,17 @@ export type Job = {
   /** The caller that waits for it; in a transaction, the transaction has it. */
   readonly presence?: Presence | undefined
 } & Partial<
-  Pick<RunOptions, 'stripNulls' | 'limit' | 'highWater' | 'isLong' | 'maxBytes' | 'commitsLast' | 'relations'>
+  Pick<
+    RunOptions,
+    | 'stripNulls'
+    | 'marksJsonNull'
+    | 'limit'
+    | 'highWater'
+    | 'isLong'
+    | 'maxBytes'
+    | 'commitsLast'
+    | 'relations'
+  >
 >
 
 /** A statement whose rows are buffered or streaming; `release` gives the connection back, at once or after the last row. */
@@ -175,6 +185,7 @@ async function run(client: RowClient, job: Job, how: How): Promise<RowQuery> {
     relations: job.relations,
     members: job.sql.members.length > 0 ? job.sql.members : undefined,
     stripNulls: job.stripNulls ?? false,
+    marksJsonNull: job.marksJsonNull ?? false,
     limit: job.limit ?? Number.POSITIVE_INFINITY,
     highWater: job.highWater ?? Number.POSITIVE_INFINITY,
   })

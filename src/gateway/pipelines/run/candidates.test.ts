@@ -12,12 +12,6 @@ type Values = Readonly<Record<(typeof COLUMNS)[number], string | number | null>>
 const value = fc.oneof(fc.constant(null), fc.integer({ min: -5, max: 5 }))
 const row = fc.record({ a: fc.oneof(value, fc.constantFrom('x', 'y "q"', '€', '}],[{')), b: value, c: value })
 const rows = fc.array(row, { maxLength: 30 })
-const alias = fc.option(fc.constantFrom('p', 'q', 'r', 's'), { freq: 3 })
-/** Different names, so that no column is written twice. */
-const aliases = fc
-  .dictionary(fc.constantFrom(...COLUMNS), alias, { maxKeys: 2 })
-  .filter((map) => new Set(Object.values(map)).size === Object.keys(map).length)
-
 /** The rows as a driver sends them: chunks that end with a whole row. */
 const chunked = (given: readonly object[], sizes: readonly number[]): Buffer[] => {
   const texts = given.map((one, index) => `${index === 0 ? '[' : ','}${JSON.stringify(one)}`)
@@ -26,6 +20,8 @@ const chunked = (given: readonly object[], sizes: readonly number[]): Buffer[] =
     chunks.push(Buffer.from(texts.splice(0, 1 + (sizes[size] ?? 3)).join('')))
   return [...chunks, Buffer.from(given.length === 0 ? '[]' : ']')]
 }
+
+const OPTIONS = { maxGroups: 1_000, jsonColumns: new Set<string>() }
 
 async function candidates(
   given: readonly object[],
@@ -38,7 +34,7 @@ async function candidates(
   const found: object[] = []
   const texts: string[] = []
   let fetched = 0
-  for await (const batch of candidatesOf(rowBatches({ json: chunked(given, sizes) }), shape, 1_000)) {
+  for await (const batch of candidatesOf(rowBatches({ json: chunked(given, sizes) }), shape, OPTIONS)) {
     found.push(...batch.rows)
     texts.push(...batch.texts())
     fetched += batch.fetched
@@ -51,19 +47,13 @@ async function candidates(
   return found
 }
 
-const renamed = (one: object, names: Readonly<Record<string, string | null>>) =>
-  Object.fromEntries(
-    Object.entries(one).flatMap(([name, value]) => {
-      const as = Object.hasOwn(names, name) ? names[name] : name
-      return as === null || as === undefined ? [] : [[as, value]]
-    }),
-  )
-
-test('candidates are the rows under their other names, however the rows arrive', () =>
+test('candidates are the rows, however the rows arrive', () =>
   fc.assert(
-    fc.asyncProperty(rows, aliases, fc.array(fc.nat(4)), async (given, names, sizes) => {
-      const expected = given.map((one) => renamed(one, names))
-      assert.deepEqual(await candidates(given, undefined, names, sizes), expected)
+    fc.asyncProperty(rows, fc.array(fc.nat(4)), async (given, sizes) => {
+      assert.deepEqual(
+        await candidates(given, undefined, {}, sizes),
+        given.map((one) => ({ ...one })),
+      )
     }),
   ))
 

@@ -1,4 +1,4 @@
-import { eachMember, eachRow } from '#databases/drivers/json-rows.ts'
+import { eachRow, jsonNulls } from '#databases/drivers/json-rows.ts'
 import type { ReadPlan } from '#databases/plan/plan.ts'
 import { parseJson } from '#databases/request/json.ts'
 import type { Row } from '#databases/request/request.ts'
@@ -20,12 +20,13 @@ export type Shape = {
   readonly grouping: Grouping | undefined
   /** Columns that are read only for grouping. */
   readonly hidden: ReadonlySet<string>
-  /** Member of the source → column of the sink; null leaves it out. */
+  /** Member of a group → column of the sink. Rows have the names of the sink already. */
   readonly aliases: Aliases
   /** The columns of the candidates. */
   readonly columns: readonly string[]
 }
-type Aliases = ReadonlyMap<string, string | null>
+/** null leaves a member out. */
+export type Aliases = ReadonlyMap<string, string | null>
 
 /** Throws a failure for aliases that do not fit the rows of the source. */
 export function shapeOf(
@@ -60,20 +61,26 @@ function groupMembers({ groupBy, column }: Grouping, aliases: Aliases): readonly
   return aliases.has(COUNT) && !own.includes(COUNT) ? [...own, COUNT] : own
 }
 
-function aliasOf(aliases: Aliases, name: string): string | null {
+export function aliasOf(aliases: Aliases, name: string): string | null {
   const alias = aliases.get(name)
   return alias === undefined ? name : alias
+}
+
+type Options = {
+  readonly maxGroups: number
+  /** Columns of the sink that can hold a JSON null. */
+  readonly jsonColumns: ReadonlySet<string>
 }
 
 /** Yields candidates for each batch of rows. For groups, the batches have none until all rows are read. */
 export async function* candidatesOf(
   batches: AsyncIterable<string>,
   shape: Shape,
-  maxGroups: number,
+  { maxGroups, jsonColumns }: Options,
 ): AsyncGenerator<Candidates & { readonly fetched: number }> {
   if (shape.grouping === undefined) {
     for await (const batch of batches) {
-      const candidates = ofRows(batch, shape.aliases)
+      const candidates = ofRows(batch, jsonColumns)
       yield { ...candidates, fetched: candidates.rows.length }
     }
     return
@@ -87,30 +94,25 @@ export async function* candidatesOf(
 }
 
 const NONE: Candidates = { rows: [], texts: () => [] }
+const NO_COLUMNS: ReadonlySet<string> = new Set()
 
-function ofRows(batch: string, aliases: Aliases): Candidates {
+function ofRows(batch: string, jsonColumns: ReadonlySet<string>): Candidates {
   const json = `[${batch}]`
   const rows = parseJson(json) as Row[] // a list of row objects
-  if (aliases.size === 0) return { rows, texts: () => eachRow(json) }
-  return { rows: rows.map((row) => renamed(row, aliases)), texts: () => renamedTexts(json, aliases) }
+  const hasJsonNull = jsonColumns.size > 0 && batch.includes(JSON_NULL)
+  return { rows: hasJsonNull ? withJsonNulls(rows, json, jsonColumns) : rows, texts: () => eachRow(json) }
 }
 
-const renamed = (row: Row, aliases: Aliases): Row =>
-  Object.fromEntries(
-    Object.entries(row).flatMap(([name, value]) => {
-      const alias = aliasOf(aliases, name)
-      return alias === null ? [] : [[alias, value]]
-    }),
-  )
+/** `Driver.stream` writes a JSON null so; it can also be inside of a json value. */
+const JSON_NULL = ':\tnull'
 
-function* renamedTexts(json: string, aliases: Aliases): Generator<string> {
-  for (const row of eachRow(json)) {
-    const members = [...eachMember(row)].flatMap(([name, value]) => {
-      const alias = aliasOf(aliases, name)
-      return alias === null ? [] : `${JSON.stringify(alias)}:${value}`
-    })
-    yield `{${members.join(',')}}`
-  }
+/** Parsing makes JSON null and SQL NULL the same. A JSON null becomes raw JSON, which is a value. */
+function withJsonNulls(rows: readonly Row[], json: string, columns: ReadonlySet<string>): readonly Row[] {
+  const texts = eachRow(json)
+  return rows.map((row) => {
+    const nulls = [...jsonNulls(texts.next().value ?? '')].filter((name) => columns.has(name))
+    return { ...row, ...Object.fromEntries(nulls.map((name) => [name, JSON.rawJSON('null')])) }
+  })
 }
 
 async function addRows(
@@ -140,21 +142,24 @@ async function* ofGroups(
   for await (const group of groups) {
     texts.push(groupText(group, grouping, aliases))
     if (texts.length < GROUPS) continue
-    yield { ...ofRows(texts.join(','), aliases), fetched: 0 }
+    yield { ...ofRows(texts.join(','), NO_COLUMNS), fetched: 0 }
     texts = []
   }
-  if (texts.length > 0) yield { ...ofRows(texts.join(','), aliases), fetched: 0 }
+  if (texts.length > 0) yield { ...ofRows(texts.join(','), NO_COLUMNS), fetched: 0 }
 }
 
-/** `{ [group_by]: label, [aggregation_column]: sum }`, and `count` if an alias names it. */
+/** `{ [group_by]: label, [aggregation_column]: sum }`, and `count` if an alias names it, under the names of the sink. */
 function groupText(
   { label, sum, cumulativeSum, count }: Group,
   { groupBy, column, strategy }: Grouping,
   aliases: Aliases,
 ): string {
-  const members = [`${JSON.stringify(groupBy)}:${JSON.stringify(label)}`]
-  if (column !== undefined)
-    members.push(`${JSON.stringify(column)}:${strategy === undefined ? sum : cumulativeSum}`)
-  if (aliases.has(COUNT) && groupBy !== COUNT && column !== COUNT) members.push(`"${COUNT}":${count}`)
-  return `{${members.join(',')}}`
+  const members: [name: string, json: string | number][] = [[groupBy, JSON.stringify(label)]]
+  if (column !== undefined) members.push([column, strategy === undefined ? sum : cumulativeSum])
+  if (aliases.has(COUNT) && groupBy !== COUNT && column !== COUNT) members.push([COUNT, count])
+  const texts = members.flatMap(([name, json]) => {
+    const alias = aliasOf(aliases, name)
+    return alias === null ? [] : [`${JSON.stringify(alias)}:${json}`]
+  })
+  return `{${texts.join(',')}}`
 }

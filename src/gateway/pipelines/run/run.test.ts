@@ -8,9 +8,19 @@ const { t, here, there, sql, run, simulate, count } = await pipelineService(
   { max_errors: 150, max_groups: 50 },
   { here: { max_connections: 1 }, there: { max_connections: 2 } },
 )
+const EVERY_TYPE = `id int primary key, word text, facts jsonb, plain json, list jsonb, tags text[], deep numeric[], price numeric, half float8, at timestamptz,
+    day timestamp, born date, span interval, bytes bytea, key uuid, moments timestamptz[], address inet`
 await sql(
   here.url,
-  `create table book (id int primary key, title text, author text, pages numeric, at timestamptz);
+  `create table every_type (${EVERY_TYPE});
+  insert into every_type values
+    (1, 'NULL', 'null', 'null', '[null, {"a": null}]', array['NULL', null, '', 'a,"b"\\'], array[1.10, null, 'NaN'], 12345678901234567890.1234567890,
+      0.1, '2026-01-31 10:10:00.123456+02', '0044-03-15 00:00:00.5 BC', 'infinity', '1 mon -2 days 00:00:00.000001', '\\x00ff5c', gen_random_uuid(),
+      array[timestamptz '-infinity', null], '::1/64'),
+    (2, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null),
+    (3, '', '"null"', '{"a":\tnull}', '{"facts": null}', '{}', '{{1,2},{3,4}}', 'NaN', '-infinity', 'infinity', '20000-01-01', '20000-01-01', '0', '', null, '{}', null),
+    (4, 'x', null, '{"facts":\tnull}', 'null', '{null}', '{}', -0.00, '-0', null, null, null, null, null, null, null, null);
+  create table book (id int primary key, title text, author text, pages numeric, at timestamptz);
   insert into book values
     (1, 'Notes', 'Ada', 66, '2026-01-31T10:10:00Z'), (2, 'Sketches', 'Ada', 4.50, '2026-01-31T23:30:00Z'),
     (3, 'Art', 'Donald', 3168, '2026-02-01T00:30:00Z'), (4, null, null, 7, null), (5, 'Notes', 'Ada', 66, '2026-01-31T10:10:00Z');
@@ -24,7 +34,8 @@ await sql(
 )
 await sql(
   there.url,
-  `create table shelf (id int primary key, name text not null, author text, pages numeric check (pages < 1000), at timestamptz);
+  `create table every_type (${EVERY_TYPE});
+  create table shelf (id int primary key, name text not null, author text, pages numeric check (pages < 1000), at timestamptz);
   create table total (author text, pages numeric, books int);
   create table number (id int primary key, value int);
   create table tree (id int primary key, value jsonb);
@@ -78,6 +89,24 @@ test('a row with JSON that is nested too deep does not end the run', async () =>
   assert.deepEqual(await sql(there.url, 'select value::text from tree where id = 2'), [
     { value: '[[[[[1.10]]]]]' },
   ])
+})
+
+test('every value arrives as it was read', async () => {
+  // A value of type json arrives without the white space between its parts.
+  const all = `select replace(t::text, e'\\t', '') as row from every_type t order by id`
+  const read = await sql(here.url, all)
+  for (const transform of [{}, { column_aliases: { word: 'word', facts: 'list', list: 'facts' } }]) {
+    await sql(there.url, 'truncate every_type')
+    const { body, text } = await run({
+      source: { table_name: 'every_type' },
+      transform,
+      sink: { table_name: 'every_type', client: 'there' },
+    })
+    assert.deepEqual([body.rows_inserted, body.errors], [4, []], text)
+    if (transform.column_aliases !== undefined)
+      await sql(there.url, 'update every_type set facts = list, list = facts')
+    assert.deepEqual(await sql(there.url, all), read)
+  }
 })
 
 test('on_conflict skips rows that exist, which are neither stored nor errors', async () => {

@@ -67,11 +67,10 @@ async function begin(kernel: Kernel, request: RunRequest): Promise<Run> {
 async function pump(run: Run): Promise<RunOutcome> {
   const { kernel, request, shape, bulk, sample, times } = run
   const result = await times.measure('source', () => run.source.run())
-  const batches = candidatesOf(
-    rowBatches(watched(run, result)),
-    shape,
-    kernel.config.gateway.pipelines.max_groups,
-  )
+  const batches = candidatesOf(rowBatches(watched(run, result)), shape, {
+    maxGroups: kernel.config.gateway.pipelines.max_groups,
+    jsonColumns: run.jsonColumns,
+  })
   try {
     let next = batches.next()
     for (;;) {

@@ -53,6 +53,8 @@ export function reusable(
 }
 
 const MAX_CHUNK = 65_536
+/** A tab before a JSON null, where that has to differ from an SQL NULL. The server writes no tab before a member of jsonb. */
+const JSON_NULL_MARK = 0x09
 
 /** Bytes, and a view to access four at once. */
 type Place = { readonly bytes: Buffer; readonly view: DataView }
@@ -92,6 +94,8 @@ function copy(from: Place, start: number, end: number, out: Place, at: number): 
   return at + length
 }
 
+type Writing = { readonly stripNulls: boolean; readonly limit: number; readonly marksJsonNull?: boolean }
+
 /** Collects the array of rows in chunks. */
 export class RowWriter {
   rows = 0
@@ -102,8 +106,7 @@ export class RowWriter {
   /** Bytes in finished chunks that have not been taken. */
   waiting = 0
   readonly #columns: readonly ColumnWriter[]
-  readonly #stripNulls: boolean
-  readonly #limit: number
+  readonly #writing: Writing
   /** The most bytes that a row needs besides its values: names, quotes, commas, braces. */
   readonly #frame: number
   #chunks: Buffer[] = []
@@ -112,10 +115,9 @@ export class RowWriter {
   /** The bytes of the last row. */
   #from: Place = NOWHERE
 
-  constructor(columns: readonly ColumnWriter[], options: { stripNulls: boolean; limit: number }) {
+  constructor(columns: readonly ColumnWriter[], writing: Writing) {
     this.#columns = columns
-    this.#stripNulls = options.stripNulls
-    this.#limit = options.limit
+    this.#writing = writing
     this.#frame = columns.reduce((sum, column) => sum + column.absent.length + 8, 4 + SLACK)
     this.#out = placeOf(Buffer.allocUnsafe(1024))
     this.#out.bytes[this.#at++] = 0x5b // [
@@ -123,7 +125,7 @@ export class RowWriter {
 
   /** A DataRow message from its first column (after the column count) to its end; `ahead` bytes of the same answer lie there too. */
   row(data: Buffer, from: number, end: number, ahead: number): void {
-    if (this.rows >= this.#limit) {
+    if (this.rows >= this.#writing.limit) {
       this.more = true
       return
     }
@@ -135,13 +137,14 @@ export class RowWriter {
 
   #members(data: Place, from: number, out: Place, start: number): number {
     const columns = this.#columns
+    const { stripNulls, marksJsonNull } = this.#writing
     let at = start
     let read = from
     for (let index = 0; index < columns.length; index++) {
       const length = data.view.getInt32(read)
       read += 4
       const column = columns[index] as ColumnWriter // index is below the length
-      if (this.#stripNulls && isNull(data.view, read, length, column.how)) {
+      if (stripNulls && isNull(data.view, read, length, column.how)) {
         read += Math.max(0, length)
         continue
       }
@@ -151,6 +154,7 @@ export class RowWriter {
       }
       if (column.how === FORMAT.relation) this.related += linesIn(data.bytes, read, read + length)
       at = writePhrase(column.head, out, at)
+      if (marksJsonNull && isNull(data.view, read, length, column.how)) out.bytes[at++] = JSON_NULL_MARK
       at = writeValue(column.how, data, read, read + length, out, at)
       read += length
     }

@@ -8,6 +8,8 @@ export type RunOptions = {
   /** Names of the members, by position; undefined: the column names of the database. */
   readonly members: readonly string[] | undefined
   readonly stripNulls: boolean
+  /** A JSON null is written with a tab before it. */
+  readonly marksJsonNull?: boolean
   /** Rows above the limit are left out, and `RowWriter.more` is set. */
   readonly limit: number
   /** Bytes at which `ready` settles and the connection pauses until they are taken. Infinity: collect everything. */
