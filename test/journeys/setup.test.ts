@@ -130,6 +130,6 @@ test('an unreachable registry is reported in one sentence, and installed package
     /^The package registry 127\.0\.0\.1:9 cannot be reached \(ECONNREFUSED\): check the network/,
   )
   assert.deepEqual(more, [])
-  assert.ok(performance.now() - began < 20_000)
+  assert.ok(performance.now() - began < 50_000)
   assert.equal(await readFile(file('node_modules/pg/package.json'), 'utf8'), '{}')
 })
