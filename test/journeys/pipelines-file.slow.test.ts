@@ -43,7 +43,7 @@ for (const workers of [1, 2])
       ].map(String)
     }
     const all = async (expected: string) => {
-      const deadline = Date.now() + 20_000
+      const deadline = Date.now() + 60_000
       for (;;) {
         const found = [...new Set(await names())]
         if (found.length === 1 && found[0] === expected) return

@@ -152,10 +152,10 @@ test('an unresponsive worker is replaced with growing delays while others serve;
   const metrics = await actor(program.url).get('/metrics', { headers })
   assert.equal(metrics.status, 200)
   assert.match(metrics.text, /^gatehouse_http_requests_total\{.*\/ping/m)
-  assert.ok(performance.now() - since < 5_000)
+  assert.ok(performance.now() - since < 15_000)
   assert.match(program.output(), /"event":"metrics_incomplete","missing":1/)
 
-  await within(20_000, async () => !(await workers()).includes(victim))
+  await within(60_000, async () => !(await workers()).includes(victim))
   assert.match(program.output(), /"event":"worker_silent","pid":\d+/)
   const answers = await Promise.all(sent)
   assert.ok(answers.filter((answer) => answer === 200).length >= 19, answers.join(' '))
@@ -168,7 +168,7 @@ test('an unresponsive worker is replaced with growing delays while others serve;
 
   assert.doesNotMatch(program.output(), /Debugger/)
   process.kill(survivor, 'SIGUSR2')
-  await within(5_000, async () => /"event":"crashed".*something is wrong/.test(program.output()))
+  await within(30_000, async () => /"event":"crashed".*something is wrong/.test(program.output()))
   assert.equal(program.errors(), '')
   assert.match(program.output(), /"event":"runtime_warning".*something is odd/)
 })
@@ -179,7 +179,7 @@ async function replacement(
   known: readonly number[],
 ): Promise<number | undefined> {
   let found: number | undefined
-  await within(20_000, async () => {
+  await within(60_000, async () => {
     found = (await workers()).find((pid) => !known.includes(pid))
     return found !== undefined
   })

@@ -105,7 +105,7 @@ test('a stop kills a server that does not respond, with all of its processes', a
   for (const pid of [await postmasterOf(dir), ...pids.map(({ pid }) => pid)]) process.kill(pid, 'SIGSTOP')
   const since = performance.now()
   await server.stop(200)
-  assert.ok(performance.now() - since < 5_000)
+  assert.ok(performance.now() - since < 30_000)
   const next = await startEmbedded(optionsFor(dir))
   assert.deepEqual(await query(next.superuserUrl, 'table kept'), [{ word: 'yes' }])
 })
