@@ -44,29 +44,39 @@ export function createDownloads(): Downloads {
   }
 }
 
-async function opened(kernel: Kernel, { location }: { readonly location: string }): Promise<OpenBackup> {
+async function opened(kernel: Kernel, { location, sizeBytes }: JobRow & Located): Promise<OpenBackup> {
   const file = await storeOf(kernel, location).open(location)
   if (file === undefined) throw fail('backup_file_missing')
-  return file
+  if (file.size === Number(sizeBytes)) return file
+  await file.close()
+  throw fail('backup_file_changed')
 }
+
+type Located = { readonly location: string }
 
 /**
  * The static admin key holds for the life of a process, so the backup itself is what can be taken away during a download: each second it is
- * looked up again, and the download breaks off when it was deleted. While the control database does not answer, nothing is sent.
+ * looked up again, and the download breaks off when it was deleted. While the control database does not answer, nothing is sent. It also
+ * breaks off when the file has another length than the answer says, so that no byte counts as a part of another answer.
  */
 function guarded(
   { db }: Kernel,
-  { id }: JobRow,
+  { id, sizeBytes }: JobRow,
   pieces: AsyncGenerator<Buffer>,
   close: () => Promise<void>,
 ): AsyncIterable<Buffer> {
   let looked = performance.now()
+  let left = Number(sizeBytes)
   const next = async (): Promise<IteratorResult<Buffer>> => {
     if (performance.now() - looked > LOOK_EVERY) {
       if (!(await isCompleted(db, id))) throw new Error('the backup was deleted during its download')
       looked = performance.now()
     }
-    return pieces.next()
+    const result = await pieces.next()
+    left -= result.done === true ? 0 : result.value.length
+    if (left < 0 || (result.done === true && left > 0))
+      throw new Error('the file of the backup was changed during its download')
+    return result
   }
   const iterator: AsyncIterator<Buffer> = {
     async next() {

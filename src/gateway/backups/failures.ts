@@ -4,6 +4,7 @@ import type { FailureTable } from '#kernel/errors.ts'
 export const BACKUP_FAILURES = {
   backup_not_found: [404, 'There is no such backup or job'],
   backup_file_missing: [404, 'The file of this backup does not exist any more'],
+  backup_file_changed: [409, 'The file of this backup is not the one that was written'],
   backup_job_active: [409, 'A backup or a restore of this client already waits or runs'],
   backup_job_ended: [409, 'This job has already ended'],
   backup_not_completed: [409, 'This is not a completed backup'],

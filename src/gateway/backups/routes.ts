@@ -180,6 +180,7 @@ export function backupRoutes(app: App, kernel: Kernel, access: GatewayAccess, so
         'backup_not_found',
         'backup_not_completed',
         'backup_file_missing',
+        'backup_file_changed',
         'backup_store_unavailable',
         'too_many_downloads',
       ],

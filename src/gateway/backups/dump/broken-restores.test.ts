@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict'
-import { readdir, readFile } from 'node:fs/promises'
+import { execFile } from 'node:child_process'
+import { mkdir, readdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises'
 import { test } from 'node:test'
+import { promisify } from 'node:util'
 import pg from 'pg'
 import { backupService, NEEDS_PROGRAMS } from '#test/backup-service.ts'
 import { eventually } from '#test/embedded.ts'
-import { testService } from '#test/harness.ts'
+import { type Answer, testService } from '#test/harness.ts'
 import { startLoopbackServer } from '#test/loopback-server.ts'
 
 /** An object whose server fails when it is read for the second time. */
@@ -160,3 +162,38 @@ async function restoring(): Promise<readonly string[]> {
   )
   return lines.filter((line) => line.includes('pg_restore'))
 }
+
+test(
+  'a download is the file that was written, or is refused: another length would be read as other answers',
+  NEEDS_PROGRAMS,
+  async () => {
+    const job = await done(await backUp())
+    const { location, size_bytes: size } = job
+    const refusal = ({ status, body }: Answer) => [status, body.code]
+    const download = () => t.admin.get(`/admin/backups/${job.id}/download`)
+    const bytes = await readFile(location)
+    for (const changed of [Buffer.concat([bytes, Buffer.from('HTTP/1.1')]), bytes.subarray(0, -1)]) {
+      await writeFile(location, changed)
+      assert.deepEqual(refusal(await download()), [409, 'backup_file_changed'])
+    }
+    await writeFile(`${location}.kept`, bytes)
+    for (const put of [
+      () => symlink(`${location}.kept`, location),
+      () => mkdir(location),
+      // Opening it waits for a writer.
+      () => promisify(execFile)('mkfifo', [location]),
+    ]) {
+      await rm(location, { recursive: true })
+      await put()
+      assert.deepEqual(refusal(await download()), [404, 'backup_file_missing'])
+    }
+    const restored = await done(await restore(job.id))
+    assert.deepEqual(
+      [restored.status, /does not exist any more/.test(restored.error_message)],
+      ['failed', true],
+    )
+    await rm(location)
+    await rename(`${location}.kept`, location)
+    assert.deepEqual([(await download()).status, bytes.length], [200, size])
+  },
+)

@@ -75,17 +75,26 @@ async function syncFolder(folder: string): Promise<void> {
   await handle.sync()
 }
 
-/** Opens a finished backup; undefined when the file is gone. A link in its place is not followed. */
+/**
+ * Opens a finished backup; undefined when the file is gone, or something else is in its place. A link is not followed, and a pipe is not
+ * waited for: that would hold one of the few threads that all file and password work of the process shares.
+ */
 async function openBackup(file: string): Promise<OpenBackup | undefined> {
   try {
-    const handle = await open(file, constants.O_RDONLY | constants.O_NOFOLLOW)
-    const { size } = await handle.stat()
-    return { size, content: () => contentOf(handle), close: () => handle.close() }
+    const handle = await open(file, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
+    const found = await handle.stat()
+    if (found.isFile())
+      return { size: found.size, content: () => contentOf(handle), close: () => handle.close() }
+    await handle.close()
+    return undefined
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    if (ABSENT.has((error as NodeJS.ErrnoException).code ?? '')) return undefined
     throw error
   }
 }
+
+/** Of a name that is not there, of a link, and of a socket. */
+const ABSENT = new Set(['ENOENT', 'ELOOP', 'ENXIO'])
 
 export const exists = (file: string): Promise<boolean> =>
   lstat(file).then(
