@@ -22,7 +22,11 @@ export function text(body: Body, field: string): string | undefined {
 }
 
 /** Reads one field with aliases; several may be given when their values are equal. */
-export function oneOf(body: Body, fields: readonly string[], code: 'missing_table'): string | undefined {
+export function oneOf(
+  body: Body,
+  fields: readonly string[],
+  code: 'missing_table' | 'invalid_identifier',
+): string | undefined {
   const values = new Set(fields.map((field) => text(body, field)).filter((value) => value !== undefined))
   if (values.size > 1)
     throw fail(code, { message: `${fields.join(', ')} contradict each other`, details: { fields } })

@@ -6,15 +6,30 @@ import { Nullable, OneOf, PlainText } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { GatewayAccess } from '../access.ts'
 import { gatewayCaller } from '../caller.ts'
-import { listColumns, listConstraints, listIndexes, listTables } from './schema.ts'
+import { listColumns, listConstraints, listIndexes, listTables, readWhich } from './schema.ts'
 
 const Name = Type.String({ minLength: 1, maxLength: 63 })
-const InSchema = Type.Object({ table_schema: Type.Optional(Name) })
-const Which = Type.Object({ table_name: Type.Optional(Name), table_schema: Type.Optional(Name) })
-const OneTable = Type.Object({
-  table_name: Type.String({ minLength: 1, maxLength: 63, examples: ['books'] }),
-  table_schema: Type.Optional(Type.String({ minLength: 1, maxLength: 63, default: 'public' })),
+/** Two names of 63 bytes in quotes. */
+const Path = Type.String({
+  minLength: 1,
+  maxLength: 131,
+  description: 'The table, optionally as schema.table',
+  examples: ['books'],
 })
+const SCHEMA = {
+  table_schema: Type.Optional(Name),
+  schema_name: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: 63,
+      description: 'Alias of table_schema',
+      'x-alias-of': 'table_schema',
+    }),
+  ),
+}
+const InSchema = Type.Object(SCHEMA)
+const Which = Type.Object({ table_name: Type.Optional(Path), ...SCHEMA })
+const OneTable = Type.Object({ table_name: Path, ...SCHEMA })
 const TABLE_FIELDS = { table_schema: Type.String(), table_name: Type.String() }
 const listOf = (name: string, item: TSchema) => ({ 200: Type.Object({ [name]: Type.Array(item) }) })
 
@@ -75,7 +90,7 @@ export function schemaRoutes(app: App, access: GatewayAccess): void {
       response: listOf('tables', Table),
     },
     handler: async (request) => ({
-      tables: await listTables(gatewayCaller(request).backend, request.query),
+      tables: await listTables(gatewayCaller(request).backend, readWhich(request.query)),
     }),
   })
   app.route({
@@ -88,10 +103,9 @@ export function schemaRoutes(app: App, access: GatewayAccess): void {
       querystring: OneTable,
       response: listOf('columns', Column),
     },
-    handler: async (request) => {
-      const { table_schema: schema = 'public', table_name: name } = request.query
-      return { columns: await listColumns(gatewayCaller(request).backend, schema, name) }
-    },
+    handler: async (request) => ({
+      columns: await listColumns(gatewayCaller(request).backend, readWhich(request.query)),
+    }),
   })
   app.route({
     method: 'GET',
@@ -104,7 +118,7 @@ export function schemaRoutes(app: App, access: GatewayAccess): void {
       response: listOf('constraints', Constraint),
     },
     handler: async (request) => ({
-      constraints: await listConstraints(gatewayCaller(request).backend, request.query),
+      constraints: await listConstraints(gatewayCaller(request).backend, readWhich(request.query)),
     }),
   })
   app.route({
@@ -118,7 +132,7 @@ export function schemaRoutes(app: App, access: GatewayAccess): void {
       response: listOf('indexes', Index),
     },
     handler: async (request) => ({
-      indexes: await listIndexes(gatewayCaller(request).backend, request.query),
+      indexes: await listIndexes(gatewayCaller(request).backend, readWhich(request.query)),
     }),
   })
   app.route({

@@ -56,6 +56,33 @@ test('columns are listed with type, default and nullability', async () => {
   assert.deepEqual([unknown.status, unknown.body.code], [404, 'table_not_found'])
 })
 
+test('a table is named as in data operations', async () => {
+  const paths = [
+    'table_name=sales.total',
+    'table_name=total&table_schema=sales',
+    'table_name=total&schema_name=sales',
+  ]
+  for (const path of paths) {
+    const { status, body, text } = await reader.get(`/schema/columns?${path}`)
+    assert.equal(status, 200, text)
+    assert.deepEqual(body.columns[0]?.column_name, 'n')
+    assert.equal((await reader.get(`/schema/indexes?${path}`)).status, 200)
+  }
+  assert.equal((await reader.get('/schema/tables?schema_name=sales')).body.tables.length, 1)
+  const { constraints } = (await reader.get('/schema/constraints?table_name=public.author')).body
+  assert.deepEqual(
+    [...new Set(constraints.map((item: { table_name: string }) => item.table_name))],
+    ['author'],
+  )
+  for (const contradiction of [
+    'table_name=sales.total&table_schema=public',
+    'table_name=total&table_schema=a&schema_name=b',
+  ]) {
+    const { status, body } = await reader.get(`/schema/columns?${contradiction}`)
+    assert.deepEqual([status, body.code], [400, 'invalid_identifier'])
+  }
+})
+
 test('constraints and indexes are listed for one table or all', async () => {
   const { constraints } = (await reader.get('/schema/constraints')).body
   const reference = constraints.find(

@@ -1,10 +1,21 @@
 import { requireAbility } from '#databases/drivers/abilities.ts'
 import type { Backend } from '#databases/drivers/driver.ts'
 import type { Catalogue, Table } from '#databases/plan/catalogue.ts'
+import { oneOf } from '#databases/request/fields.ts'
+import { readTable } from '#databases/request/table-name.ts'
 import { fail } from '../errors.ts'
 
 /** The requested tables; all if absent. */
-export type Which = { readonly table_name?: string; readonly table_schema?: string }
+export type Which = { readonly table_name?: string; readonly table_schema?: string | undefined }
+
+/** `schema.table`, or a table and its schema, as elsewhere on the gateway (gateway.md 1). */
+export function readWhich({ table_name, ...asked }: Which & { readonly schema_name?: string }): Which {
+  const table_schema = oneOf(asked, ['table_schema', 'schema_name'], 'invalid_identifier')
+  if (table_name === undefined) return { table_schema }
+  if (!table_name.includes('.')) return { table_schema, table_name }
+  const { schema, table } = readTable({ table_name, schema_name: table_schema })
+  return { table_schema: schema, table_name: table }
+}
 
 /** Member names and values (`YES`, `NO`) are those of information_schema, which users of these lists expect. */
 export async function listTables(backend: Backend, { table_schema }: Which) {
@@ -28,7 +39,10 @@ const TYPES: Readonly<Record<Table['kind'], string>> = {
 }
 
 /** In column order. */
-export async function listColumns(backend: Backend, schema: string, name: string) {
+export async function listColumns(
+  backend: Backend,
+  { table_schema: schema = 'public', table_name: name = '' }: Which,
+) {
   const table = (await backend.catalogue()).find(schema, name)
   if (table === undefined)
     throw fail('table_not_found', { details: { schema_name: schema, table_name: name } })
