@@ -20,3 +20,24 @@ test('a new name of a table gives its key no rows that it could not reach before
   assert.deepEqual(await rename(['notes.read'], 'payroll', 'wages'), [200, 'wages'])
   assert.deepEqual(await rename(['notes.read', 'wages.read'], 'wages', 'notes'), [200, 'notes'])
 })
+
+test('where there are public routes, names of data that the key may not read are not given to other data', async () => {
+  const columns = ['title', 'secret', 'open'].map((name) => ({ name, data_type: 'text' }))
+  assert.equal((await key.post('/management/tables', { table_name: 'page', columns })).status, 200)
+  const change = async (rights: readonly string[], edit: object) => {
+    const who = await t.key(['management.tables.write', 'management.columns.drop', ...rights])
+    const edits = await who.send('PATCH', '/management/tables/page', { body: { operations: [edit] } })
+    return [edits.status, edits.body.data?.details?.required_right]
+  }
+  const rename = { operation: 'rename_column', column_name: 'secret', new_name: 'other' }
+  assert.deepEqual(await change([], rename), [200, undefined])
+  const route = { route_key: 'pages', client_name: 'default', table_name: 'page', allowed_ops: ['fetch'], columns: ['title'] } // biome-ignore format: short
+  assert.equal((await t.admin.post('/admin/public-routes', route)).status, 201)
+  for (const edit of [{ ...rename, column_name: 'other', new_name: 'secret' }, { operation: 'rename_table', new_name: 'pages' }]) // biome-ignore format: short
+    assert.deepEqual(await change([], edit), [403, 'page.read'])
+  const blind = await t.key(['management.columns.drop'])
+  const dropped = await blind.send('DELETE', '/management/tables/page/columns/open', { body: {} })
+  assert.deepEqual([dropped.status, dropped.body.data.details.required_right], [403, 'page.read'])
+  assert.deepEqual(await change(['page.read'], { ...rename, column_name: 'other', new_name: 'secret' }), [200, undefined]) // biome-ignore format: short
+  assert.deepEqual(await change([], { operation: 'drop_not_null', column_name: 'title' }), [200, undefined])
+})

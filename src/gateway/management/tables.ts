@@ -4,6 +4,7 @@ import { readTable } from '#databases/request/table-name.ts'
 import type { GatewayCaller } from '../caller.ts'
 import { rightsOf } from '../caller-rights.ts'
 import { fail } from '../errors.ts'
+import { hasRoutes } from '../public-routes/public-routes.ts'
 import { audited, type Change, type Changer, managementOf } from './change.ts'
 
 /** Creates a table and returns its definition. An existing name gets 409. */
@@ -24,6 +25,7 @@ export async function editManagedTable(changer: Changer, at: TableName, edits: r
   const found = await findTable(changer.caller, at)
   const renamed = edits.findLast((edit) => edit.operation === 'rename_table')
   if (renamed !== undefined) requireSameRights(changer.caller, at, renamed.newName)
+  if (edits.some(isRenaming)) await requirePublicRead(changer, at)
   if (edits.some(bindsExistingRows)) rightsOf(changer.caller).require([{ ...at, action: 'delete' }])
   const written = await managementOf(changer.caller).tables.edit(found, edits)
   const added = edits.flatMap((edit) => (edit.operation === 'add_column' ? [edit.column] : []))
@@ -58,6 +60,17 @@ function requireSameRights(caller: GatewayCaller, { schema, table }: TableName, 
 
 const ACTIONS = ['read', 'write', 'delete'] as const
 
+const isRenaming = ({ operation }: TableEdit): boolean =>
+  operation === 'rename_table' || operation === 'rename_column'
+
+/**
+ * A public route fixes a table, columns and conditions by name, so who gives these names to other data, or adds the column of a condition
+ * anew, shows it to everyone.
+ */
+async function requirePublicRead({ kernel, caller }: Changer, at: TableName): Promise<void> {
+  if (await hasRoutes(kernel, caller.client.name)) rightsOf(caller).require([{ ...at, action: 'read' }])
+}
+
 function columnEvent(table: string, edit: TableEdit): NonNullable<Change<'edit_table'>['further']> {
   switch (edit.operation) {
     case 'rename_table':
@@ -88,6 +101,7 @@ export async function dropManagedColumn(
 ) {
   const { column } = dropped
   const found = await findTable(changer.caller, at)
+  await requirePublicRead(changer, at)
   const written = managementOf(changer.caller).columns.drop(found, column, dropped)
   const { schema, table } = at
   const event = { table: `${schema}.${table}`, column }

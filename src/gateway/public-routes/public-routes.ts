@@ -12,6 +12,7 @@ import {
   closeRoutesOf,
   countRoutes,
   deleteRoute,
+  findRouteOf,
   insertRoute,
   listRoutes,
   lockRoute,
@@ -90,6 +91,10 @@ export async function removeRoute(kernel: Kernel, routeKey: string): Promise<voi
  */
 export const closeRoutes = ({ db, now }: Pick<Kernel, 'db' | 'now'>, clientName: string): Promise<void> =>
   closeRoutesOf(db, clientName, now())
+
+/** Also routes that are closed: an operator can activate them. */
+export const hasRoutes = async ({ db }: Pick<Kernel, 'db'>, clientName: string): Promise<boolean> =>
+  (await findRouteOf(db, clientName)) !== undefined
 
 export async function pageOfRoutes(
   { db }: Kernel,

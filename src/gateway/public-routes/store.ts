@@ -37,6 +37,15 @@ export async function countRoutes(db: Db): Promise<number> {
   return Number(count)
 }
 
+export function findRouteOf(db: Db, clientName: string): Promise<{ id: string } | undefined> {
+  return db
+    .selectFrom('publicRoute')
+    .select('id')
+    .where('clientName', '=', clientName)
+    .limit(1)
+    .executeTakeFirst()
+}
+
 export function updateRoute(db: Db, id: string, change: Updateable<PublicRouteTable>): Promise<PublicRoute> {
   return db
     .updateTable('publicRoute')
