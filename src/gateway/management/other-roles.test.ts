@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { testServerUrl, withClient } from '#test/database.ts'
 import { createSecuredTables, TEXT, USER } from '#test/secured-tables.ts'
 
-const { sql, roles, admin, adas, keyWith, createTable, secure, secured, readBack, insert } =
+const { sql, roles, admin, adas, keyWith, createTable, secure, secured, readBack, insert, fetched } =
   await createSecuredTables()
 
 test('row-level security stays on while it keeps rows from a role of others', async () => {
@@ -61,4 +61,29 @@ test('a serial column that is added later does not keep callers from inserting',
   assert.deepEqual([made.status, made.body.data?.[0].nr], [200, 1], made.text)
   const grants = await sql(`select has_sequence_privilege('${roles.anon}', 'entry_nr_seq', 'usage') as may`)
   assert.deepEqual(grants, [{ may: false }])
+})
+
+test('a cascade drops no restrictive policy of a table that stays', async () => {
+  await createTable('ban', [TEXT])
+  await createTable('post', [TEXT, { name: 'hidden', data_type: 'boolean' }])
+  await secured('post', [{ preset: 'signed_in_read' }])
+  await sql(`create view banned as select text from ban;
+    create policy strict on post as restrictive using (hidden is null and text <> all (select text from banned))`)
+  await insert(admin, 'post', [{ text: 'shown' }, { text: 'hidden', hidden: true }])
+  const texts = async () => (await fetched(adas, 'post', { columns: 'id,text' })).length ?? 0
+  await sql(`grant select on banned to ${roles.member}`)
+  assert.equal(await texts(), 1)
+  for (const dropped of ['/management/tables/ban', '/management/tables/post/columns/hidden']) {
+    const { status, body } = await admin.send('DELETE', dropped, { body: { cascade: true } })
+    assert.deepEqual(
+      [status, body.code, body.data.details.dependents[0].name],
+      [409, 'object_in_use', 'strict'],
+    )
+    assert.equal(await texts(), 1)
+  }
+  await sql('drop policy strict on post')
+  assert.equal(
+    (await admin.send('DELETE', '/management/tables/ban', { body: { cascade: true } })).status,
+    200,
+  )
 })

@@ -15,6 +15,7 @@ import {
   newName,
   requireUnreserved,
 } from '#databases/drivers/postgres/sql/ddl/names.ts'
+import { keepRestrictions } from '#databases/drivers/postgres/sql/policies/restrictions.ts'
 import { quoteName } from '#databases/drivers/quote-name.ts'
 import { fail } from '#databases/failures.ts'
 import type { Table } from '#databases/plan/catalogue.ts'
@@ -87,15 +88,22 @@ function refuseTwins(columns: readonly NewColumn[]): void {
 
 export const dropTable = (table: Table, { cascade }: Cascade): SchemaStatements => ({
   statements: [`drop table ${existingTable(table)} ${cascade ? 'cascade' : 'restrict'}`],
+  ...(cascade && keepRestrictions()),
   explain: explainDependents(table),
 })
 
 export function dropColumn(table: Table, column: string, { cascade }: Cascade): SchemaStatements {
   const name = existingTable(table)
   const dropped = existingColumn(table.columns, column)
+  const requireOwn = requireOwnColumns(table, [column])
+  const restrictions = cascade ? keepRestrictions() : undefined
   return {
     statements: [`alter table ${name} drop column ${dropped} ${cascade ? 'cascade' : 'restrict'}`],
-    check: requireOwnColumns(table, [column]),
+    async check(query) {
+      await requireOwn(query)
+      await restrictions?.check(query)
+    },
+    ...(restrictions && { verify: restrictions.verify }),
     explain: explainDependents({ ...table, column }),
   }
 }
