@@ -191,6 +191,8 @@ test('events of users are written with their transaction, and only for webhooks 
     [created?.type, created?.client, created?.data],
     ['auth_user_created', null, { user_id: ada.id }],
   )
+  assert.match(created.request_id, /^[0-9a-f-]{36}$/)
+  assert.equal(signedIn.request_id, created.request_id)
   assert.deepEqual(
     [signedIn?.type, Object.keys(signedIn?.data ?? {})],
     ['auth_user_signed_in', ['user_id', 'session_id']],

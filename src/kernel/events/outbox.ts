@@ -1,4 +1,5 @@
 import { sql } from 'kysely'
+import type { Origin } from '../audit/origin.ts'
 import type { Clock } from '../clock.ts'
 import type { Coherence } from '../db/coherence.ts'
 import type { Db } from '../db/connect.ts'
@@ -37,7 +38,11 @@ export type Events = {
 }
 
 /** The part of a kernel that emits. `db` may be a transaction. */
-export type Emitter = { readonly db: Db; readonly afterCommit: (work: () => void) => void }
+export type Emitter = {
+  readonly db: Db
+  readonly origin: Pick<Origin, 'requestId'>
+  readonly afterCommit: (work: () => void) => void
+}
 
 type Emission = {
   readonly name: EventName
@@ -73,7 +78,7 @@ export function createEvents({ db, now, random, metrics, log, ...parts }: Outbox
     ({ deliveries }) => Math.max(MIN_WEIGHT, deliveries.length),
   )
 
-  function entryOf(event: Pick<Payload, 'name' | 'data' | 'rows'>, webhooks: readonly Subscription[]): Entry {
+  function entryOf(event: Omit<Payload, 'id' | 'at'>, webhooks: readonly Subscription[]): Entry {
     const at = now()
     const id = uuidv7(at, random)
     const deliveries = webhooks.map(({ id: webhookId }) => ({ id: uuidv7(at, random), webhookId }))
@@ -90,7 +95,8 @@ export function createEvents({ db, now, random, metrics, log, ...parts }: Outbox
     const matched: Subscription[] = []
     for (const webhook of webhooks) if (await isMatched(webhook, rows)) matched.push(webhook)
     if (matched.length === 0) return
-    const entry = entryOf({ name, data, rows }, matched)
+    const { requestId } = kernel.origin
+    const entry = entryOf({ name, data, rows, requestId }, matched)
     await (kernel.db.isTransaction ? insertEvents(kernel.db, [entry]) : commit(entry))
     const ids = matched.map(({ id }) => id)
     kernel.afterCommit(() => {
@@ -128,10 +134,10 @@ export function createEvents({ db, now, random, metrics, log, ...parts }: Outbox
       // Outside of a transaction the operation is committed on the client's database, so its caller gets the success.
       return kernel.db.isTransaction ? written : written.catch((error) => lose(emission, error))
     },
-    async rehearse({ db }, name, data) {
+    async rehearse({ db, origin: { requestId } }, name, data) {
       const webhooks = await subscriptions.to(occasionOf(name, data), db)
       if (webhooks.length === 0) return
-      await insertEvents(db, [entryOf({ name, data, rows: undefined }, webhooks)], { isRehearsal: true })
+      await insertEvents(db, [entryOf({ name, data, requestId }, webhooks)], { isRehearsal: true })
     },
     isWanted(occasion) {
       const subscribed = subscriptions.to(occasion, db)

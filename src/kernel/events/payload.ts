@@ -18,11 +18,13 @@ export type Payload<Name extends EventName = EventName> = {
   readonly at: Date
   readonly data: EventData[Name]
   readonly rows?: EventRows | undefined
+  /** The request that has caused it, where the data does not name one. */
+  readonly requestId?: string | null | undefined
 }
 
 /** The JSON text of an event, which is signed and sent. The rows keep the text of the database. */
-export function payloadText({ id, name, at, data, rows }: Payload): string {
-  const { client, request_id, ...facts } = { client: null, request_id: null, ...data }
+export function payloadText({ id, name, at, data, rows, requestId = null }: Payload): string {
+  const { client, request_id, ...facts } = { client: null, request_id: requestId, ...data }
   const envelope = { id, type: name, timestamp: at.toISOString(), client, request_id, data: facts }
   if (rows === undefined) return JSON.stringify(envelope)
   if (rows.json === undefined) return JSON.stringify({ ...envelope, data: { ...facts, rows_omitted: true } })
