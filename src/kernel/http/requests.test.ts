@@ -51,6 +51,17 @@ test('each request has an id and one log line, with the pattern of its route and
   assert.doesNotMatch(JSON.stringify(lines), new RegExp(token))
 })
 
+test('users that a caller names are logged with the request, if they are plain texts', async () => {
+  const headers = {
+    'x-user-id': 'ada@example.com',
+    'x-organization-id': 'a b',
+    'x-company-id': 'x'.repeat(129),
+  }
+  await t.anon.get('/ping', { headers })
+  const { user_hint, organization_hint, company_hint } = requestLines().at(-1)
+  assert.deepEqual([user_hint, organization_hint, company_hint], ['ada@example.com', undefined, undefined])
+})
+
 test('metrics count requests by route and status, measure their time, and contain no personal data', async () => {
   const ada = await t.signUp('Ada')
   for (let round = 0; round < 3; round++) await ada.get('/api/auth/get-session')

@@ -7,6 +7,7 @@ import fastify, { type FastifyReply, type FastifyRequest } from 'fastify'
 import type { Failure } from '../errors.ts'
 import type { Kernel } from '../kernel.ts'
 import { drawInAdvance, uuidv7 } from '../random.ts'
+import { auditHints } from './audit-hints.ts'
 import { addClientAddresses } from './client-address.ts'
 import { budgetBodies } from './collect-body.ts'
 import { EXPOSED_HEADERS, PREFLIGHT_AGE } from './cors.ts'
@@ -175,6 +176,7 @@ function recordRequest({ config, metrics, log }: Kernel) {
         method: request.method,
         route,
         status,
+        ...auditHints(request.headers),
       }
       log.info(
         { ...facts, duration_ms: Math.round(elapsedTime * 10) / 10 },
