@@ -76,9 +76,9 @@ test('keys that cannot be read are a failure of the provider, not of the token, 
   ] as const) {
     const { count } = await answering('/jwks', status, body, async () => {
       await fail()
-      clock.advance(9_000)
+      clock.advance(5_000)
       await fail()
-      clock.advance(1_001)
+      clock.advance(5_001)
       await fail()
     })
     assert.equal(count, 2, body)
