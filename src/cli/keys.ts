@@ -10,6 +10,7 @@ import { configuredNames, expectClient } from './named-client.ts'
 import { instant, seconds } from './option-values.ts'
 import { printList, terminal } from './terminal.ts'
 import { withKernel, withReadOnlyKernel } from './with-kernel.ts'
+import { WrongUsage } from './wrong-usage.ts'
 
 type Create = {
   client?: string
@@ -106,10 +107,13 @@ const RIGHTS = [
 
 function expectRights(rights: readonly string[], client: string | undefined): void {
   const wrong = rights.filter((right) => !isRight(right))
-  if (wrong.length > 0) throw new Error(`Unknown rights: ${wrong.join(', ')}. Valid rights:\n${RIGHTS}`)
+  if (wrong.length > 0)
+    throw new WrongUsage(
+      `Unknown rights: ${wrong.join(', ')}. gatehouse keys create --help lists the rights.`,
+    )
   const bound = rights.filter((right) => right.startsWith('management.'))
   if (bound.length > 0 && client === undefined)
-    throw new Error(
+    throw new WrongUsage(
       `${bound.join(', ')}: management rights need a key that is bound to a client: add --client NAME.`,
     )
 }
@@ -122,11 +126,11 @@ const NOT_FOR_BROWSERS = (Object.keys(FIXED_RIGHTS) as (keyof typeof FIXED_RIGHT
 function expectBrowserKey({ clients }: Config, rights: readonly string[], client = ''): void {
   const wrong = rights.filter((right) => NOT_FOR_BROWSERS.some((more) => grantsFixed([right], more, true)))
   if (wrong.length > 0)
-    throw new Error(
+    throw new WrongUsage(
       `--browser: every visitor of the page would have ${wrong.join(', ')}. Grant rights to tables only.`,
     )
   if (clients[client]?.row_level_security.enabled !== true)
-    throw new Error(
+    throw new WrongUsage(
       '--browser: every visitor of the page could reach all rows. Use a --client with row_level_security.enabled: true.',
     )
 }

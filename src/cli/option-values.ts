@@ -7,6 +7,13 @@ export function count(text: string): number {
   return Number(text)
 }
 
+/** Expects a port. The configuration reads it again, with its other sources. */
+export function port(text: string): string {
+  if (!/^\d{1,5}$/.test(text) || Number(text) > 65_535)
+    throw new InvalidArgumentError('It must be a port from 0 to 65535.')
+  return text
+}
+
 /** Parses a number of seconds. A unit or a sign is refused: read as a number, `10m` would be ten seconds. */
 export function seconds(text: string): number {
   if (!/^\d{1,9}$/.test(text))

@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { tmpdir } from 'node:os'
 import { text } from 'node:stream/consumers'
 import { test } from 'node:test'
+import { runHere } from '#test/journeys/command.ts'
 import { program } from './program.ts'
 
 test('a command whose output is not read to its end ends quietly', async () => {
@@ -18,4 +20,32 @@ test('the help of each command shows the options that all commands take', async 
   assert.ok(commands.length > 30)
   for (const command of commands)
     assert.match(command.helpInformation(), /--data-dir <folder>/, command.name())
+})
+
+test('a wrong value is wrong usage: exit code 2, with the reason in one line', async () => {
+  for (const [line, reason] of [
+    ['serve --port abc', /a port from 0 to 65535/],
+    ['serve --port 65536', /a port/],
+    ['serve --port=-1', /a port/],
+    ['users list --limit 0', /whole number/],
+    ['users create --name Ada --email nobody', /nobody is not an email address/],
+    ['users create --name Ada\u001b --email ada@example.com', /--name must be/],
+    ['users ban ada@example.com --expires tomorrow', /a day or a time/],
+    ['orgs list --limit ten', /whole number/],
+    ['orgs members acme --limit 1.5', /whole number/],
+    ['keys create shop --rights managment', /Unknown rights: managment/],
+    ['keys create shop --rights management.read', /add --client/],
+    ['keys create shop --rights users.read --expires soon', /a day or a time/],
+    ['keys rotate shop --grace 10m', /seconds/],
+    ['webhooks deliveries --status lost', /Allowed choices/],
+    ['webhooks deliveries --limit x', /whole number/],
+    ['webhooks replay x --since yesterday', /a day or a time/],
+    ['pipelines run', /name a pipeline/],
+    ['backup now', /too many arguments/],
+  ] as const) {
+    const { code, stdout, stderr } = await runHere(tmpdir(), line.split(' '))
+    assert.deepEqual([code, stdout], [2, ''], `${line}: ${stderr}`)
+    assert.match(stderr, reason, line)
+    assert.match(stderr, /^[^\n]+\n$/, line)
+  }
 })

@@ -1,5 +1,5 @@
 import cluster from 'node:cluster'
-import { Command } from 'commander'
+import { Command, Option } from 'commander'
 import spinner from 'yocto-spinner'
 import { unlessAborted } from '#kernel/abort.ts'
 import { warningsOf } from '#kernel/config/warnings.ts'
@@ -13,6 +13,7 @@ import { configOf, type InstallingContext, installingContext, logOf } from './co
 import { type DefaultKey, ensureDefaultKey } from './default-key.ts'
 import { onInterrupt } from './interrupted.ts'
 import { returnMemory } from './memory.ts'
+import { port } from './option-values.ts'
 import { createPipelinesInUse, hasLostTerminal, type PipelinesInUse } from './pipelines-in-use.ts'
 import type { Running } from './running.ts'
 import { expectStartable } from './start-checks.ts'
@@ -23,7 +24,9 @@ import { startWorkers } from './workers.ts'
 export function serveCommand(): Command {
   return new Command('serve')
     .description('run the service')
-    .option('--port <port>', 'setting server.port (default: 8080; 0 picks a free one)')
+    .addOption(
+      new Option('--port <port>', 'setting server.port (default: 8080; 0 picks a free one)').argParser(port),
+    )
     .action(async (_options, command: Command) => {
       const config = configOf(command)
       logRuntime(logOf(config))

@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import path from 'node:path'
 import { createInterface } from 'node:readline/promises'
 import { escapeInvisible, escapeInvisibleInLine } from '#kernel/invisible-characters.ts'
+import { WrongUsage } from './wrong-usage.ts'
 
 /**
  * Standard input and output of the commands. Names, addresses and messages are untrusted, so control characters in them are escaped
@@ -82,12 +83,12 @@ const textOf = (value: unknown): string =>
     ? '–'
     : escapeInvisibleInLine(value instanceof Date ? value.toISOString() : String(value))
 
-/** Prints the error as one sentence, or with its stack if it is a bug, and exits with 1. */
+/** Prints the error as one sentence, or with its stack if it is a bug, and exits with 1, or with 2 for wrong usage. */
 export async function fatal(error: unknown): Promise<never> {
   const isBug = error instanceof TypeError || error instanceof ReferenceError
   const text = isBug ? (error.stack ?? error.message) : sentenceOf(error)
   if (!process.stderr.write(`${escapeInvisible(text)}\n`)) await once(process.stderr, 'drain')
-  process.exit(1)
+  process.exit(error instanceof WrongUsage ? 2 : 1)
 }
 
 /** The message of an error. Files are named by absolute path. If several addresses of a host failed, the first error is reported. */

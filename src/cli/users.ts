@@ -11,14 +11,14 @@ import { hashPassword } from '#identity/passwords.ts'
 import { roleFrom, roleNames } from '#identity/permissions.ts'
 import { isBanned, searchUsers } from '#identity/users.ts'
 import { recordAct } from '#kernel/audit/record-act.ts'
-import { instantFrom } from '#kernel/instants.ts'
 import { atomically, emit, type Kernel } from '#kernel/kernel.ts'
 import { uuidv7 } from '#kernel/random.ts'
 import { findNamedUser, generatePassword, USER_ARGUMENT } from './named-user.ts'
-import { count } from './option-values.ts'
+import { count, instant } from './option-values.ts'
 import { printList, readInput, terminal } from './terminal.ts'
 import { importCommand } from './users-import.ts'
 import { withKernel, withReadOnlyKernel } from './with-kernel.ts'
+import { WrongUsage } from './wrong-usage.ts'
 
 export function usersCommand(): Command {
   const users = new Command('users').description(
@@ -83,7 +83,8 @@ const ROLE_ARGUMENT = 'user, admin or a role of auth.admin.roles; several are jo
 
 function roleOf(kernel: Kernel, given: string): string {
   const role = roleFrom(kernel, [given])
-  if (role === undefined) throw new Error(`${given} is none of the roles ${roleNames(kernel).join(', ')}.`)
+  if (role === undefined)
+    throw new WrongUsage(`${given} is none of the roles ${roleNames(kernel).join(', ')}.`)
   return role
 }
 
@@ -102,15 +103,24 @@ function createCommand(): Command {
     )
     .option('--password-stdin', 'read the password from standard input')
     .addHelpText('after', PASSWORD_HELP)
-    .action((options: Create, command: Command) => withKernel(command, (kernel) => create(kernel, options)))
+    .action((options: Create, command: Command) => {
+      const person = personOf(options)
+      return withKernel(command, (kernel) => create(kernel, { ...options, ...person }))
+    })
+}
+
+/** Email and name as they are stored. */
+function personOf(options: Create): Pick<Create, 'email' | 'name'> {
+  const email = emailFrom(options.email)
+  if (email === undefined) throw new WrongUsage(`${options.email} is not an email address.`)
+  const name = nameFrom(options.name)
+  if (name === undefined) throw new WrongUsage(`--name must be ${NAME_RULE}.`)
+  return { email, name }
 }
 
 async function create(kernel: Kernel, options: Create): Promise<void> {
+  const { email, name } = options
   const role = roleOf(kernel, options.role)
-  const email = emailFrom(options.email)
-  if (email === undefined) throw new Error(`${options.email} is not an email address.`)
-  const name = nameFrom(options.name)
-  if (name === undefined) throw new Error(`--name must be ${NAME_RULE}.`)
   const given = options.passwordStdin === true ? await readInput() : options.password
   const password = await acceptablePassword(kernel, given ?? generatePassword(kernel))
   const createdAt = kernel.now()
@@ -195,12 +205,14 @@ function banCommand(): Command {
     .description('ban a user and end all sessions')
     .argument('<user>', USER_ARGUMENT)
     .option('--reason <text>')
-    .option('--expires <date>', 'ISO 8601; default: until the ban is lifted')
-    .action((name: string, { reason, expires }: { reason?: string; expires?: string }, command: Command) =>
+    .addOption(
+      new Option('--expires <date>', 'ISO 8601; default: until the ban is lifted').argParser(instant),
+    )
+    .action((name: string, { reason, expires }: { reason?: string; expires?: Date }, command: Command) =>
       withKernel(command, async (kernel) => {
-        const until = expires === undefined ? null : (instantFrom(expires) ?? new Date(0))
-        if (until !== null && until <= kernel.now())
-          throw new Error(`--expires: ${expires} is not a date in the future.`)
+        if (expires !== undefined && expires <= kernel.now())
+          throw new WrongUsage(`--expires: ${expires.toISOString()} is not in the future.`)
+        const until = expires ?? null
         const user = await findNamedUser(kernel, name)
         await banByOperator(kernel, user.id, { reason: reason ?? null, expires: until })
         terminal.say(`${user.email} is banned${until === null ? '' : ` until ${until.toISOString()}`}`)

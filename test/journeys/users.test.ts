@@ -74,16 +74,16 @@ test('--password-stdin reads the password, and the password policy applies', asy
   assert.equal((await signIn('ada@example.com', PASSWORD)).status, 200)
 })
 
-test('wrong usage exits with 2, an unknown user or an invalid name with 1', async () => {
+test('wrong usage exits with 2, an unknown user with 1', async () => {
   const [role, missing, unknown, name] = await Promise.all([
     run(['create', '--email', 'a@example.com', '--name', 'A', '--role', 'root']),
     run(['create', '--email', 'a@example.com']),
     run(['ban', 'nobody@example.com']),
     run(['create', '--email', 'b@example.com', '--name', 'Ada\u001b[31m\nEve']),
   ])
-  assert.deepEqual([name.code, name.stdout], [1, ''])
+  assert.deepEqual([name.code, name.stdout], [2, ''])
   assert.match(name.stderr, /^--name must be one line of at most 100 characters/)
-  assert.deepEqual([role.code, missing.code, unknown.code], [1, 2, 1])
+  assert.deepEqual([role.code, missing.code, unknown.code], [2, 2, 1])
   assert.equal(unknown.stderr, 'There is no user nobody@example.com.\n')
 })
 
