@@ -12,7 +12,11 @@ import { createTestDeliveries, deliveriesOf, retryDelivery } from './deliveries.
 import type { LoggedDelivery } from './store.ts'
 
 const STATUSES = ['pending', 'succeeded', 'failed', 'retrying', 'expired'] as const
-const Status = OneOf(STATUSES, named('DeliveryStatus'))
+const Status = OneOf(STATUSES, {
+  ...named('DeliveryStatus'),
+  description:
+    'expired: it waited when an archive was made that was restored later; it may have been delivered since then, so it is not sent by itself',
+})
 
 const DeliveryRecord = Type.Object(
   {
