@@ -4,24 +4,26 @@ import { recordFailure } from '#kernel/audit/record-failure.ts'
 import { Failure } from '#kernel/errors.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { ADMIN_REFUSALS } from './admin/permissions.ts'
+import { ORGANIZATION_REFUSALS } from './organization/roles.ts'
 import { kernelAs } from './origin.ts'
 
 /**
- * An `onError` hook: a refused act of an admin leaves a row, which an operator looks for after an attack. Its target is the account that
- * tried. The named user is not shown: invented ids would add a row each.
+ * An `onError` hook: an act that a role refuses leaves a row, which an operator looks for after an attack. Its target is the account that
+ * tried. The named user or organization is not shown: invented ids would add a row each.
  */
-export const recordRefusedAdmin = async (
-  kernel: Kernel,
-  request: FastifyRequest,
-  error: Error,
-): Promise<void> => {
-  const { caller } = request
-  if (caller !== undefined && error instanceof Failure && ADMIN_REFUSALS.has(error.code))
-    await recordRefusedAct(kernel, request, caller, { action: 'admin_act.failed', reason: error.code })
+export const recordRefusal = async (kernel: Kernel, request: FastifyRequest, error: Error): Promise<void> => {
+  const { caller, method } = request
+  if (caller === undefined || !(error instanceof Failure)) return
+  const { code: reason } = error
+  if (ADMIN_REFUSALS.has(reason))
+    await recordRefusedAct(kernel, request, caller, { action: 'admin_act.failed', reason })
+  // A page that shows an organization asks for what some members may not see.
+  else if (ORGANIZATION_REFUSALS.has(reason) && method !== 'GET')
+    await recordRefusedAct(kernel, request, caller, { action: 'organization_act.failed', reason })
 }
 
 type RefusedAct = {
-  readonly action: 'admin_act.failed' | 'impersonated_act.failed'
+  readonly action: 'admin_act.failed' | 'impersonated_act.failed' | 'organization_act.failed'
   readonly reason: string
 }
 

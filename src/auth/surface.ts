@@ -16,7 +16,7 @@ import { passkeyRoutes } from './passkey/routes.ts'
 import { passwordRoutes } from './password/routes.ts'
 import { profileRoutes } from './profile/routes.ts'
 import { protect } from './protection.ts'
-import { recordRefusedAdmin } from './record-refused-act.ts'
+import { recordRefusal } from './record-refused-act.ts'
 import { sessionRoutes } from './session/routes.ts'
 import { signInRoutes } from './sign-in/routes.ts'
 import { signUpRoutes } from './sign-up/routes.ts'
@@ -36,7 +36,7 @@ export function authSurface(app: App, kernel: Kernel, book: RouteBook, sessions:
   app.decorateRequest('caller', undefined)
   protect(app, kernel)
   app.addHook('preHandler', renewCaller)
-  app.addHook('onError', (request, _reply, error) => recordRefusedAdmin(kernel, request, error))
+  app.addHook('onError', (request, _reply, error) => recordRefusal(kernel, request, error))
   const access = createAuthAccess(kernel, sessions)
   const process = { sessions, providers: createSocialProviders(kernel) }
 

@@ -3,7 +3,9 @@ import type { Action } from '#kernel/audit/actions.ts'
 import type { Answer, TestService } from '#test/harness.ts'
 import { createInvitation, createOrganization, createPerson, type Person } from '#test/organizations.ts'
 
-type OrganizationAction = Extract<Action, `${'organization' | 'member' | 'invitation'}.${string}`>
+type OrganizationAction =
+  | Extract<Action, `${'organization' | 'member' | 'invitation'}.${string}`>
+  | 'organization_act.failed'
 type Seen = { readonly actorId: string; readonly targetId: string; readonly answer: Answer }
 
 /** A way to cause each act on an organization, its members or its invitations. */
@@ -49,6 +51,13 @@ export function organizationCauses(
     'member.role_changed': async () => {
       const { ada, bea, memberId } = await scene()
       return seen(ada, 'update-member-role', { memberId, role: 'admin' }, bea.id)
+    },
+    'organization_act.failed': async () => {
+      const { ada, bea, organization } = await scene()
+      const memberId = organization.memberIds.get(ada)
+      const answer = await bea.post('/api/auth/organization/update-member-role', { memberId, role: 'member' })
+      assert.equal(answer.status, 403, answer.text)
+      return { actorId: bea.id, targetId: bea.id, answer }
     },
     'invitation.created': async () => {
       const { ada, organization } = await scene()

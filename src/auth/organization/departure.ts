@@ -20,7 +20,10 @@ export async function leaveOrganizations(kernel: Kernel, user: User): Promise<vo
     await recordAct(kernel, 'organization.deleted', { targetId: organizationId, organizationId })
     await emit(kernel, 'auth_organization_deleted', { organization_id: organizationId })
   }
-  for (const { id, isAlone } of departures)
-    if (!isAlone) await emit(kernel, 'auth_member_removed', { organization_id: id, user_id: user.id })
+  for (const { id: organizationId, isAlone } of departures) {
+    if (isAlone) continue
+    await recordAct(kernel, 'member.removed', { targetId: user.id, organizationId })
+    await emit(kernel, 'auth_member_removed', { organization_id: organizationId, user_id: user.id })
+  }
   await deleteInvitationsTo(kernel.db, user.email)
 }

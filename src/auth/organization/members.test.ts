@@ -216,4 +216,11 @@ test('an only owner with other members cannot delete the account; an organizatio
     .where('id', 'in', [acme.id, alone.id])
     .execute()
   assert.deepEqual(left, [{ id: acme.id, memberCount: 1 }])
+  const acts = await db
+    .selectFrom('auditEvent')
+    .select(['actorId', 'organizationId'])
+    .where('action', '=', 'member.removed')
+    .where('targetId', '=', ada.id)
+    .execute()
+  assert.deepEqual(acts, [{ actorId: ada.id, organizationId: acme.id }])
 })

@@ -1,7 +1,7 @@
 import { allows, type Permissions, splitRoles } from '#identity/permissions.ts'
 import type { Config } from '#kernel/config/config.ts'
 import { ORGANIZATION_ACTIONS } from '#kernel/config/sections/auth-organization.ts'
-import { fail } from '../errors.ts'
+import { type AUTH_FAILURES, fail } from '../errors.ts'
 
 /** What a verb on an organization may require. */
 export type OrganizationPermissions = {
@@ -11,6 +11,19 @@ export type OrganizationPermissions = {
 type Configured = { readonly config: Config }
 
 export const OWNER = 'owner'
+
+/** All refusals of acts in organizations by the place of the caller there. */
+export const ORGANIZATION_REFUSALS: ReadonlySet<string> = new Set([
+  'USER_IS_NOT_A_MEMBER_OF_THE_ORGANIZATION',
+  'YOU_ARE_NOT_ALLOWED_TO_CREATE_A_NEW_ORGANIZATION',
+  'YOU_ARE_NOT_ALLOWED_TO_UPDATE_THIS_ORGANIZATION',
+  'YOU_ARE_NOT_ALLOWED_TO_DELETE_THIS_ORGANIZATION',
+  'YOU_ARE_NOT_ALLOWED_TO_INVITE_USERS_TO_THIS_ORGANIZATION',
+  'YOU_ARE_NOT_ALLOWED_TO_INVITE_USER_WITH_THIS_ROLE',
+  'YOU_ARE_NOT_ALLOWED_TO_CANCEL_THIS_INVITATION',
+  'YOU_ARE_NOT_ALLOWED_TO_UPDATE_THIS_MEMBER',
+  'YOU_ARE_NOT_ALLOWED_TO_DELETE_THIS_MEMBER',
+] as const satisfies readonly (keyof typeof AUTH_FAILURES)[])
 
 /** Roles that exist without configuration. */
 const BUILT_IN_ROLES: Readonly<Record<string, OrganizationPermissions>> = {

@@ -49,6 +49,7 @@ export const ACTIONS = {
   'second_factor.failed': 'user',
   'admin_act.failed': 'user',
   'impersonated_act.failed': 'user',
+  'organization_act.failed': 'user',
 
   'api_key.created': 'api_key',
   'api_key.updated': 'api_key',
