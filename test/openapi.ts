@@ -6,6 +6,7 @@ export type OpenapiDocument = {
   readonly openapi: string
   readonly tags: readonly { readonly name: string; readonly description: string }[]
   readonly paths: Readonly<Record<string, Readonly<Record<string, DocumentedOperation>>>>
+  readonly webhooks: Readonly<Record<string, { readonly post: DocumentedOperation }>>
   readonly components: {
     readonly schemas: Readonly<Record<string, Schema>>
     readonly securitySchemes: Readonly<Record<string, object>>
@@ -77,6 +78,17 @@ export function documentedAnswers(document: OpenapiDocument): (place: Place, ans
     const validate = compile(media.schema)
     const body = type === 'application/json' ? JSON.parse(text) : text
     assert.ok(validate(body), `${what}: ${ajv.errorsText(validate.errors)} in ${text.slice(0, 1_000)}`)
+  }
+}
+
+/** Returns an assertion that the payload of a webhook is as documented for its event. */
+export function documentedPayloads(document: OpenapiDocument): (payload: { readonly type: string }) => void {
+  const ajv = new Ajv2020({ strict: false, validateFormats: false, allErrors: true })
+  return (payload) => {
+    const schema = document.webhooks[payload.type]?.post.requestBody?.content['application/json']?.schema
+    assert.ok(schema, `the document has no webhook ${payload.type}`)
+    const isValid = ajv.validate({ ...schema, components: document.components }, payload)
+    assert.ok(isValid, `${payload.type}: ${ajv.errorsText()} in ${JSON.stringify(payload).slice(0, 1_000)}`)
   }
 }
 

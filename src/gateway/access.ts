@@ -84,6 +84,7 @@ const dataAccess = (grants: Grants, identify: Identify, { needsKey }: Enforcemen
   security: DATA_SECURITY,
   failures: REFUSED.asData,
   needsClient: true,
+  takesProject: true,
   async authorize(request, reply) {
     const grant = await grants.of(request)
     if (grant.kind === 'none' && (await needsKey(clientHeader(request)))) throw fail('api_key_required')
@@ -106,6 +107,7 @@ const managementAccess = (grants: Grants, identify: Identify, right: FixedRight)
   security: KEY_SECURITY,
   failures: REFUSED.withClient,
   needsClient: true,
+  takesProject: true,
   async authorize(request, reply) {
     const grant = await grants.of(request)
     if (grant.kind !== 'key')
@@ -126,6 +128,7 @@ const fixedAccess = (grants: Grants, identify: Identify, rights: readonly FixedR
   security: KEY_SECURITY,
   failures: REFUSED.withClient,
   needsClient: true,
+  takesProject: true,
   async authorize(request, reply) {
     const grant = await grants.of(request)
     if (grant.kind === 'none') throw fail('api_key_required')

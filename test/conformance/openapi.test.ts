@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { EVENTS } from '#kernel/events.ts'
 import { type Actor, PASSWORD, testService } from '#test/harness.ts'
 import {
   type DocumentedOperation,
   documentedAnswers,
+  documentedPayloads,
   type OpenapiDocument,
   operationsOf,
   type Schema,
@@ -40,6 +42,35 @@ test('every operation has a unique id, a summary, one tag and described response
       assert.ok(description && description !== 'Default Response', `${what}: ${status} has no description`)
   }
   for (const { name, description } of document.tags) assert.ok(description, `tag ${name} has no description`)
+})
+
+test('every event is a webhook of the document, with a signature and a valid example', () => {
+  assert.deepEqual(Object.keys(document.webhooks), Object.keys(EVENTS))
+  const isDocumented = documentedPayloads(document)
+  const names = new Set(operations.map(({ operation }) => operation.operationId))
+  for (const [event, { post }] of Object.entries(document.webhooks)) {
+    assert.ok(!names.has(post.operationId), post.operationId)
+    names.add(post.operationId)
+    assert.ok(document.tags.some(({ name }) => name === post.tags[0]))
+    const headers = (post.parameters ?? []).map(({ name, required }) => [name, required])
+    assert.deepEqual(
+      headers,
+      ['webhook-id', 'webhook-timestamp', 'webhook-signature'].map((name) => [name, true]),
+    )
+    const [example] = shownBodies(document, post) as { readonly type: string }[] // of a payload
+    assert.equal(example?.type, event)
+    isDocumented(example)
+    assert.throws(() => isDocumented({ type: event }))
+  }
+})
+
+test('headers of a project are documented only where the client may be custom_supabase', () => {
+  for (const { method, path, operation } of operations) {
+    const names = (operation.parameters ?? []).map(({ name }) => name)
+    const takesProject = names.includes('x-supabase-url')
+    if (path.startsWith('/admin/')) assert.ok(!takesProject, `${method} ${path}`)
+    if (path === '/gateway/fetch') assert.ok(takesProject)
+  }
 })
 
 /** Statuses that follow from an operation's method and security. */

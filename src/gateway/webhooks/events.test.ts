@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { before, beforeEach, test } from 'node:test'
 import { withClient } from '#test/database.ts'
 import { testService } from '#test/harness.ts'
+import { documentedPayloads } from '#test/openapi.ts'
 import { ENDPOINT, FOR_CLIENT, webhookRequests } from '#test/webhooks.ts'
 
 const t = await testService()
@@ -32,7 +33,12 @@ const texts = async (): Promise<string[]> =>
   (await kernel.db.selectFrom('webhookEvent').select('body').orderBy('routeKey').execute()).map(
     ({ body }) => body,
   )
-const payloads = async (): Promise<Payload[]> => (await texts()).map((text) => JSON.parse(text))
+const isDocumented = documentedPayloads((await t.anon.get('/openapi.json')).body)
+const payloads = async (): Promise<Payload[]> => {
+  const all = (await texts()).map((text) => JSON.parse(text))
+  all.forEach(isDocumented)
+  return all
+}
 const types = async () => (await payloads()).map(({ type }) => type)
 const receivers = async () =>
   (await kernel.db.selectFrom('webhookDelivery').select('webhookId').execute()).map(

@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import type { Clients } from '#databases/clients/clients.ts'
 import { parseJson } from '#databases/request/json.ts'
-import { payloadText } from '#kernel/events/payload.ts'
+import { examplePayload } from '#kernel/events/documented-events.ts'
 import { EVENT_NAMES, ROUTE_KEYS } from '#kernel/events/route-keys.ts'
 import { EVENTS } from '#kernel/events.ts'
 import { named } from '#kernel/http/components.ts'
@@ -126,18 +126,15 @@ const recordOf = (kernel: Kernel, webhook: Webhook) => ({
   updated_at: webhook.updatedAt,
 })
 
-const EXAMPLE = { id: '0198c0de-0000-7000-8000-000000000000', at: new Date('2026-01-31T12:00:00Z') }
-
 const eventList = EVENT_NAMES.map((name) => {
-  const { category, title, description, tableScope = false, example } = EVENTS[name]
-  const payload = JSON.parse(payloadText({ ...EXAMPLE, name, data: example }))
+  const { category, title, description, tableScope = false } = EVENTS[name]
   return {
     route_key: name,
     category,
     title,
     description,
     table_scope_supported: tableScope,
-    example: payload,
+    example: examplePayload(name),
   }
 })
 

@@ -9,6 +9,8 @@ export type Access = {
   readonly security: readonly Readonly<Record<string, readonly string[]>>[]
   /** Whether the caller has to name a database client in a header. */
   readonly needsClient?: boolean
+  /** Whether that client may be `custom_supabase`, whose project is in further headers. */
+  readonly takesProject?: boolean
   /** Codes of the failures that `authorize` throws, for the API reference. */
   readonly failures?: readonly string[]
   /** Throws when the caller has no access. */

@@ -5,6 +5,7 @@ import swagger from '@fastify/swagger'
 import type { RouteOptions } from 'fastify'
 import { Type } from 'typebox'
 import type { Config } from '../config/config.ts'
+import { documentedEvents } from '../events/documented-events.ts'
 import type { Kernel } from '../kernel.ts'
 import { VERSION } from '../version.ts'
 import { open } from './access.ts'
@@ -40,9 +41,13 @@ export function describeRoutes(app: App, { config }: Kernel): void {
       withComponents({
         ...('openapiObject' in made ? made.openapiObject : made.swaggerObject),
         tags: [...features.values()],
+        webhooks: documentedEvents(WEBHOOKS),
       } as Described),
   })
 }
+
+/** The tag of the feature that sends them. */
+const WEBHOOKS = 'Webhooks'
 
 /** Every way in which a request can carry a credential. */
 const securitySchemes = ({ session }: Config) =>

@@ -1,6 +1,6 @@
 import type { RouteOptions } from 'fastify'
 import type { FailureTable } from '../errors.ts'
-import { open } from './access.ts'
+import { type Access, open } from './access.ts'
 import { isNamed, named } from './components.ts'
 import { EDGE_FAILURES } from './failures.ts'
 import { HEADER, shownHeader } from './header-names.ts'
@@ -66,7 +66,7 @@ export function documentedOperation(route: RouteOptions, name: Name): object {
     security: access.security,
     ...(schema?.body !== undefined && { body: namedFor(name, 'Body', schema.body as Described) }),
     response: { ...successes(route, name), ...failureResponses(route) },
-    ...(access.needsClient === true && { headers: withClient(schema?.headers as Described | undefined) }),
+    ...(access.needsClient === true && { headers: withClient(access, schema?.headers as Described) }),
     ...openQuery(schema?.querystring as Described | undefined),
   }
 }
@@ -136,20 +136,24 @@ const RETRY_AFTER = {
 
 const CLIENT = shownHeader(HEADER.client)
 
-const withClient = (headers: Described = {}): object => ({
+const withClient = ({ takesProject = false }: Access, headers: Described = {}): object => ({
   type: 'object',
   required: [CLIENT],
   properties: {
     [CLIENT]: { type: 'string', description: 'The database client', examples: ['default'] },
-    [HEADER.projectUrl]: {
-      type: 'string',
-      format: 'uri',
-      description: 'The project, for client custom_supabase',
-    },
-    [HEADER.projectKey]: { type: 'string', description: 'Its key, for client custom_supabase' },
+    ...(takesProject && PROJECT),
     ...headers.properties,
   },
 })
+
+const PROJECT = {
+  [HEADER.projectUrl]: {
+    type: 'string',
+    format: 'uri',
+    description: 'The project, for client custom_supabase',
+  },
+  [HEADER.projectKey]: { type: 'string', description: 'Its key, for client custom_supabase' },
+}
 
 /** Queries with names that the caller chooses: in OpenAPI, an object whose members are parameters. */
 function openQuery(query: Described = {}): object {
