@@ -1,6 +1,6 @@
 import { deleteOldInvitations } from '#auth/organization/invitation-store.ts'
 import { resealTotpSecrets } from '#auth/two-factor/reseal.ts'
-import { pruneDeliveries } from '#gateway/webhooks/log/retention.ts'
+import { hastenLateDeliveries, pruneDeliveries } from '#gateway/webhooks/log/retention.ts'
 import { resealWebhooks } from '#gateway/webhooks/reseal.ts'
 import { resealProviderTokens } from '#identity/reseal-tokens.ts'
 import { deleteExpiredSessions } from '#identity/sessions.ts'
@@ -70,7 +70,10 @@ export function recurringTable(kernel: Kernel): readonly Recurring[] {
     {
       name: 'prune-deliveries',
       cron: '47 * * * *',
-      run: () => inBatches(() => pruneDeliveries(kernel, BATCH)),
+      run: async () => {
+        await hastenLateDeliveries(kernel, BATCH)
+        await inBatches(() => pruneDeliveries(kernel, BATCH))
+      },
     },
     {
       name: 'prune-outbox',

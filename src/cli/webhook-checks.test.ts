@@ -63,3 +63,19 @@ test('the recurring work keeps deliveries of 30 days, and deletes older ones how
   const events = await kernel.db.selectFrom('webhookEvent').select('id').execute()
   assert.deepEqual(events, [])
 })
+
+test('what an active webhook waits for is not pruned, and a clock that is set back delays it by an hour', async () => {
+  const work = recurringTable(kernel).find(({ name }) => name === 'prune-deliveries')
+  let status = 500
+  const { url, received } = await startReceiver((response) => response.writeHead(status).end())
+  const { id } = await addWebhook(kernel, { url })
+  await addEvents(kernel, id)
+  clock.advance(31 * DAY)
+  await work?.run()
+  assert.equal(await workers.drain(), 1)
+  clock.advance(-31 * DAY)
+  await work?.run()
+  status = 204
+  assert.equal(await workers.drain(), 1)
+  assert.equal(received.length, 2)
+})

@@ -2,6 +2,7 @@ import { type Insertable, type Selectable, sql, type Updateable } from 'kysely'
 import type { Db } from '#kernel/db/connect.ts'
 import type { BackupJobTable } from '#kernel/db/tables.ts'
 import type { Page } from '../pagination.ts'
+import { LEASE } from './running-job.ts'
 
 export type JobRow = Selectable<BackupJobTable>
 
@@ -151,8 +152,12 @@ export const listLost = (db: Db, now: Date): Promise<JobRow[]> =>
     .selectFrom('backupJob')
     .selectAll()
     .where('status', 'in', ['pending', 'running'])
-    .where('leaseUntil', '<', now)
+    .where(isOver(now))
     .execute()
+
+/** A lease that is longer than any was written before the clock of the database was set back, and has not been renewed since. */
+const isOver = (now: Date) =>
+  sql<boolean>`(lease_until < ${now} or lease_until > ${new Date(now.getTime() + 2 * LEASE)})`
 
 /** Jobs that wait for a process since that time, or longer. */
 export const listPending = (db: Db, since: Date): Promise<Pick<JobRow, 'id' | 'clientName'>[]> =>
@@ -171,7 +176,7 @@ export async function takeLost(db: Db, id: string, { now, leaseUntil }: Times): 
     .set({ leaseUntil })
     .where('id', '=', id)
     .where('status', 'in', ['pending', 'running'])
-    .where('leaseUntil', '<', now)
+    .where(isOver(now))
     .returning('id')
     .executeTakeFirst()
   return taken !== undefined

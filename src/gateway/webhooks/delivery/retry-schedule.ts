@@ -12,8 +12,8 @@ export const ATTEMPTS = DELAYS.length
 /** Each delay is up to this share longer or shorter, so that the deliveries of an outage do not come back at once. */
 const JITTER = 0.2
 
-/** A longer wait that an endpoint asks for is cut to this. */
-const MAX_RETRY_AFTER = 24 * HOUR
+/** A longer wait that an endpoint asks for is cut to this. It is longer than all delays. */
+export const MAX_RETRY_AFTER = 24 * HOUR
 
 /** Milliseconds until the next attempt, after so many failed ones, or longer if the endpoint has asked; undefined after the last. */
 export function delayAfter(attempts: number, random: Random, asked = 0): number | undefined {

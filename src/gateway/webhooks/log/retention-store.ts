@@ -1,13 +1,28 @@
 import { sql } from 'kysely'
 import type { Db } from '#kernel/db/connect.ts'
 
-/** Deletes at most `max` deliveries of events that are older; returns their number. */
+/** Deletes at most `max` deliveries of events that are older, unless an active webhook waits for them; returns their number. */
 export async function deleteOldDeliveries(db: Db, before: Date, max: number): Promise<number> {
   const { numAffectedRows } = await sql`
     delete from service.webhook_delivery where id = any (array(
       select d.id from service.webhook_event e join service.webhook_delivery d on d.event_id = e.id
-      where e.created_at < ${before} order by e.created_at limit ${sql.lit(max)}))`.execute(db)
+      join service.webhook w on w.id = d.webhook_id
+      where e.created_at < ${before} and (d.next_attempt_at is null or not w.is_active)
+      order by e.created_at limit ${sql.lit(max)}))`.execute(db)
   return Number(numAffectedRows)
+}
+
+/** Makes at most `max` deliveries due now whose next attempt is after `latest`. */
+export async function hastenDeliveries(
+  db: Db,
+  { latest, now }: { readonly latest: Date; readonly now: Date },
+  max: number,
+): Promise<void> {
+  await sql`
+    update service.webhook_delivery set next_attempt_at = ${now}, claimed_until = null where id = any (array(
+      select d.id from service.webhook w cross join lateral (
+        select id from service.webhook_delivery where webhook_id = w.id and next_attempt_at > ${latest} limit ${sql.lit(max)}
+      ) d limit ${sql.lit(max)}))`.execute(db)
 }
 
 /** Deletes at most `max` events that are older and have no deliveries; returns their number. */

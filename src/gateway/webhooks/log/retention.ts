@@ -1,10 +1,12 @@
 import type { Kernel } from '#kernel/kernel.ts'
+import { MAX_RETRY_AFTER } from '../delivery/retry-schedule.ts'
 import {
   countWaiting,
   deleteDeliveriesOfRemoved,
   deleteOldDeliveries,
   deleteOldEvents,
   deleteRemovedWebhooks,
+  hastenDeliveries,
 } from './retention-store.ts'
 
 const DAY = 86_400_000
@@ -25,6 +27,13 @@ export async function pruneDeliveries(
   await deleteRemovedWebhooks(db, new Date(now().getTime() - DAY))
   return Math.max(deliveries, events, ofRemoved)
 }
+
+/** Milliseconds: more than the clocks of two processes differ. */
+const MARGIN = 60_000
+
+/** A delivery that waits longer than an endpoint can ask for was written before the clock of the database was set back. It is due now. */
+export const hastenLateDeliveries = ({ db, now }: Pick<Kernel, 'db' | 'now'>, batch: number): Promise<void> =>
+  hastenDeliveries(db, { latest: new Date(now().getTime() + MAX_RETRY_AFTER + MARGIN), now: now() }, batch)
 
 /** The gauge counts no further, since it is read with each scrape. */
 const MAX_WAITING = 100_000
