@@ -21,7 +21,11 @@ import {
   type CatalogueRow,
 } from '#databases/drivers/postgres/catalogue/catalogue.ts'
 import { createDefaultsReader } from '#databases/drivers/postgres/catalogue/column-defaults.ts'
-import { createDefinitions, repeated } from '#databases/drivers/postgres/catalogue/definitions.ts'
+import {
+  createDefinitionReader,
+  createDefinitions,
+  repeated,
+} from '#databases/drivers/postgres/catalogue/definitions.ts'
 import { createIdempotencyStore } from '#databases/drivers/postgres/idempotency-store.ts'
 import { createManagement } from '#databases/drivers/postgres/management.ts'
 import { createPool, type Pool, type PoolOptions } from '#databases/drivers/postgres/pool/pool.ts'
@@ -99,7 +103,9 @@ export function createPostgresDriver(given: PostgresOptions): PostgresDriver {
   ) // as the statement builds it
   const { plan, attempt } = createPlanner(tables, ({ cause }) => MOVED_CODES.has(codeOf(cause)))
   const defaultsFor = createDefaultsReader(run)
+  const readDefinitions = createDefinitionReader(options)
   const management = createManagement(pool, run, {
+    readDefinitions,
     persona: own,
     rowLevelSecurity: options.rowLevelSecurity,
     statementTimeout: options.statementTimeout,
@@ -191,7 +197,7 @@ export function createPostgresDriver(given: PostgresOptions): PostgresDriver {
     },
     management,
     catalogue: tables.fresh,
-    ...createDefinitions(run, options),
+    ...createDefinitions(run, readDefinitions),
     invalidate: tables.invalidate,
     identity,
     probe,

@@ -7,6 +7,7 @@ import type {
   RunQuery,
   SchemaStatements,
 } from '#databases/drivers/management.ts'
+import type { ReadDefinitions } from '#databases/drivers/postgres/catalogue/definitions.ts'
 import { functionListSql } from '#databases/drivers/postgres/catalogue/function-list.ts'
 import type { Pool } from '#databases/drivers/postgres/pool/pool.ts'
 import type { RowClient } from '#databases/drivers/postgres/protocol/connection.ts'
@@ -31,6 +32,7 @@ type Options = {
   readonly persona: Persona | undefined
   readonly rowLevelSecurity: RowLevelSecurity | undefined
   readonly statementTimeout: number
+  readonly readDefinitions: ReadDefinitions
   /** Called after each change, also after a failed one. */
   readonly changed: () => void
 }
@@ -50,11 +52,17 @@ export const createManagement = (pool: Pool, runner: Runner, options: Options): 
     find: async (name) => (await runner.systemValue(installedSql(name))) as InstalledExtension | undefined, // as the statement builds it
   },
   functions: {
-    list: async (filter) => (await runner.systemValue(functionListSql(filter))) as FunctionList, // as the statement builds it
+    list: async (filter) =>
+      (await options.readDefinitions(() => runner.systemValue(functionListSql(filter)))) as FunctionList, // as the statement builds it
     upsert: upsertFunction,
     drop: dropFunction,
   },
-  policies: options.rowLevelSecurity && createTablePolicies(runner, options.rowLevelSecurity),
+  policies:
+    options.rowLevelSecurity &&
+    createTablePolicies(
+      (sql) => options.readDefinitions(() => runner.systemValue(sql)),
+      options.rowLevelSecurity,
+    ),
   columnDataTypes: ALLOWED_COLUMN_DATA_TYPES,
   indexMethods: ALLOWED_INDEX_METHODS,
 })

@@ -11,12 +11,12 @@ import { fail } from '#databases/failures.ts'
 import type { Table } from '#databases/plan/catalogue.ts'
 
 /** Row-level security of tables, set by the gateway (gateway.md 10). */
-export function createTablePolicies({ systemValue }: Runner, roles: RowLevelSecurity): TablePolicies {
+export function createTablePolicies(read: Runner['systemValue'], roles: RowLevelSecurity): TablePolicies {
   async function stateOf(table: Table): Promise<SecurityState> {
     existingTable(table)
     const sql = createSql(STATE_SQL)
     for (const value of stateValues(table, roles)) bind(sql, value)
-    const state = (await systemValue(sql)) as SecurityState | undefined // as the statement builds it
+    const state = (await read(sql)) as SecurityState | undefined // as the statement builds it
     if (state === undefined) throw fail('table_not_found')
     return state
   }

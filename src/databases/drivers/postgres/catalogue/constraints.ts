@@ -1,4 +1,4 @@
-import { LIMITED_LOCKS } from '#databases/drivers/postgres/catalogue/limited-locks.ts'
+import { LIMITED_LOCKS } from '#databases/drivers/postgres/sql/limited-locks.ts'
 import { withSystemOperators } from '#databases/drivers/postgres/sql/system-names.ts'
 
 /** Definitions of checks and exclusions, which the catalogue does not have: schema, table, constraint, text. It may wait for locks. */

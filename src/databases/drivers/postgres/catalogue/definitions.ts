@@ -3,7 +3,7 @@ import { CONSTRAINT_DEFINITIONS_SQL } from '#databases/drivers/postgres/catalogu
 import { indexesSql } from '#databases/drivers/postgres/catalogue/indexes.ts'
 import { codeOf } from '#databases/drivers/postgres/protocol/row-query.ts'
 import type { Runner } from '#databases/drivers/postgres/runner.ts'
-import { type BuiltSql, createSql } from '#databases/drivers/postgres/sql/sql-builder.ts'
+import { createSql } from '#databases/drivers/postgres/sql/sql-builder.ts'
 import { fail } from '#databases/failures.ts'
 import type { ConstraintDefinition, Index, IndexName } from '#databases/plan/catalogue.ts'
 import { Failure } from '#kernel/errors.ts'
@@ -18,30 +18,36 @@ type Limits = {
  * Definitions that the server writes under locks on their tables: a lock of another session delays them, at most for LIMITED_LOCKS, and
  * they leave connections free for requests that need none of these tables.
  */
-export function createDefinitions(run: Runner, { maxConnections, maxWaiting, connectTimeout }: Limits) {
+export function createDefinitionReader({
+  maxConnections,
+  maxWaiting,
+  connectTimeout,
+}: Limits): ReadDefinitions {
   const places = createConcurrencyLimit({
     places: Math.max(1, Math.min(AT_ONCE, maxConnections - 1)),
     waiting: maxWaiting,
     patience: connectTimeout,
   })
-
-  async function read(sql: BuiltSql): Promise<unknown> {
+  return async (read) => {
     const leave = await places.enter()
     try {
-      return await repeated(() => run.value(sql))
+      return await repeated(read)
     } catch (error) {
       throw error instanceof Failure && codeOf(error.cause) === LOCK_NOT_AVAILABLE ? locked(error) : error
     } finally {
       leave()
     }
   }
-
-  return {
-    indexes: async (only?: IndexName) => (await read(indexesSql(only))) as readonly Index[], // as the statement builds it
-    constraintDefinitions: async () =>
-      (await read(createSql(CONSTRAINT_DEFINITIONS_SQL))) as readonly ConstraintDefinition[], // as the statement builds it
-  }
 }
+
+/** Runs a statement with LIMITED_LOCKS. */
+export type ReadDefinitions = (read: () => Promise<unknown>) => Promise<unknown>
+
+export const createDefinitions = ({ value }: Runner, read: ReadDefinitions) => ({
+  indexes: async (only?: IndexName) => (await read(() => value(indexesSql(only)))) as readonly Index[], // as the statement builds it
+  constraintDefinitions: async () =>
+    (await read(() => value(createSql(CONSTRAINT_DEFINITIONS_SQL)))) as readonly ConstraintDefinition[], // as the statement builds it
+})
 
 const AT_ONCE = 2
 const LOCK_NOT_AVAILABLE = '55P03'

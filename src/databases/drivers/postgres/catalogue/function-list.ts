@@ -1,4 +1,5 @@
 import type { FunctionFilter } from '#databases/drivers/management.ts'
+import { LIMITED_LOCKS } from '#databases/drivers/postgres/sql/limited-locks.ts'
 import { type BuiltSql, bind, createSql } from '#databases/drivers/postgres/sql/sql-builder.ts'
 
 /**
@@ -32,7 +33,7 @@ select json_build_object('total', (select count(*) from found), 'functions', (
     ),
     'returns', pg_get_function_result(p.oid), 'language', l.lanname, 'volatility', ${VOLATILITY},
     'security_definer', p.prosecdef, 'owner', pg_get_userbyid(p.proowner)${definition}
-  ) order by p.nspname, p.proname, p.oid), '[]') from page p join pg_language l on l.oid = p.prolang
+  ) order by p.nspname, p.proname, p.oid), '[]') from ${LIMITED_LOCKS} cross join page p join pg_language l on l.oid = p.prolang
 )) as listed`
   return sql
 }

@@ -1,4 +1,4 @@
-import { LIMITED_LOCKS } from '#databases/drivers/postgres/catalogue/limited-locks.ts'
+import { LIMITED_LOCKS } from '#databases/drivers/postgres/sql/limited-locks.ts'
 import { type BuiltSql, bind, createSql } from '#databases/drivers/postgres/sql/sql-builder.ts'
 import { withSystemOperators } from '#databases/drivers/postgres/sql/system-names.ts'
 import type { IndexName } from '#databases/plan/catalogue.ts'

@@ -1,5 +1,6 @@
 import type { RowLevelSecurity } from '#databases/drivers/driver.ts'
 import type { OtherPolicy } from '#databases/drivers/management.ts'
+import { LIMITED_LOCKS } from '#databases/drivers/postgres/sql/limited-locks.ts'
 
 /** Row-level security of a table, as the database has it. */
 export type SecurityState = {
@@ -92,5 +93,5 @@ select json_build_object(
     where a.attrelid = c.oid and not a.attisdropped and position('request.claims' in pg_get_expr(f.adbin, f.adrelid)) > 0
   )
 ) as state
-from pg_class c join pg_namespace n on n.oid = c.relnamespace
+from ${LIMITED_LOCKS} cross join pg_class c join pg_namespace n on n.oid = c.relnamespace
 where n.nspname = $1 and c.relname = $2`
