@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { sql } from 'kysely'
 import { uuidv7 } from '#kernel/random.ts'
 import { actor, testClock, testService } from '#test/harness.ts'
 import { TO_LOOPBACK } from '#test/identity-provider/visits.ts'
@@ -164,6 +165,24 @@ test('a test sends one signed example now and answers with its delivery, whateve
     404,
     'webhook_not_found',
   ])
+})
+
+test('a test is in the audit trail before it is sent, so that none is sent unseen', async () => {
+  const { url, received } = await startReceiver()
+  const { id } = await addWebhook(kernel, { url })
+  const acts = () => db.selectFrom('auditEvent').select('details').where('targetId', '=', id).execute()
+  const rename = (from: string, to: string) =>
+    sql`alter table ${sql.table(`service.${from}`)} rename to ${sql.ref(to)}`.execute(db)
+  await rename('audit_event', 'gone')
+  const refused = await admin
+    .post(`/admin/webhooks/${id}/test`, undefined)
+    .finally(() => rename('gone', 'audit_event'))
+  assert.deepEqual([refused.status >= 500, received.length], [true, 0])
+  const { body } = await admin.post(`/admin/webhooks/${id}/test`, undefined)
+  assert.deepEqual(
+    [received.length, (await acts()).map(({ details }) => details)],
+    [1, [{ deliveryId: body.data.id }]],
+  )
 })
 
 test('at most ten tests run at once in a process', async () => {

@@ -97,10 +97,14 @@ async function sendTest(kernel: Kernel, webhookId: string): Promise<LoggedDelive
   const text = payloadText({ id: event.id, name, at, data: EVENTS[name].example })
   // An example has no rows, so the text has no number that parsing would change.
   event.body = JSON.stringify({ ...JSON.parse(text), test: true })
-  const { isSuccess, waitAsked: _, ...result } = await attemptDelivery(kernel, readable(kernel, row), event)
+  const endpoint = readable(kernel, row)
+  const id = uuidv7(at, kernel.random)
+  // Before it is sent: the process may end during the request.
+  await recordAct(kernel, 'webhook.tested', { targetId: webhookId, details: { deliveryId: id } })
+  const { isSuccess, waitAsked: _, ...result } = await attemptDelivery(kernel, endpoint, event)
   const delivery = {
     ...result,
-    id: uuidv7(at, kernel.random),
+    id,
     webhookId,
     eventId: event.id,
     status: isSuccess ? 'succeeded' : 'failed',
@@ -109,10 +113,7 @@ async function sendTest(kernel: Kernel, webhookId: string): Promise<LoggedDelive
     claimedUntil: null,
     createdAt: at,
   }
-  await atomically(kernel, async (kernel) => {
-    await insertFinishedDelivery(kernel.db, event, delivery)
-    await recordAct(kernel, 'webhook.tested', { targetId: webhookId, details: { deliveryId: delivery.id } })
-  })
+  await insertFinishedDelivery(kernel.db, event, delivery)
   return { ...delivery, routeKey: name }
 }
 
