@@ -1,5 +1,5 @@
 import { edge, retryAfter } from './http/failures.ts'
-import { createPlaces } from './places.ts'
+import { createSemaphore } from './semaphore.ts'
 
 /**
  * Runs work that keeps a processor busy: `running` at once, `waiting` in line, and beyond that 503. So a flood of
@@ -19,16 +19,12 @@ export function createWorkQueue(running: number, waiting: number, onRefusal: () 
     onRefusal()
     return tooBusy()
   }
-  const places = createPlaces(running, { max: waiting, refusal })
-  const queue = async <T>(work: () => Promise<T>, weight?: number): Promise<T> => {
-    const leave = await places.enter(weight)
-    try {
-      return await work()
-    } finally {
-      leave()
-    }
-  }
-  return Object.assign(queue, { expectRoom: () => places.expectRoom(), depth: () => places.stats().waiting })
+  const semaphore = createSemaphore(running, { max: waiting, refusal })
+  const queue = <T>(work: () => Promise<T>, weight?: number): Promise<T> => semaphore.run(work, weight)
+  return Object.assign(queue, {
+    expectRoom: () => semaphore.expectRoom(),
+    depth: () => semaphore.stats().waiting,
+  })
 }
 
 const tooBusy = () =>

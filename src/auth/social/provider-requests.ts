@@ -2,7 +2,7 @@ import { type CircuitBreaker, createCircuitBreaker } from '#kernel/circuit-break
 import { retryAfter } from '#kernel/http/failures.ts'
 import { type OutboundAnswer, OutboundRefused, type OutboundRequest } from '#kernel/http/outbound.ts'
 import type { Kernel } from '#kernel/kernel.ts'
-import { createPlaces } from '#kernel/places.ts'
+import { createSemaphore } from '#kernel/semaphore.ts'
 import { fail } from '../errors.ts'
 
 /** Sends a request to a provider; throws PROVIDER_UNAVAILABLE when it gives no answer. */
@@ -27,20 +27,17 @@ export function createProviderRequests(
   kernel: Pick<Kernel, 'outbound' | 'log'>,
   name: string,
 ): ProviderRequests {
-  const places = createPlaces(PLACES, { ...QUEUE, refusal: () => unavailable(QUEUE.patience) })
+  const semaphore = createSemaphore(PLACES, { ...QUEUE, refusal: () => unavailable(QUEUE.patience) })
   const breaker = createCircuitBreaker(
     () => performance.now(),
     (wait) => unavailable(wait),
   )
   return async (url, request) => {
     if (breaker.state() === 'open') throw breaker.refusal()
-    const leave = await places.enter()
-    try {
+    return semaphore.run(async () => {
       if (!breaker.allows()) throw breaker.refusal()
-      return await attempt(kernel, { name, breaker }, url, request)
-    } finally {
-      leave()
-    }
+      return attempt(kernel, { name, breaker }, url, request)
+    })
   }
 }
 

@@ -1,7 +1,7 @@
 import { fail } from '#databases/failures.ts'
-import { createPlaces, type Places } from '#kernel/places.ts'
+import { createSemaphore, type Semaphore } from '#kernel/semaphore.ts'
 
-export type ConcurrencyLimit = Pick<Places, 'enter' | 'stats'>
+export type ConcurrencyLimit = Pick<Semaphore, 'acquire' | 'stats'>
 
 type Options = {
   readonly places: number
@@ -13,6 +13,6 @@ type Options = {
 
 /** Limits how many run at once to `places`; others wait in order, each at most for `patience`. */
 export const createConcurrencyLimit = ({ places, waiting, patience }: Options): ConcurrencyLimit =>
-  createPlaces(places, { max: waiting, patience, refusal: () => fail('client_busy', BUSY) })
+  createSemaphore(places, { max: waiting, patience, refusal: () => fail('client_busy', BUSY) })
 
 const BUSY = { headers: { 'retry-after': '1' } }

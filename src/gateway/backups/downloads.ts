@@ -1,6 +1,6 @@
 import { recordAct } from '#kernel/audit/record-act.ts'
 import type { Kernel } from '#kernel/kernel.ts'
-import { createPlaces } from '#kernel/places.ts'
+import { createSemaphore } from '#kernel/semaphore.ts'
 import { fail } from '../errors.ts'
 import { completedBackup } from './backups.ts'
 import type { OpenBackup } from './location/backup-store.ts'
@@ -20,17 +20,17 @@ const MAX_DOWNLOADS = 8
 const LOOK_EVERY = 1_000
 
 export function createDownloads(): Downloads {
-  const places = createPlaces(MAX_DOWNLOADS, { max: 0, refusal: () => fail('too_many_downloads') })
+  const semaphore = createSemaphore(MAX_DOWNLOADS, { max: 0, refusal: () => fail('too_many_downloads') })
   return {
     async open(kernel, id) {
       const job = await completedBackup(kernel, id)
-      const leave = await places.enter()
+      const release = await semaphore.acquire()
       const file = await opened(kernel, job).catch((error: unknown) => {
-        leave()
+        release()
         throw error
       })
       const close = closeOnce(async () => {
-        leave()
+        release()
         await file.close()
       })
       try {

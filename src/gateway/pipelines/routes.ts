@@ -14,7 +14,7 @@ import { type PipelineBody, type Pipelines, pipelineSchemas } from './definition
 import { mergePipelines } from './merge.ts'
 import { resultJson } from './run/result-json.ts'
 import { runPipeline } from './run/run.ts'
-import { createRunPlaces } from './run/run-places.ts'
+import { createRunLimit } from './run/run-limit.ts'
 import type { RunEnd, RunRequest } from './run/run-result.ts'
 
 const PipelineRun = Type.Object(
@@ -65,7 +65,7 @@ const LAST_STATEMENT = 60_000
 
 export function pipelineRoutes(app: App, kernel: Kernel, access: GatewayAccess, pipelines: Pipelines): void {
   const { limits, gateway } = kernel.config
-  const places = createRunPlaces(gateway.pipelines.max_runs)
+  const runs = createRunLimit(gateway.pipelines.max_runs)
   const { PipelineBody } = pipelineSchemas(kernel.config)
   const stopping = new AbortController()
   app.addHook('preClose', async () => stopping.abort())
@@ -92,13 +92,13 @@ export function pipelineRoutes(app: App, kernel: Kernel, access: GatewayAccess, 
       stopping: stopping.signal,
     }
     // A dry run does not reach its sink, so it must not keep others from it.
-    const leave = await places.enter(
+    const release = await runs.acquire(
       dryRun ? [asked.source.client] : [asked.source.client, asked.sink.client],
     )
     try {
       return sendWhole(reply, resultJson(await runPipeline(kernelFor(kernel, request), asked)))
     } finally {
-      leave()
+      release()
     }
   }
 

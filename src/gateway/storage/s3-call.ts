@@ -2,14 +2,14 @@ import type { S3Client } from '@aws-sdk/client-s3'
 import type { Presence } from '#databases/drivers/driver.ts'
 import { OutboundRefused } from '#kernel/http/outbound.ts'
 import type { Kernel } from '#kernel/kernel.ts'
-import { createPlacesPerPayer } from '#kernel/places-per-payer.ts'
+import { createKeyedSemaphore } from '#kernel/keyed-semaphore.ts'
 import { fail } from '../errors.ts'
 import { endpointOf, refusedEndpoint } from './addresses.ts'
 import { createS3Client, type StorageServer, UnusableAnswer } from './s3-client.ts'
 
 export type StorageCaller = {
   readonly presence: Presence
-  /** The key, whose calls share a quarter of the places at most. Those to one server share half. */
+  /** The key, whose calls share a quarter of the semaphore at most. Those to one server share half. */
   readonly payer: string
 }
 
@@ -33,17 +33,17 @@ const ROOM = { head: 65_536, key: 4_096, max: 1_048_576 }
 /** Tags of an answer: a key has 26 on a server that tells everything about it. */
 const TAGS = { head: 1_000, key: 40 }
 /** Memory for answers is at most 32 times 1 MiB. */
-const PLACES = 32
+const CALLS = 32
 
 export function createS3Calls(kernel: Pick<Kernel, 'outbound'>): S3Call {
-  const places = createPlacesPerPayer(PLACES, {
+  const semaphore = createKeyedSemaphore(CALLS, {
     max: 200,
     patience: 5_000,
     refusal: () => fail('storage_busy', BUSY),
   })
   return async (server, { presence, payer, keys }, work) => {
     const endpoint = endpointOf(kernel, server.endpoint)
-    const leave = await places.enter(payer, new URL(endpoint).host)
+    const release = await semaphore.acquire(payer, new URL(endpoint).host)
     try {
       const sending = {
         signal: presence.signal(),
@@ -54,7 +54,7 @@ export function createS3Calls(kernel: Pick<Kernel, 'outbound'>): S3Call {
     } catch (error) {
       throw failureOf(error)
     } finally {
-      leave()
+      release()
     }
   }
 }

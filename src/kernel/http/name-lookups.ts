@@ -2,7 +2,7 @@ import { lookup } from 'node:dns'
 import { Resolver } from 'node:dns/promises'
 import { readFile } from 'node:fs/promises'
 import { isIP } from 'node:net'
-import { createPlaces } from '../places.ts'
+import { createSemaphore } from '../semaphore.ts'
 
 /** Finds the addresses of a host name, as `lookup` of node:dns does. */
 export type Resolve = (
@@ -36,7 +36,7 @@ const LINE = {
  * have search domains and other sources, one at a time.
  */
 export function createNameLookups({ hostsFile, servers, system }: Sources = ON_THIS_MACHINE): Resolve {
-  const line = createPlaces(1, LINE)
+  const line = createSemaphore(1, LINE)
 
   async function find(hostname: string, family: Family): Promise<readonly Address[]> {
     const fits = (one: Address) => !family || `IPv${one.family}` === `IPv${String(family).replace('IPv', '')}`
@@ -47,11 +47,13 @@ export function createNameLookups({ hostsFile, servers, system }: Sources = ON_T
   }
 
   async function askSystem(hostname: string, family: Family): Promise<readonly Address[]> {
-    const leave = await line.enter()
-    return new Promise<readonly Address[]>((resolve, reject) => {
-      const options = { all: true, ...(family !== undefined && { family }) } as const
-      system(hostname, options, (error, found) => (error === null ? resolve(found) : reject(error)))
-    }).finally(leave)
+    const options = { all: true, ...(family !== undefined && { family }) } as const
+    return line.run(
+      () =>
+        new Promise<readonly Address[]>((resolve, reject) => {
+          system(hostname, options, (error, found) => (error === null ? resolve(found) : reject(error)))
+        }),
+    )
   }
 
   return (hostname, { family }, callback) => {

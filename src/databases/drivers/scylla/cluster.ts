@@ -39,7 +39,7 @@ const MAX_LATE = 5
 export function createCluster(options: ClusterOptions): Cluster {
   const breaker = createCircuitBreaker(() => performance.now(), unavailable)
   const connection = createClusterConnection(options, breaker.failed)
-  const places = createConcurrencyLimit({
+  const limit = createConcurrencyLimit({
     places: options.maxConnections * PER_CONNECTION,
     waiting: options.maxWaiting,
     patience: options.connectTimeout,
@@ -51,14 +51,14 @@ export function createCluster(options: ClusterOptions): Cluster {
   async function use<T>(isWrite: boolean, work: Work<T>, isProof = true): Promise<T> {
     if (closed) throw fail('client_unavailable')
     if (breaker.state() === 'open') throw breaker.refusal()
-    const leave = await places.enter()
+    const release = await limit.acquire()
     clearTimeout(idle)
     try {
       if (!breaker.allows()) throw breaker.refusal()
       return await judged(isWrite, work, isProof)
     } finally {
-      leave()
-      if (places.stats().inside === 0 && !closed)
+      release()
+      if (limit.stats().active === 0 && !closed)
         idle = setTimeout(connection.retire, options.idleTimeout).unref()
     }
   }
@@ -99,9 +99,9 @@ export function createCluster(options: ClusterOptions): Cluster {
   return {
     use,
     stats() {
-      const { inside, waiting } = places.stats()
+      const { active, waiting } = limit.stats()
       const total = connectionsOf(connection.current()?.client)
-      return { total, idle: inside === 0 ? total : 0, waiting, circuit: breaker.state() }
+      return { total, idle: active === 0 ? total : 0, waiting, circuit: breaker.state() }
     },
     async close() {
       closed = true

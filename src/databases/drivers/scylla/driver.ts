@@ -76,7 +76,7 @@ export function createScyllaDriver(options: ScyllaOptions): Driver {
       request.readOnly || (options.readOnly ?? false),
     )
     const asked = keyspaceOf(request.schema) ?? keyspace
-    const leave = await reports.enter()
+    const release = await reports.acquire()
     try {
       return await runCql(session, request, {
         keyspace: asked,
@@ -86,7 +86,7 @@ export function createScyllaDriver(options: ScyllaOptions): Driver {
         maxLookUps: options.inProduct,
       })
     } finally {
-      leave()
+      release()
       if (changesStructure) tables.invalidate()
     }
   }

@@ -26,34 +26,34 @@ export type Sender = {
 
 export function createSender(options: SenderOptions): Sender {
   const breaker = createCircuitBreaker(() => performance.now(), unavailable)
-  const places = createConcurrencyLimit({
+  const limit = createConcurrencyLimit({
     places: options.maxConnections,
     waiting: options.maxWaiting,
     patience: options.connectTimeout,
   })
-  const enter = async () => {
-    const leave = await places.enter()
+  const acquire = async () => {
+    const release = await limit.acquire()
     try {
-      const leaveShared = await options.shared?.enter()
+      const releaseShared = await options.shared?.acquire()
       return () => {
-        leaveShared?.()
-        leave()
+        releaseShared?.()
+        release()
       }
     } catch (error) {
-      leave()
+      release()
       throw error
     }
   }
 
   async function send(url: string, request: Omit<OutboundRequest, 'timeout'>): Promise<OutboundAnswer> {
     if (breaker.state() === 'open') throw breaker.refusal()
-    const leave = await enter()
+    const release = await acquire()
     try {
       if (request.signal?.aborted) throw callerLeft()
       if (!breaker.allows()) throw breaker.refusal()
       return await attempt(url, { ...request, timeout: options.statementTimeout })
     } finally {
-      leave()
+      release()
     }
   }
 
@@ -73,8 +73,8 @@ export function createSender(options: SenderOptions): Sender {
   return {
     send,
     stats() {
-      const { inside, waiting } = places.stats()
-      return { total: inside, idle: 0, waiting, circuit: breaker.state() }
+      const { active, waiting } = limit.stats()
+      return { total: active, idle: 0, waiting, circuit: breaker.state() }
     },
   }
 }

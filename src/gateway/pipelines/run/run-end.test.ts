@@ -3,7 +3,7 @@ import { after, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { testDatabase, withClient } from '#test/database.ts'
 import { actor, testService } from '#test/harness.ts'
-import { createRunPlaces } from './run-places.ts'
+import { createRunLimit } from './run-limit.ts'
 
 const database = await testDatabase()
 const sql = (text: string) => withClient(database.url, async (client) => (await client.query(text)).rows)
@@ -116,19 +116,19 @@ test('a run ends when the service stops, and says what it has stored', async () 
 })
 
 test('the number of runs is bounded, for each client at half of all', async () => {
-  const places = createRunPlaces(4)
-  const leave = [await places.enter(['a', 'b']), await places.enter(['a', 'a'])]
+  const runs = createRunLimit(4)
+  const leave = [await runs.acquire(['a', 'b']), await runs.acquire(['a', 'a'])]
   let hasEntered = false
-  const third = places.enter(['b', 'a']).then((leave) => {
+  const third = runs.acquire(['b', 'a']).then((leave) => {
     hasEntered = true
     return leave
   })
-  leave.push(await places.enter(['c']))
+  leave.push(await runs.acquire(['c']))
   assert.equal(hasEntered, false)
   leave[0]?.()
   leave.push(await third)
-  const waiting = Array.from({ length: 100 }, () => places.enter(['a']))
-  await assert.rejects(places.enter(['a']), { code: 'too_many_runs', status: 503 })
+  const waiting = Array.from({ length: 100 }, () => runs.acquire(['a']))
+  await assert.rejects(runs.acquire(['a']), { code: 'too_many_runs', status: 503 })
   for (const give of leave) give()
   for (const next of waiting) (await next)()
 })

@@ -6,8 +6,8 @@ import { eventsOf } from '#kernel/events/route-keys.ts'
 import { EVENTS } from '#kernel/events.ts'
 import { edge, retryAfter } from '#kernel/http/failures.ts'
 import { atomically, type Kernel } from '#kernel/kernel.ts'
-import { createPlaces } from '#kernel/places.ts'
 import { uuidv7 } from '#kernel/random.ts'
+import { createSemaphore } from '#kernel/semaphore.ts'
 import { attemptDelivery } from '../delivery/attempt.ts'
 import { type Endpoint, openEndpoint, UnreadableEndpoint } from '../delivery/endpoint.ts'
 import type { DeliveryWorkers } from '../delivery/workers.ts'
@@ -71,15 +71,10 @@ export type SendTest = (kernel: Kernel, webhookId: string) => Promise<LoggedDeli
  * does not count for the health of the webhook.
  */
 export function createTestDeliveries(): SendTest {
-  const places = createPlaces(MAX_TESTS, { max: 0, refusal: tooManyTests })
+  const semaphore = createSemaphore(MAX_TESTS, { max: 0, refusal: tooManyTests })
   return async (kernel, webhookId) => {
     await kernel.limits.consume('webhook_test', webhookId)
-    const leave = await places.enter()
-    try {
-      return await sendTest(kernel, webhookId)
-    } finally {
-      leave()
-    }
+    return semaphore.run(() => sendTest(kernel, webhookId))
   }
 }
 

@@ -29,13 +29,13 @@ export function createDefinitionReader({
     patience: connectTimeout,
   })
   return async (read) => {
-    const leave = await places.enter()
+    const release = await places.acquire()
     try {
       return await repeated(read)
     } catch (error) {
       throw error instanceof Failure && codeOf(error.cause) === LOCK_NOT_AVAILABLE ? locked(error) : error
     } finally {
-      leave()
+      release()
     }
   }
 }
