@@ -1,4 +1,5 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import { withTimeout } from './timeout.ts'
 
 export type Metrics = {
   readonly registry: Registry
@@ -85,7 +86,5 @@ export function createMetrics(): Metrics {
 const PATIENCE = 2_000
 
 /** A source that fails or is silent has no reading. The other gauges are most useful at such a time. */
-async function readingsOf(collect: () => Promise<Reading[]> | Reading[]): Promise<Reading[]> {
-  const late = new Promise<Reading[]>((resolve) => setTimeout(resolve, PATIENCE, []).unref())
-  return Promise.race([Promise.resolve().then(collect), late]).catch(() => [])
-}
+const readingsOf = (collect: () => Promise<Reading[]> | Reading[]): Promise<Reading[]> =>
+  withTimeout(Promise.resolve().then(collect), PATIENCE, () => []).catch(() => [])

@@ -1,4 +1,5 @@
 import type { Log } from './log.ts'
+import { withTimeout } from './timeout.ts'
 
 /** The time by which a process has to end, and the share of it that each part may use. */
 export type Deadline = {
@@ -33,14 +34,11 @@ export async function endWithin(
   log: Log,
   end: () => Promise<unknown>,
 ): Promise<void> {
-  const late = Promise.withResolvers<'late'>()
-  const timer = setTimeout(late.resolve, milliseconds, 'late')
   try {
-    const outcome = await Promise.race([end(), late.promise])
-    if (outcome === 'late') log.warn({ event: 'stop_late', what }, `${what} did not end in time`)
+    await withTimeout(end(), milliseconds, () =>
+      log.warn({ event: 'stop_late', what }, `${what} did not end in time`),
+    )
   } catch (error) {
     log.warn({ event: 'stop_failed', what, error }, `${what} did not end in order`)
-  } finally {
-    clearTimeout(timer)
   }
 }

@@ -1,10 +1,10 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'kysely'
 import { driftSentence, NOTED_DRIFT } from '#kernel/clock.ts'
 import type { DriverName } from '#kernel/config/addresses.ts'
 import { MigrationError, pendingMigrations } from '#kernel/db/migrate.ts'
 import { preparedStatement } from '#kernel/db/pipelined-statements.ts'
 import type { Kernel } from '#kernel/kernel.ts'
+import { withTimeout } from '#kernel/timeout.ts'
 
 /** A component whose state is checked on request. It is offline if the check throws. */
 export type Component = { readonly name: string; readonly driver: DriverName; check(): Promise<string> }
@@ -46,19 +46,10 @@ async function silentPaths({ controlPaths }: Kernel): Promise<readonly string[]>
 /** Timeout of a check in milliseconds, after which a component counts as offline. */
 const PATIENCE = 2_000
 
-async function inTime<T>(answer: Promise<T>): Promise<T> {
-  const giveUp = new AbortController()
-  const late = sleep(PATIENCE, undefined, { signal: giveUp.signal }).then(() => {
+const inTime = <T>(answer: Promise<T>): Promise<T> =>
+  withTimeout(answer, PATIENCE, () => {
     throw new Error(`no response within ${PATIENCE} ms`)
   })
-  try {
-    return await Promise.race([answer, late])
-  } finally {
-    giveUp.abort()
-    // The late result is ignored.
-    late.catch(() => {})
-  }
-}
 
 /** Concurrent requests share one check, so that they cannot multiply the load: anyone can send them. */
 export function shared<T>(check: () => Promise<T>): () => Promise<T> {

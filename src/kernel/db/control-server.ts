@@ -1,4 +1,5 @@
 import type pg from 'pg'
+import { withTimeout } from '../timeout.ts'
 
 /** The server of the control database, and the roles that own the database; for checks of clients on the same server. */
 export type ControlServer = {
@@ -17,15 +18,12 @@ export function createControlServerLookup(
     known = (await pool.query<ControlServer>(SERVER)).rows[0]
     return known
   }
-  return async () => {
-    const late = Promise.withResolvers<ControlServer | undefined>()
-    const timer = setTimeout(() => late.resolve(known), PATIENCE)
-    try {
-      return await Promise.race([ask().catch(() => known), late.promise])
-    } finally {
-      clearTimeout(timer)
-    }
-  }
+  return () =>
+    withTimeout(
+      ask().catch(() => known),
+      PATIENCE,
+      () => known,
+    )
 }
 
 /** Milliseconds. */

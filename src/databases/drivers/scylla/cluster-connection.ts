@@ -5,6 +5,7 @@ import { type Watch, watchNodes } from '#databases/drivers/scylla/liveness.ts'
 import { createRetryPolicy } from '#databases/drivers/scylla/retries.ts'
 import { unavailable } from '#databases/drivers/unavailable.ts'
 import type { ScyllaUrl } from '#kernel/config/scylla-url.ts'
+import { withTimeout } from '#kernel/timeout.ts'
 
 export type ConnectionOptions = {
   readonly address: ScyllaUrl
@@ -78,13 +79,10 @@ export function createClusterConnection(
 /** In the background, because the caller should not wait, and a failure no longer matters. */
 const end = (client: Client): void => void client.shutdown().catch(() => {})
 
-async function within<T>(work: Promise<T>, milliseconds: number): Promise<T> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(unavailable(1_000)), milliseconds)
+const within = <T>(work: Promise<T>, milliseconds: number): Promise<T> =>
+  withTimeout(work, milliseconds, () => {
+    throw unavailable(1_000)
   })
-  return Promise.race([work, late]).finally(() => clearTimeout(timer))
-}
 
 function clientOf({ address, connectTimeout, applicationName }: ConnectionOptions): Client {
   const { hosts, port, user, password, keyspace, dc, tls } = address
