@@ -4,7 +4,7 @@ import { recordAct } from '#kernel/audit/record-act.ts'
 import { createCoherentCache } from '#kernel/db/coherent-cache.ts'
 import { atomically, type Kernel } from '#kernel/kernel.ts'
 import { fail } from '../errors.ts'
-import { isStanding } from '../standing-clients.ts'
+import { clientExists } from '../existing-clients.ts'
 import { deleteDecision, type KeyDecision, listDecisions, upsertDecision } from './store.ts'
 
 /** Key of the default setting. No client can have this name. */
@@ -86,7 +86,7 @@ export async function setClient(
   enforceApiKeys: boolean,
 ): Promise<void> {
   await atomically(kernel, async (kernel) => {
-    if (name !== CUSTOM_CLIENT && !(await isStanding(kernel, clients, name))) throw fail('client_not_found')
+    if (name !== CUSTOM_CLIENT && !(await clientExists(kernel, clients, name))) throw fail('client_not_found')
     if (name === kernel.config.gateway.logging_client)
       throw fail('client_configured', { message: 'The logging client always requires a key' })
     await decide(kernel, name, enforceApiKeys)

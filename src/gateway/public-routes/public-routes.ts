@@ -3,10 +3,9 @@ import { recordAct } from '#kernel/audit/record-act.ts'
 import { isConflict } from '#kernel/db/conflicts.ts'
 import { atomically, type Kernel } from '#kernel/kernel.ts'
 import { uuidv7 } from '#kernel/random.ts'
-import { unknownClient } from '../called-client.ts'
 import { fail } from '../errors.ts'
+import { requireClient } from '../existing-clients.ts'
 import { storingMetadata } from '../metadata.ts'
-import { isStanding } from '../standing-clients.ts'
 import { columnsOf, type NewFacts, newColumns, type RouteFacts, requireSound } from './definition.ts'
 import {
   closeRoutesOf,
@@ -39,7 +38,7 @@ export async function createRoute(kernel: Kernel, clients: Clients, asked: NewRo
   try {
     return await storingMetadata(() =>
       atomically(kernel, async (kernel) => {
-        if (!(await isStanding(kernel, clients, route.clientName))) throw unknownClient()
+        await requireClient(kernel, clients, route.clientName)
         const inserted = await insertRoute(kernel.db, route)
         await recordAct(kernel, 'public_route.created', actOf(inserted))
         return inserted
@@ -64,7 +63,7 @@ export async function changeRoute(
     if (before === undefined) throw fail('public_route_not_found')
     const changed = { ...before, ...change }
     await requireSound(kernel, clients, changed, facts)
-    if (!(await isStanding(kernel, clients, changed.clientName))) throw unknownClient()
+    await requireClient(kernel, clients, changed.clientName)
     await recordAct(kernel, 'public_route.updated', {
       ...actOf(before),
       details: { ...actOf(before).details, fields: Object.keys(change) },

@@ -99,8 +99,8 @@ const stillSigning = <Part extends 'secret' | 'until'>(part: Part, now: Date) =>
     from unnest(sealed_former_secrets, former_secrets_until) as former (secret, until) where until > ${now}::timestamptz)`
 
 /** Wipes what is secret. The row stays until its deliveries are pruned. */
-export async function deleteWebhook(db: Db, id: string, now: Date): Promise<boolean> {
-  const removed = await updateWebhook(db, id, {
+export async function deleteWebhook(db: Db, id: string, now: Date): Promise<void> {
+  await updateWebhook(db, id, {
     isActive: false,
     sealedHeaders: null,
     sealedSecret: null,
@@ -109,7 +109,6 @@ export async function deleteWebhook(db: Db, id: string, now: Date): Promise<bool
     updatedAt: now,
     deletedAt: now,
   })
-  return removed !== undefined
 }
 
 /** Deactivates the webhooks of a client. */

@@ -5,9 +5,8 @@ import type { Failure } from '#kernel/errors.ts'
 import { edge, retryAfter } from '#kernel/http/failures.ts'
 import { atomically, type Kernel } from '#kernel/kernel.ts'
 import { uuidv7 } from '#kernel/random.ts'
-import { unknownClient } from '../called-client.ts'
 import { fail } from '../errors.ts'
-import { isStanding } from '../standing-clients.ts'
+import { requireClient } from '../existing-clients.ts'
 import {
   acceptableSecret,
   columnsOf,
@@ -59,7 +58,7 @@ export async function createWebhook(
     updatedAt: now,
   }
   const created = await atomically(kernel, async (kernel) => {
-    await requireClient(kernel, clients, clientName)
+    if (clientName !== null) await requireClient(kernel, clients, clientName)
     await record(kernel, 'webhook.created', webhook)
     return insertWebhook(kernel.db, webhook)
   })
@@ -82,8 +81,8 @@ export async function changeWebhook(
     const present = { ...former, ...columns }
     requireSubscription(present)
     requireOwnHeaders(former, columns)
-    if (columns.clientName !== undefined || columns.isActive === true)
-      await requireClient(kernel, clients, present.clientName)
+    const needsClient = columns.clientName !== undefined || columns.isActive === true
+    if (needsClient && present.clientName !== null) await requireClient(kernel, clients, present.clientName)
     await record(kernel, 'webhook.updated', present, Object.keys(change))
     if (secret !== undefined && secret !== presentSecret(kernel, former)) await putSecret(kernel, id, secret)
     const webhook = await updateWebhook(kernel.db, id, { ...columns, updatedAt: kernel.now() })
@@ -106,7 +105,7 @@ export async function removeWebhook(kernel: Kernel, id: string): Promise<void> {
 }
 
 /** Former secrets of a webhook: each is a signature in the header of its deliveries. */
-const MOST_FORMER_SECRETS = 5
+const MAX_FORMER_SECRETS = 5
 
 /** Gives a webhook a new secret. For a day, deliveries are signed with the former one too. */
 export async function rotateSecret(kernel: Kernel, id: string): Promise<IssuedWebhook> {
@@ -123,7 +122,7 @@ async function putSecret(kernel: Kernel, id: string, secret: string): Promise<We
   const now = kernel.now()
   const until = new Date(now.getTime() + DAY)
   const sealed = kernel.secrets.seal('webhook-secret', secret, id)
-  const webhook = await replaceSecret(kernel.db, id, { sealed, now, until, max: MOST_FORMER_SECRETS })
+  const webhook = await replaceSecret(kernel.db, id, { sealed, now, until, max: MAX_FORMER_SECRETS })
   if (webhook === undefined) throw await refusedRotation(kernel, id, now)
   await record(kernel, 'webhook.secret_rotated', webhook)
   return webhook
@@ -134,7 +133,7 @@ async function refusedRotation(kernel: Kernel, id: string, now: Date): Promise<F
   const oldest = formerSecretsUntil.find((until) => until > now) ?? now
   const seconds = Math.max(1, Math.ceil((oldest.getTime() - now.getTime()) / 1_000))
   return edge('too_many_requests', {
-    message: `This webhook has ${MOST_FORMER_SECRETS} former secrets that still sign its deliveries`,
+    message: `This webhook has ${MAX_FORMER_SECRETS} former secrets that still sign its deliveries`,
     hint: `Rotate again after ${oldest.toISOString()}, or delete this webhook and make another one`,
     headers: retryAfter(seconds),
   })
@@ -162,10 +161,6 @@ function requireOwnHeaders(
     hint: 'Give headers again, or null for none',
     details: { field: 'headers' },
   })
-}
-
-async function requireClient(kernel: Kernel, clients: Clients, name: string | null): Promise<void> {
-  if (name !== null && !(await isStanding(kernel, clients, name))) throw unknownClient()
 }
 
 const record = (

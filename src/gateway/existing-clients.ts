@@ -11,11 +11,20 @@ export type ConfiguredNames = { readonly configured: Pick<Clients['configured'],
  * Whether there is such a client, configured or registered. Call it in the transaction that stores something for the client: the removal of
  * the client waits until that ends, and then takes the new row out of use as well.
  */
-export const isStanding = async (
+export const clientExists = async (
   { db }: Pick<Kernel, 'db'>,
   { configured }: ConfiguredNames,
   name: string,
 ): Promise<boolean> => configured.has(name) || (await holdClients(db, [name])).has(name)
+
+/** The same, as a failure. */
+export async function requireClient(
+  kernel: Pick<Kernel, 'db'>,
+  clients: ConfiguredNames,
+  name: string,
+): Promise<void> {
+  if (!(await clientExists(kernel, clients, name))) throw unknownClient()
+}
 
 /** Throws a failure for a client that was removed, in such a transaction. Names that no client has had yet pass. */
 export async function refuseRemoved(
