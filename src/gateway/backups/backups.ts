@@ -2,9 +2,8 @@ import { recordAct } from '#kernel/audit/record-act.ts'
 import { isConflict } from '#kernel/db/conflicts.ts'
 import { atomically, type Kernel } from '#kernel/kernel.ts'
 import { uuidv7 } from '#kernel/random.ts'
-import { unknownClient } from '../called-client.ts'
 import { fail } from '../errors.ts'
-import { clientExists } from '../existing-clients.ts'
+import { requireClient } from '../existing-clients.ts'
 import { removeUnfinished } from './finish-job.ts'
 import { locationOf, storeOf } from './location/location.ts'
 import { endLost } from './lost-jobs.ts'
@@ -77,7 +76,7 @@ async function addJob(
   await endLost(kernel, sources)
   try {
     return await atomically(kernel, async (kernel) => {
-      if (!(await clientExists(kernel, sources.clients, row.clientName))) throw unknownClient()
+      await requireClient(kernel, sources.clients, row.clientName)
       if (row.sourceId && !(await holdBackup(kernel.db, row.sourceId))) throw fail('backup_not_found')
       const leaseUntil = isRunHere ? leaseFrom(kernel.now()).leaseUntil : null
       const job = await insertJob(kernel.db, { ...row, leaseUntil })

@@ -21,41 +21,38 @@ export type Changer = {
 }
 
 /** A change of one object. */
-export type Change<O extends ChangeOperation> = {
-  readonly operation: O
+export type Change = {
+  readonly operation: ChangeOperation
   readonly schema: string
   /** Name of the object. */
   readonly object: string
-  /** What the event tells besides client and request; a function where the change itself finds it out. */
-  readonly event: EventOf<O> | (() => EventOf<O>)
-  /** Further events of the same change. */
-  readonly further?: readonly FurtherEvent[]
   /** The table that the change is about, whose values and columns a failure could tell. */
   readonly table?: string
+  /** Emits the events of the change, after it was committed. */
+  readonly announce: (emit: EmitChange) => Promise<void>
 }
 
-type EventOf<O extends ChangeOperation> = Omit<EventData[(typeof OPERATIONS)[O]['event']], keyof ClientCall>
-
-type FurtherEvent = {
-  [Name in EventName]: readonly [name: Name, data: Omit<EventData[Name], keyof ClientCall>]
-}[EventName]
+/** Emits an event of a change, with its client and request. */
+export type EmitChange = <Name extends EventName>(
+  name: Name,
+  data: Omit<EventData[Name], keyof ClientCall>,
+) => Promise<void>
 
 export const managementOf = ({ backend }: GatewayCaller): Management => requireAbility(backend, 'management')
 
 /**
- * The only way to change a client's structure: logged before and after, recorded in the audit trail, and announced by its event. When the
+ * The only way to change a client's structure: logged before and after, recorded in the audit trail, and announced by its events. When the
  * log cannot be written, nothing is changed (503). `written` is what the driver has written for the change.
  */
-export async function audited<O extends ChangeOperation>(
+export async function audited(
   changer: Changer,
-  { operation, schema, object, table, event, further = [] }: Change<O>,
+  { operation, schema, object, table, announce }: Change,
   written: SchemaStatements,
 ): Promise<void> {
   const { kernel, caller, audit } = changer
   // Again, because the body may have taken long to arrive.
   requireThawed(caller.client)
   const client = caller.client.name
-  const { event: eventName, object: objectType } = OPERATIONS[operation]
   const change = {
     requestId: caller.requestId,
     actorKeyId: caller.grant.kind === 'key' ? caller.grant.key.id : '',
@@ -63,7 +60,7 @@ export async function audited<O extends ChangeOperation>(
     operation,
     schema,
     object,
-    objectType,
+    objectType: OPERATIONS[operation].object,
     statement: written.statements.join(';\n'),
     definition: written.definition,
   }
@@ -84,10 +81,9 @@ export async function audited<O extends ChangeOperation>(
       'a change of a structure could not be written to the audit trail',
     )
   })
-  // Name and data of `own` are those of the operation.
-  const own = [eventName, typeof event === 'function' ? event() : event] as unknown as FurtherEvent
-  for (const [name, data] of [own, ...further])
-    await emit(kernel, name, { client, request_id: caller.requestId, ...data } as EventData[typeof name])
+  const call: ClientCall = { client, request_id: caller.requestId }
+  // With the members of a call, the data is whole again.
+  await announce((name, data) => emit(kernel, name, { ...call, ...data } as EventData[typeof name]))
 }
 
 /** Before COMMIT: the change may have waited for the log or for a lock while its key was revoked or its client frozen. */

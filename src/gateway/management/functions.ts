@@ -1,6 +1,6 @@
 import type { FunctionFilter, FunctionName } from '#databases/drivers/management.ts'
 import type { GatewayCaller } from '../caller.ts'
-import { audited, type Changer, managementOf } from './change.ts'
+import { audited, type Changer, type EmitChange, managementOf } from './change.ts'
 
 export const listFunctions = (caller: GatewayCaller, filter: FunctionFilter) =>
   managementOf(caller).functions.list(filter)
@@ -11,8 +11,9 @@ export async function upsertManagedFunction(changer: Changer, ddl: string) {
   const bound = caller.client.rowLevelSecurity !== undefined
   const written = await managementOf(caller).functions.upsert(ddl, { bound })
   const { schema, name, definition } = written
-  const event = () => ({ function: `${schema}.${name}`, signature: definition.signature })
-  await audited(changer, { operation: 'upsert_function', schema, object: name, event }, written)
+  const announce = (emit: EmitChange) =>
+    emit('schema_function_upserted', { function: `${schema}.${name}`, signature: definition.signature })
+  await audited(changer, { operation: 'upsert_function', schema, object: name, announce }, written)
   return {
     schema_name: schema,
     function_name: name,
@@ -26,7 +27,8 @@ export async function upsertManagedFunction(changer: Changer, ddl: string) {
 export async function dropManagedFunction(changer: Changer, asked: FunctionName) {
   const written = await managementOf(changer.caller).functions.drop(asked)
   const { schema, name, definition } = written
-  const event = () => ({ function: `${schema}.${name}`, signature: definition.signature })
-  await audited(changer, { operation: 'drop_function', schema, object: name, event }, written)
+  const announce = (emit: EmitChange) =>
+    emit('schema_function_dropped', { function: `${schema}.${name}`, signature: definition.signature })
+  await audited(changer, { operation: 'drop_function', schema, object: name, announce }, written)
   return { schema_name: schema, function_name: name, signature: definition.signature }
 }

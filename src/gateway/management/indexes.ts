@@ -2,7 +2,7 @@ import { requireAbility } from '#databases/drivers/abilities.ts'
 import type { Index, Table } from '#databases/plan/catalogue.ts'
 import type { GatewayCaller } from '../caller.ts'
 import { fail } from '../errors.ts'
-import { audited, type Changer, managementOf } from './change.ts'
+import { audited, type Changer, type EmitChange, managementOf } from './change.ts'
 import { findTable, type TableName } from './tables.ts'
 
 export type NewIndex = {
@@ -18,8 +18,13 @@ export async function createManagedIndex(changer: Changer, at: TableName, asked:
   const name = asked.name ?? indexName(table, asked.columns)
   const written = managementOf(caller).indexes.create({ ...asked, table, name })
   const { schema } = at
-  const event = { table: `${schema}.${at.table}`, index: name }
-  await audited(changer, { operation: 'create_index', schema, object: name, table: at.table, event }, written)
+  const announce = (emit: EmitChange) =>
+    emit('schema_index_created', { table: `${schema}.${at.table}`, index: name })
+  await audited(
+    changer,
+    { operation: 'create_index', schema, object: name, table: at.table, announce },
+    written,
+  )
   const made = await findIndex(caller, schema, name)
   return made === undefined ? { schema_name: schema, table_name: at.table, index_name: name } : describe(made)
 }
@@ -40,10 +45,11 @@ export async function dropManagedIndex(changer: Changer, schema: string, name: s
       message: 'There is no such index',
       details: { schema_name: schema, index_name: name },
     })
-  const event = { table: `${schema}.${index.table}`, index: name }
+  const announce = (emit: EmitChange) =>
+    emit('schema_index_dropped', { table: `${schema}.${index.table}`, index: name })
   await audited(
     changer,
-    { operation: 'drop_index', schema, object: name, table: index.table, event },
+    { operation: 'drop_index', schema, object: name, table: index.table, announce },
     management.indexes.drop(index),
   )
   return { schema_name: schema, table_name: index.table, index_name: name }

@@ -1,9 +1,8 @@
-import type { EventName } from '#kernel/events.ts'
 import type { FIXED_RIGHTS } from '../keys/rights.ts'
 
 /**
- * All management operations: their routes, the rights that they require, the events that they emit, and the type of the object in the
- * audit log. Routes, changes and the answer of capabilities are made from it.
+ * All management operations: their routes, the rights that they require, and the type of the object in the audit log. Routes, changes and
+ * the answer of capabilities are made from it.
  */
 export const OPERATIONS = {
   capabilities: { method: 'GET', path: '/management/capabilities', right: 'management.read' },
@@ -11,42 +10,36 @@ export const OPERATIONS = {
     method: 'POST',
     path: '/management/tables',
     right: 'management.tables.write',
-    event: 'schema_table_created',
     object: 'table',
   },
   edit_table: {
     method: 'PATCH',
     path: '/management/tables/:table_name',
     right: 'management.tables.write',
-    event: 'schema_table_altered',
     object: 'table',
   },
   drop_table: {
     method: 'DELETE',
     path: '/management/tables/:table_name',
     right: 'management.tables.drop',
-    event: 'schema_table_dropped',
     object: 'table',
   },
   drop_column: {
     method: 'DELETE',
     path: '/management/tables/:table_name/columns/:column_name',
     right: 'management.columns.drop',
-    event: 'schema_column_dropped',
     object: 'column',
   },
   create_index: {
     method: 'POST',
     path: '/management/indexes',
     right: 'management.indexes.write',
-    event: 'schema_index_created',
     object: 'index',
   },
   drop_index: {
     method: 'DELETE',
     path: '/management/indexes/:index_name',
     right: 'management.indexes.drop',
-    event: 'schema_index_dropped',
     object: 'index',
   },
   read_row_level_security: {
@@ -58,7 +51,6 @@ export const OPERATIONS = {
     method: 'PUT',
     path: '/management/tables/:table_name/row-level-security',
     right: 'management.tables.write',
-    event: 'schema_table_altered',
     object: 'table',
   },
   list_functions: { method: 'GET', path: '/management/functions', right: 'management.functions.read' },
@@ -66,21 +58,18 @@ export const OPERATIONS = {
     method: 'PUT',
     path: '/management/functions',
     right: 'management.functions.write',
-    event: 'schema_function_upserted',
     object: 'function',
   },
   drop_function: {
     method: 'DELETE',
     path: '/management/functions',
     right: 'management.functions.drop',
-    event: 'schema_function_dropped',
     object: 'function',
   },
   install_extension: {
     method: 'POST',
     path: '/management/extensions/install',
     right: 'management.extensions.write',
-    event: 'schema_extension_installed',
     object: 'extension',
   },
 } as const satisfies Record<string, Reading | Changing>
@@ -89,12 +78,11 @@ type Route = { readonly path: string; readonly right: keyof typeof FIXED_RIGHTS 
 type Reading = Route & { readonly method: 'GET' }
 type Changing = Route & {
   readonly method: 'POST' | 'PUT' | 'PATCH' | 'DELETE'
-  readonly event: EventName
   readonly object: 'table' | 'column' | 'index' | 'extension' | 'function'
 }
 
 export type Operation = keyof typeof OPERATIONS
 /** The operations that change the structure. */
 export type ChangeOperation = {
-  [O in Operation]: (typeof OPERATIONS)[O] extends { event: EventName } ? O : never
+  [O in Operation]: (typeof OPERATIONS)[O] extends { object: string } ? O : never
 }[Operation]

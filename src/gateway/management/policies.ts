@@ -8,7 +8,7 @@ import type { Table } from '#databases/plan/catalogue.ts'
 import type { GatewayCaller } from '../caller.ts'
 import { requireRight } from '../caller-rights.ts'
 import { fail } from '../errors.ts'
-import { audited, type Changer, managementOf } from './change.ts'
+import { audited, type Changer, type EmitChange, managementOf } from './change.ts'
 import { findTable } from './tables.ts'
 
 type TableId = { readonly schema: string; readonly table: string }
@@ -44,7 +44,8 @@ export async function setRowLevelSecurity(
   const definition = { enabled, policies: asked.map(readPolicy), replace }
   const written = await ability.set(found, definition, await caller.backend.catalogue())
   const event = { table: `${schema}.${table}`, operations: ['row_level_security'] }
-  await audited(changer, { operation: 'row_level_security', schema, object: table, event }, written)
+  const announce = (emit: EmitChange) => emit('schema_table_altered', event)
+  await audited(changer, { operation: 'row_level_security', schema, object: table, announce }, written)
   return answerOf(found, await ability.read(found))
 }
 

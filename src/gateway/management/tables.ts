@@ -5,18 +5,15 @@ import type { GatewayCaller } from '../caller.ts'
 import { rightsOf } from '../caller-rights.ts'
 import { fail } from '../errors.ts'
 import { hasRoutes } from '../public-routes/public-routes.ts'
-import { audited, type Change, type Changer, managementOf } from './change.ts'
+import { audited, type Changer, type EmitChange, managementOf } from './change.ts'
 
 /** Creates a table and returns its definition. An existing name gets 409. */
 export async function createManagedTable(changer: Changer, asked: TableDefinition) {
   const { schema, table } = asked
   const written = await managementOf(changer.caller).tables.create(asked)
   requireReferences(changer.caller, { schema, table }, asked.columns)
-  await audited(
-    changer,
-    { operation: 'create_table', schema, object: table, table, event: { table: `${schema}.${table}` } },
-    written,
-  )
+  const announce = (emit: EmitChange) => emit('schema_table_created', { table: `${schema}.${table}` })
+  await audited(changer, { operation: 'create_table', schema, object: table, table, announce }, written)
   return describeTable(changer.caller, schema, table)
 }
 
@@ -31,9 +28,8 @@ export async function editManagedTable(changer: Changer, at: TableName, edits: r
   const added = edits.flatMap((edit) => (edit.operation === 'add_column' ? [edit.column] : []))
   requireReferences(changer.caller, at, added)
   const { schema, table } = at
-  const event = { table: `${schema}.${table}`, operations: edits.map(({ operation }) => operation) }
-  const further = edits.flatMap((edit) => columnEvent(event.table, edit))
-  await audited(changer, { operation: 'edit_table', schema, object: table, table, event, further }, written)
+  const announce = (emit: EmitChange) => announceEdits(emit, `${schema}.${table}`, edits)
+  await audited(changer, { operation: 'edit_table', schema, object: table, table, announce }, written)
   return describeTable(changer.caller, schema, renamed?.newName ?? table)
 }
 
@@ -71,16 +67,22 @@ async function requirePublicRead({ kernel, caller }: Changer, at: TableName): Pr
   if (await hasRoutes(kernel, caller.client.name)) rightsOf(caller).require([{ ...at, action: 'read' }])
 }
 
-function columnEvent(table: string, edit: TableEdit): NonNullable<Change<'edit_table'>['further']> {
+/** One event for all edits, and one for each edit of a column. */
+async function announceEdits(emit: EmitChange, table: string, edits: readonly TableEdit[]): Promise<void> {
+  await emit('schema_table_altered', { table, operations: edits.map(({ operation }) => operation) })
+  for (const edit of edits) await announceColumn(emit, table, edit)
+}
+
+async function announceColumn(emit: EmitChange, table: string, edit: TableEdit): Promise<void> {
   switch (edit.operation) {
     case 'rename_table':
-      return []
+      return
     case 'add_column':
-      return [['schema_column_added', { table, column: edit.column.name }]]
+      return emit('schema_column_added', { table, column: edit.column.name })
     case 'rename_column':
-      return [['schema_column_renamed', { table, column: edit.column, new_name: edit.newName }]]
+      return emit('schema_column_renamed', { table, column: edit.column, new_name: edit.newName })
     default:
-      return [['schema_column_altered', { table, column: edit.column, operation: edit.operation }]]
+      return emit('schema_column_altered', { table, column: edit.column, operation: edit.operation })
   }
 }
 
@@ -88,8 +90,8 @@ export async function dropManagedTable(changer: Changer, at: TableName, how: Cas
   const found = await findTable(changer.caller, at)
   const written = managementOf(changer.caller).tables.drop(found, how)
   const { schema, table } = at
-  const event = { table: `${schema}.${table}` }
-  await audited(changer, { operation: 'drop_table', schema, object: table, table, event }, written)
+  const announce = (emit: EmitChange) => emit('schema_table_dropped', { table: `${schema}.${table}` })
+  await audited(changer, { operation: 'drop_table', schema, object: table, table, announce }, written)
   return { schema_name: schema, table_name: table }
 }
 
@@ -104,9 +106,10 @@ export async function dropManagedColumn(
   await requirePublicRead(changer, at)
   const written = managementOf(changer.caller).columns.drop(found, column, dropped)
   const { schema, table } = at
-  const event = { table: `${schema}.${table}`, column }
+  const announce = (emit: EmitChange) =>
+    emit('schema_column_dropped', { table: `${schema}.${table}`, column })
   const object = `${table}.${column}`
-  await audited(changer, { operation: 'drop_column', schema, object, table, event }, written)
+  await audited(changer, { operation: 'drop_column', schema, object, table, announce }, written)
   return describeTable(changer.caller, schema, table)
 }
 
