@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { after, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { backupService, NEEDS_PROGRAMS } from '#test/backup-service.ts'
 import { OWN_LOCKS, withClient } from '#test/database.ts'
 import { eventually } from '#test/embedded.ts'
 import type { Answer } from '#test/harness.ts'
+import { startProxy } from '#test/hostile/proxy.ts'
 
 const { t, shopUrl, done, find, drain, backUp, restore } = await backupService()
 
@@ -86,6 +87,28 @@ test(
       const waiting = await t.admin.get('/admin/backups/jobs?client_name=branch&status=pending')
       assert.equal(waiting.body.data.total, 0)
     }
+  },
+)
+
+test(
+  'a client that is removed while a request for a backup asks its database is unknown',
+  NEEDS_PROGRAMS,
+  async () => {
+    const way = await startProxy(shopUrl)
+    after(() => way.close())
+    await t.admin.post('/admin/clients', { client_name: 'distant', url: way.url })
+    const isAsked = async () => {
+      const { runtime } = (await t.admin.get('/admin/clients')).body.data
+      const { pool } = runtime.find(({ client_name }: { client_name: string }) => client_name === 'distant')
+      return pool.total > pool.idle
+    }
+    way.freeze()
+    const asked = backUp('distant')
+    await eventually(isAsked)
+    assert.equal((await t.admin.send('DELETE', '/admin/clients/distant')).status, 200)
+    await way.mend()
+    const { status, body } = await asked
+    assert.deepEqual([status, body.code], [400, 'unknown_client'])
   },
 )
 

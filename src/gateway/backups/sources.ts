@@ -34,7 +34,20 @@ export async function sourceOf(kernel: Kernel, sources: BackupSources, name: str
     return { format: 'archive', embedded }
   const url = await urlOfClient(kernel, sources, client)
   if (url === undefined) throw unknownClient()
-  return { format: 'dump', client, url, major: Number.parseInt(await client.driver.probe(), 10) }
+  return { format: 'dump', client, url, major: await majorOf(sources, client) }
+}
+
+/** The version of the client's server. The client may be removed meanwhile, which would close its driver. */
+async function majorOf({ clients }: BackupSources, client: Client): Promise<number> {
+  const release = clients.retain(client)
+  let answered = false
+  try {
+    const version = await client.driver.probe()
+    answered = true
+    return Number.parseInt(version, 10)
+  } finally {
+    release(answered)
+  }
 }
 
 /** A configured URL, then that of a built-in client, then that of a registered one. */
