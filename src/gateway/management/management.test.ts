@@ -102,6 +102,16 @@ test('a schema, a table or a column that does not exist gets 404', async () => {
     assert.equal(answer.status, 404, `${name}: ${answer.text}`)
 })
 
+test('fields of a change in the query string are refused, not ignored', async () => {
+  const own = await t.key(['management.*'])
+  assert.equal((await own.post('/management/tables', { table_name: 'meant' })).status, 200)
+  for (const query of ['schema_name=elsewhere', 'cascade=true']) {
+    const { status, body } = await own.send('DELETE', `/management/tables/meant?${query}`)
+    assert.deepEqual([status, body.code], [400, 'validation_error'])
+  }
+  assert.equal((await own.send('DELETE', '/management/tables/meant')).status, 200)
+})
+
 test('on_delete is accepted in lower and upper case, with spaces or underscores', async () => {
   assert.equal((await key.post('/management/tables', { table_name: 'parents' })).status, 200)
   for (const [index, on_delete] of ['cascade', 'CASCADE', 'SET NULL', 'set_null', 'no_action'].entries()) {

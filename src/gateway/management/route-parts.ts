@@ -13,6 +13,7 @@ export type RouteParts = {
     readonly method: (typeof OPERATIONS)[O]['method']
     readonly url: (typeof OPERATIONS)[O]['path']
     readonly config: { readonly access: Access; readonly failures: readonly string[] }
+    readonly preValidation?: (request: FastifyRequest) => Promise<void>
   }
   changerOf(request: FastifyRequest, reply: FastifyReply): Changer
 }

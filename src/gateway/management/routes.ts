@@ -1,6 +1,8 @@
+import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { FAILURES_OF } from '#databases/failures.ts'
 import { named } from '#kernel/http/components.ts'
+import { edge } from '#kernel/http/failures.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import type { GatewayAccess } from '../access.ts'
@@ -34,7 +36,9 @@ export function managementRoutes(app: App, kernel: Kernel, access: GatewayAccess
   const parts: RouteParts = {
     routeOf: (operation) => {
       const { method, path: url, right } = OPERATIONS[operation]
-      return { method, url, config: { access: access.management(right), failures } }
+      const isChange = method !== 'GET'
+      const config = { access: access.management(right), failures }
+      return { method, url, config, ...(isChange && { preValidation: refuseQuery }) }
     },
     changerOf: (request, reply) => ({
       kernel: kernelFor(kernel, request),
@@ -58,4 +62,14 @@ export function managementRoutes(app: App, kernel: Kernel, access: GatewayAccess
   extensionRoutes(app, parts)
   functionRoutes(app, kernel, parts)
   policyRoutes(app, parts)
+}
+
+/** Changes read their body only. With `?schema_name=other`, a DELETE would drop the table of that name in `public`. */
+async function refuseQuery({ query }: FastifyRequest): Promise<void> {
+  const field = Object.keys(query ?? {})[0]
+  if (field !== undefined)
+    throw edge('validation_error', {
+      message: `${field} belongs in the JSON body`,
+      details: { field, in: 'querystring' },
+    })
 }
