@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process'
-import { readdir } from 'node:fs/promises'
+import { constants } from 'node:fs'
+import { access, readdir } from 'node:fs/promises'
 import path from 'node:path'
 import { promisify } from 'node:util'
 import { fail } from '#gateway/errors.ts'
@@ -67,8 +68,9 @@ async function below(parent: string, pattern: RegExp, rest: string): Promise<rea
   return names.filter((name) => pattern.test(name)).map((name) => path.join(parent, name, rest))
 }
 
-/** Undefined when it is not there or does not run. */
+/** Undefined when it is not there or does not run. To start a program stops this process for a moment, so only one that is there is started. */
 async function versionOf(file: string): Promise<Program | undefined> {
+  if (!(await isExecutable(file))) return undefined
   const running = promisify(execFile)(file, ['--version'], {
     env: ENVIRONMENT,
     timeout: 5_000,
@@ -81,3 +83,9 @@ async function versionOf(file: string): Promise<Program | undefined> {
   const [, major] = /\(PostgreSQL\) (\d{1,3})/.exec(said) ?? []
   return major === undefined ? undefined : { file, major: Number(major) }
 }
+
+const isExecutable = (file: string): Promise<boolean> =>
+  access(file, constants.X_OK).then(
+    () => true,
+    () => false,
+  )
