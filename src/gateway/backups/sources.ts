@@ -32,9 +32,10 @@ export async function sourceOf(kernel: Kernel, sources: BackupSources, name: str
   const { embedded } = sources
   if (embedded !== undefined && client.source === 'config' && kernel.config.clients[name]?.url === undefined)
     return { format: 'archive', embedded }
+  const major = await majorOf(sources, client)
   const url = await urlOfClient(kernel, sources, client)
   if (url === undefined) throw unknownClient()
-  return { format: 'dump', client, url, major: await majorOf(sources, client) }
+  return { format: 'dump', client, url, major }
 }
 
 /** The version of the client's server. The client may be removed meanwhile, which would close its driver. */
