@@ -50,7 +50,7 @@ export type Kernel = {
   /** Whether there is room left to write. */
   readonly disk: Disk
   readonly log: Log
-  /** Who is acting, for the audit trail. */
+  /** The actor, for the audit trail. */
   readonly origin: Origin
   /** The origin that links, cookies and origin checks use; known as soon as the port is. */
   readonly publicUrl: () => string

@@ -50,7 +50,7 @@ export async function endLost(kernel: Kernel, sources: BackupSources): Promise<v
 }
 
 /**
- * A restore whose transaction could commit: the database tells whether it has. Undefined when this is to be looked up again, and the client
+ * A restore whose transaction could commit: the database knows whether it has. Undefined when this is to be looked up again, and the client
  * stays frozen.
  */
 async function endOfRestore(kernel: Kernel, sources: BackupSources, job: JobRow): Promise<End | undefined> {

@@ -5,9 +5,9 @@ export const leaseFrom = (now: Date) => ({ now, leaseUntil: new Date(now.getTime
 
 export type Progress = { readonly progressPct: number; readonly progressStage: string }
 
-/** What a running job needs from its surroundings. */
+/** How a running job is ended, and reports its progress. */
 export type Running = {
-  /** Aborts when the job is cancelled, when this process stops, or when the job has gone to nobody. */
+  /** Aborts when the job is cancelled, when this process stops, or when another process has ended the job. */
   readonly signal: AbortSignal
   report(stage: string, fraction?: number): void
 }

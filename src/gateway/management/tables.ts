@@ -41,7 +41,7 @@ function requireReferences(caller: GatewayCaller, own: TableName, columns: reado
   rightsOf(caller).require(others.map((other) => ({ ...other, action: 'read' })))
 }
 
-/** All rows would refer to the row of the default, and whoever deletes that one deletes them. */
+/** All rows would refer to the row of the default, and its deletion would delete them. */
 const bindsExistingRows = (edit: TableEdit): boolean =>
   edit.operation === 'add_column' &&
   edit.column.default_expression !== undefined &&

@@ -29,7 +29,7 @@ export type RouteFacts = {
   readonly metadata?: Readonly<Record<string, unknown>> | null
 }
 
-/** What an operator decides about a route, as its row has it. */
+/** The columns that an operator sets. */
 type Columns = Omit<PublicRoute, 'id' | 'routeKey' | 'metadata' | 'createdAt' | 'updatedAt'> & {
   readonly metadata: string
 }

@@ -30,7 +30,7 @@ export type S3Call = <T>(
  * 4 MiB, so a page of many very long keys has to be asked for in parts.
  */
 const ROOM = { head: 65_536, key: 4_096, max: 1_048_576 }
-/** Tags of an answer: a key has 26 on a server that tells everything about it. */
+/** Tags of an answer: a key has 26 on a server that returns all of its properties. */
 const TAGS = { head: 1_000, key: 40 }
 /** Memory for answers is at most 32 times 1 MiB. */
 const CALLS = 32

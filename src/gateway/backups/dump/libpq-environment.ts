@@ -23,7 +23,7 @@ export function libpqEnvironment(url: string, major: number): Readonly<Record<st
     PGDATABASE: decoded(parsed.pathname.slice(1)),
     PGAPPNAME: 'gatehouse backup',
     PGCONNECT_TIMEOUT: '10',
-    // No file of the service's user has a say.
+    // Files of the service's user have no effect.
     PGPASSFILE: '/dev/null',
     PGSERVICEFILE: '/dev/null',
     ...tlsOf(parsed.searchParams, major),

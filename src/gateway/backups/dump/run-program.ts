@@ -41,7 +41,7 @@ export function runProgram(
   })
   const guard = child.stdio[3]
   guard?.on('error', () => {})
-  // A program that has failed closes it; `ended` tells why.
+  // A program that has failed closes it; `ended` has the reason.
   child.stdin.on('error', () => {})
   let said = ''
   child.stderr.setEncoding('utf8').on('data', (text: string) => {

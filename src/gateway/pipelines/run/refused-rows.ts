@@ -5,7 +5,7 @@ import { Failure } from '#kernel/errors.ts'
 export const isAboutRows = (failure: Failure): boolean =>
   VALUE_FAILURES.has(failure.code) || failure.code === 'too_complex' || isPolicyViolation(failure)
 
-/** A policy refuses a row with the same code as a missing privilege. The function of the server that reports it tells them apart. */
+/** A policy refuses a row with the same code as a missing privilege. The function of the server that reports it is the difference. */
 const isPolicyViolation = ({ code, hint, cause }: Failure): boolean =>
   code === 'permission_denied' &&
   (routineOf(cause) === 'ExecWithCheckOptions' || hint?.includes('row-level security policy') === true)

@@ -90,7 +90,7 @@ const groupingDetails = ({ grouping }: Shape) =>
   }
 
 /** The same failure with what the run has stored so far. */
-export function stopped(run: Run, error: unknown): unknown {
+export function withProgress(run: Run, error: unknown): unknown {
   if (!(error instanceof Failure)) return error
   // The end of a run cancels its statement.
   const end = error.code === 'statement_timeout' ? endOf(run, error) : undefined

@@ -44,7 +44,7 @@ export type RunResult = {
   readonly steps: readonly RunStep[]
 }
 
-/** What runs a pipeline: a request, or a command. */
+/** A run, as a request or a command asks for it. */
 export type RunRequest = {
   readonly requestId: string
   /** The name of the pipeline of the file, if any, and its parts merged with those of the request. */

@@ -9,7 +9,7 @@ import { createBulkInsert } from './bulk-insert.ts'
 import { candidatesOf } from './candidates.ts'
 import { prepareRun, prepareSink, prepareSource } from './prepare-run.ts'
 import { rowBatches } from './row-batches.ts'
-import { endOf, eventOf, type Run, resultOf, stopped } from './run-report.ts'
+import { endOf, eventOf, type Run, resultOf, withProgress } from './run-report.ts'
 import type { RunOutcome, RunRequest, RunResult } from './run-result.ts'
 import { createSample } from './sample.ts'
 import { enqueueSteps } from './step-log.ts'
@@ -33,7 +33,7 @@ async function outcomeOf(run: Run): Promise<RunOutcome> {
     return await pump(run)
   } catch (error) {
     if (error instanceof Failure && run.request.presence.hasLeft()) return 'cancelled'
-    throw stopped(run, error)
+    throw withProgress(run, error)
   }
 }
 

@@ -67,7 +67,7 @@ async function removeWork(folder: string): Promise<void> {
 export type Interrupted = {
   /** The next start completes it. */
   readonly isComplete: boolean
-  /** What the operator can do. */
+  /** Advice to the operator. */
   readonly says: string
 }
 
@@ -94,7 +94,7 @@ export function findInterrupted(folder: string): Interrupted | undefined {
   }
 }
 
-/** None in a folder that is missing or closed to this user; the start tells that. */
+/** None in a folder that is missing or closed to this user; the start reports that. */
 function namesIn(folder: string): readonly string[] {
   try {
     return readdirSync(folder).sort()

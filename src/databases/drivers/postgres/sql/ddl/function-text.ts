@@ -3,7 +3,7 @@ import { typeText } from '#databases/drivers/postgres/sql/ddl/type-names.ts'
 import { DepthFailure, parse, SyntaxFailure } from '#databases/drivers/postgres/sql/parser.ts'
 import { fail } from '#databases/failures.ts'
 
-/** What a text of one CREATE FUNCTION defines. */
+/** The function that a text of one CREATE FUNCTION defines. */
 export type FunctionText = {
   readonly schema: string
   readonly name: string

@@ -129,7 +129,7 @@ const MADE_SQL = `select ${SIGNATURE} as signature, n.nspname as schema, p.proki
   from pg_proc p join pg_namespace n on n.oid = p.pronamespace join pg_language l on l.oid = p.prolang
   where p.xmin = pg_current_xact_id()::xid`
 
-/** What the parser has found must hold for the server's function too. */
+/** The server's function must have the properties that the parser has found. */
 function requireSafe(
   made: MadeFunction,
   { schema, bound }: { readonly schema: string; readonly bound: boolean },
