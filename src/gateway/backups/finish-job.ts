@@ -1,7 +1,7 @@
 import { atomically, emit, type Kernel } from '#kernel/kernel.ts'
 import { factsOf } from './job-facts.ts'
 import { storeOf } from './location/location.ts'
-import { endJob, type JobRow } from './store.ts'
+import { endJob, isOfAnother, type JobRow } from './store.ts'
 
 type End = Omit<Parameters<typeof endJob>[2], 'completedAt'>
 
@@ -24,9 +24,9 @@ export async function finishJob(kernel: Kernel, job: JobRow, end: End): Promise<
 
 export const COMPLETED = { status: 'completed', progressPct: 100, progressStage: 'done' } as const
 
-/** A folder on another machine has nothing to remove. */
-export async function removeUnfinished(kernel: Kernel, { jobType, location }: JobRow): Promise<void> {
-  if (jobType !== 'backup' || location === null) return
+/** A folder on another machine has nothing to remove. A file that `--output` named for another backup too is left to that one. */
+export async function removeUnfinished(kernel: Kernel, { id, jobType, location }: JobRow): Promise<void> {
+  if (jobType !== 'backup' || location === null || (await isOfAnother(kernel.db, id, location))) return
   await storeOf(kernel, location)
     .discard(location)
     .catch((error: unknown) =>

@@ -227,6 +227,19 @@ export const deleteEndedJob = (db: Db, id: string): Promise<JobRow | undefined> 
     .returningAll()
     .executeTakeFirst()
 
+/** Whether another backup has this location, and is complete or may become so. */
+export async function isOfAnother(db: Db, id: string, location: string): Promise<boolean> {
+  const other = await db
+    .selectFrom('backupJob')
+    .select('id')
+    .where('location', '=', location)
+    .where('id', '!=', id)
+    .where('jobType', '=', 'backup')
+    .where('status', 'in', ['pending', 'running', 'completed'])
+    .executeTakeFirst()
+  return other !== undefined
+}
+
 /** The completed backups of a schedule beyond the newest `keep`. */
 export const listSurplus = (db: Db, schedule: string, keep: number): Promise<Pick<JobRow, 'id'>[]> =>
   db

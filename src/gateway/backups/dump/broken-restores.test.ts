@@ -4,6 +4,7 @@ import { mkdir, readdir, readFile, rename, rm, symlink, writeFile } from 'node:f
 import { test } from 'node:test'
 import { promisify } from 'node:util'
 import pg from 'pg'
+import { secureRandom, uuidv7 } from '#kernel/random.ts'
 import { backupService, NEEDS_PROGRAMS } from '#test/backup-service.ts'
 import { eventually } from '#test/embedded.ts'
 import { type Answer, testService } from '#test/harness.ts'
@@ -195,5 +196,30 @@ test(
     await rm(location)
     await rename(`${location}.kept`, location)
     assert.deepEqual([(await download()).status, bytes.length], [200, size])
+  },
+)
+
+test(
+  'a job that ends without a backup leaves the file that another backup has written there',
+  NEEDS_PROGRAMS,
+  async () => {
+    const { id, location } = await done(await backUp())
+    const killed = {
+      ...(await db.selectFrom('backupJob').selectAll().where('id', '=', id).executeTakeFirstOrThrow()),
+    }
+    const lost = {
+      ...killed,
+      id: uuidv7(now(), secureRandom),
+      clientName: 'other',
+      status: 'running',
+      completedAt: null,
+    }
+    await db
+      .insertInto('backupJob')
+      .values({ ...lost, leaseUntil: new Date(now().getTime() - 1_000) })
+      .execute()
+    await endLost()
+    assert.equal((await find(lost.id)).status, 'failed')
+    assert.equal((await readFile(location)).length > 0, true)
   },
 )

@@ -34,8 +34,9 @@ async function writeBackup(
   let looked = 0
   await mkdir(path.dirname(file), { recursive: true, mode: 0o700 })
   await expectRoom(path.dirname(file), minFree)
+  // Outside of the block below: a part that is there is another job's.
+  await using handle = await open(part, 'wx', 0o600)
   try {
-    await using handle = await open(part, 'wx', 0o600)
     for await (const chunk of source) {
       signal.throwIfAborted()
       hash.update(chunk)
