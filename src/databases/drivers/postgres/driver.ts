@@ -36,7 +36,7 @@ import {
 import { connect, createConnector, within } from '#databases/drivers/postgres/protocol/connect.ts'
 import type { Terminate } from '#databases/drivers/postgres/protocol/connection.ts'
 import { failureOf } from '#databases/drivers/postgres/protocol/errors.ts'
-import { codeOf } from '#databases/drivers/postgres/protocol/row-query.ts'
+import { codeOf } from '#databases/drivers/postgres/protocol/query-errors.ts'
 import { OWN } from '#databases/drivers/postgres/roles/persona.ts'
 import { createRoleCheck, type RoleCheck } from '#databases/drivers/postgres/roles/role-check.ts'
 import { loginAs, OWN_ROLES_SQL } from '#databases/drivers/postgres/roles/sql-role.ts'

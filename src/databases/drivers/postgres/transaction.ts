@@ -2,7 +2,7 @@ import type { OpenTransaction, Persona, TransactionOptions } from '#databases/dr
 import type { Pool } from '#databases/drivers/postgres/pool/pool.ts'
 import type { RowClient } from '#databases/drivers/postgres/protocol/connection.ts'
 import { failureOf } from '#databases/drivers/postgres/protocol/errors.ts'
-import { codeOf, STALE_CODES } from '#databases/drivers/postgres/protocol/row-query.ts'
+import { codeOf, STALE_CODES } from '#databases/drivers/postgres/protocol/query-errors.ts'
 import { become } from '#databases/drivers/postgres/roles/persona.ts'
 import { requirePresence } from '#databases/drivers/presence.ts'
 import { fail } from '#databases/failures.ts'

@@ -1,6 +1,6 @@
 import { type About, failureOf, IN_DOUBT } from '#databases/drivers/postgres/protocol/errors.ts'
+import { codeOf } from '#databases/drivers/postgres/protocol/query-errors.ts'
 import type { WrittenValues } from '#databases/drivers/postgres/protocol/refused-column.ts'
-import { codeOf } from '#databases/drivers/postgres/protocol/row-query.ts'
 import type { Mask } from '#databases/drivers/supabase/masking.ts'
 import { type DatabaseFailureCode, fail } from '#databases/failures.ts'
 import type { Column, Table } from '#databases/plan/catalogue.ts'

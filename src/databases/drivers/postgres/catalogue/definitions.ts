@@ -1,7 +1,7 @@
 import { createConcurrencyLimit } from '#databases/drivers/concurrency-limit.ts'
 import { CONSTRAINT_DEFINITIONS_SQL } from '#databases/drivers/postgres/catalogue/constraints.ts'
 import { indexesSql } from '#databases/drivers/postgres/catalogue/indexes.ts'
-import { codeOf } from '#databases/drivers/postgres/protocol/row-query.ts'
+import { codeOf } from '#databases/drivers/postgres/protocol/query-errors.ts'
 import type { Runner } from '#databases/drivers/postgres/runner.ts'
 import { createSql } from '#databases/drivers/postgres/sql/sql-builder.ts'
 import { fail } from '#databases/failures.ts'

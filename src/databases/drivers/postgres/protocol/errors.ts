@@ -1,5 +1,5 @@
+import { codeOf } from '#databases/drivers/postgres/protocol/query-errors.ts'
 import { findRefusedColumn, type WrittenValues } from '#databases/drivers/postgres/protocol/refused-column.ts'
-import { codeOf } from '#databases/drivers/postgres/protocol/row-query.ts'
 import { type DatabaseFailureCode, fail } from '#databases/failures.ts'
 import type { Column, Table } from '#databases/plan/catalogue.ts'
 import { Failure, type FailureFacts } from '#kernel/errors.ts'

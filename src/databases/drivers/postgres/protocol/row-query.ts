@@ -2,6 +2,12 @@ import type { Presence } from '#databases/drivers/driver.ts'
 import type { MemoryBudget } from '#databases/drivers/memory-budget.ts'
 import type { RowClient } from '#databases/drivers/postgres/protocol/connection.ts'
 import type { Prepared } from '#databases/drivers/postgres/protocol/prepared-statements.ts'
+import {
+  codeOf,
+  Displaced,
+  isOfStaleFunction,
+  STALE_CODES,
+} from '#databases/drivers/postgres/protocol/query-errors.ts'
 import { columnWriter, RowWriter, reusable } from '#databases/drivers/postgres/protocol/rows.ts'
 import type {
   FirstStatement,
@@ -272,28 +278,4 @@ export class RowQuery {
 
 const NOTHING_WRITTEN = 'Nothing was written. Ask for fewer columns back, or for head.'
 
-/** A pipelined read whose connection was lost, or was delayed too long by an earlier query. */
-export class Displaced extends Error {}
-
-/**
- * The plan of a prepared statement no longer fits the tables; or there is no such statement, or there is one already (a pooler has assigned
- * another session).
- */
-export const STALE_CODES: ReadonlySet<string> = new Set(['0A000', '26000', '42P05'])
-
 const QUERY_CANCELED = '57014'
-
-export const codeOf = (error: unknown): string =>
-  typeof error === 'object' && error !== null && 'code' in error && typeof error.code === 'string'
-    ? error.code
-    : ''
-
-/**
- * PL/pgSQL has prepared an expression for another type of a column, and does not prepare it again in this session: "type of parameter 15
- * (bigint) does not match that when preparing the plan (integer)". Nothing else is reported by these functions of the server.
- */
-const isOfStaleFunction = (error: Error): boolean =>
-  codeOf(error) === '42804' &&
-  'routine' in error &&
-  typeof error.routine === 'string' &&
-  error.routine.startsWith('plpgsql_param_')

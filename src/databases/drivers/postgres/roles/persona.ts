@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import type { Persona } from '#databases/drivers/driver.ts'
 import type { RowClient } from '#databases/drivers/postgres/protocol/connection.ts'
 import { failureOf } from '#databases/drivers/postgres/protocol/errors.ts'
-import { codeOf } from '#databases/drivers/postgres/protocol/row-query.ts'
+import { codeOf } from '#databases/drivers/postgres/protocol/query-errors.ts'
 import type { FirstStatement } from '#databases/drivers/postgres/protocol/run-options.ts'
 import { fail } from '#databases/failures.ts'
 
