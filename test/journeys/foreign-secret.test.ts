@@ -28,7 +28,7 @@ const NEEDS_NO_INSTALLATION = new Set([
   `restore ${ANYTHING}`,
 ])
 /** Values for options that are checked before a database is opened. */
-const GIVEN: Readonly<Record<string, string>> = { '--rights': 'users.read' }
+const GIVEN: Readonly<Record<string, string>> = { '--rights': 'users.read', '--email': 'ada@example.com' }
 await writeFile(path.join(elsewhere, ANYTHING), '')
 const PIPELINE = 'pipeline.json'
 await writeFile(

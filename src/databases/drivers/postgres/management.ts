@@ -7,7 +7,7 @@ import type {
   RunQuery,
   SchemaStatements,
 } from '#databases/drivers/management.ts'
-import type { ReadDefinitions } from '#databases/drivers/postgres/catalogue/definitions.ts'
+import { type ReadDefinitions, repeated } from '#databases/drivers/postgres/catalogue/definitions.ts'
 import { functionListSql } from '#databases/drivers/postgres/catalogue/function-list.ts'
 import type { Pool } from '#databases/drivers/postgres/pool/pool.ts'
 import type { RowClient } from '#databases/drivers/postgres/protocol/connection.ts'
@@ -72,7 +72,7 @@ async function run(pool: Pool, change: SchemaStatements, options: Options): Prom
   // Checks and index expressions of the table may run the client's own functions.
   client.mayBeDirty = true
   try {
-    await transact(client, options, () => apply(client, change, options))
+    await repeated(() => transact(client, options, () => apply(client, change, options)))
   } catch (error) {
     throw await explained(client, change, { error, options })
   } finally {

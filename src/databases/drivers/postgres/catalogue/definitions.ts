@@ -59,18 +59,19 @@ const locked = (cause: Failure) =>
     headers: { 'retry-after': '5' },
   })
 
-/** Reads the only value of the statement again while it fails because an object was dropped meanwhile. */
-export async function repeated(read: () => Promise<unknown>): Promise<unknown> {
+/** Does the work again while it fails because an object was dropped meanwhile. A failed attempt must leave nothing. */
+export async function repeated<T>(work: () => Promise<T>): Promise<T> {
   for (let left = 3; ; left--)
     try {
-      return await read()
+      return await work()
     } catch (error) {
-      if (left === 0 || !(error instanceof Failure && codeOf(error.cause) === INTERNAL_ERROR)) throw error
+      const code = codeOf(error instanceof Failure ? error.cause : error)
+      if (left === 0 || code !== INTERNAL_ERROR) throw error
     }
 }
 
 /**
- * The server fails with an internal error when an object is dropped while its definition is written. The next statement does not see the
- * object.
+ * The server fails with an internal error when an object is dropped while a statement looks it up by its number. The next statement does
+ * not see the object.
  */
 const INTERNAL_ERROR = 'XX000'
