@@ -21,12 +21,13 @@ test('a new name of a table gives its key no rows that it could not reach before
   assert.deepEqual(await rename(['notes.read', 'wages.read'], 'wages', 'notes'), [200, 'notes'])
 })
 
-test('where there are public routes, names of data that the key may not read are not given to other data', async () => {
+test('names that a public route shows are not given to data that the key may not read', async () => {
   const columns = ['title', 'secret', 'open'].map((name) => ({ name, data_type: 'text' }))
-  assert.equal((await key.post('/management/tables', { table_name: 'page', columns })).status, 200)
-  const change = async (rights: readonly string[], edit: object) => {
+  for (const table_name of ['page', 'draft'])
+    assert.equal((await key.post('/management/tables', { table_name, columns })).status, 200)
+  const change = async (rights: readonly string[], edit: object, table = 'page') => {
     const who = await t.key(['management.tables.write', 'management.columns.drop', ...rights])
-    const edits = await who.send('PATCH', '/management/tables/page', { body: { operations: [edit] } })
+    const edits = await who.send('PATCH', `/management/tables/${table}`, { body: { operations: [edit] } })
     return [edits.status, edits.body.data?.details?.required_right]
   }
   const rename = { operation: 'rename_column', column_name: 'secret', new_name: 'other' }
@@ -40,4 +41,16 @@ test('where there are public routes, names of data that the key may not read are
   assert.deepEqual([dropped.status, dropped.body.data.details.required_right], [403, 'page.read'])
   assert.deepEqual(await change(['page.read'], { ...rename, column_name: 'other', new_name: 'secret' }), [200, undefined]) // biome-ignore format: short
   assert.deepEqual(await change([], { operation: 'drop_not_null', column_name: 'title' }), [200, undefined])
+  assert.deepEqual(await change([], rename, 'draft'), [200, undefined])
+  const report = {
+    route_key: 'report',
+    client_name: 'default',
+    allowed_ops: ['query'],
+    query: 'select title from Draft',
+  }
+  assert.equal((await t.admin.post('/admin/public-routes', report)).status, 201)
+  assert.deepEqual(await change([], { ...rename, column_name: 'open', new_name: 'title2' }, 'draft'), [
+    403,
+    'draft.read',
+  ])
 })

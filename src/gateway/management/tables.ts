@@ -4,7 +4,7 @@ import { readTable } from '#databases/request/table-name.ts'
 import type { GatewayCaller } from '../caller.ts'
 import { rightsOf } from '../caller-rights.ts'
 import { fail } from '../errors.ts'
-import { hasRoutes } from '../public-routes/public-routes.ts'
+import { namesTable } from '../public-routes/public-routes.ts'
 import { audited, type Changer, type EmitChange, managementOf } from './change.ts'
 
 /** Creates a table and returns its definition. An existing name gets 409. */
@@ -22,7 +22,7 @@ export async function editManagedTable(changer: Changer, at: TableName, edits: r
   const found = await findTable(changer.caller, at)
   const renamed = edits.findLast((edit) => edit.operation === 'rename_table')
   if (renamed !== undefined) requireSameRights(changer.caller, at, renamed.newName)
-  if (edits.some(isRenaming)) await requirePublicRead(changer, at)
+  if (edits.some(isRenaming)) await requirePublicRead(changer, at, renamed?.newName)
   if (edits.some(bindsExistingRows)) rightsOf(changer.caller).require([{ ...at, action: 'delete' }])
   const written = await managementOf(changer.caller).tables.edit(found, edits)
   const added = edits.flatMap((edit) => (edit.operation === 'add_column' ? [edit.column] : []))
@@ -63,8 +63,14 @@ const isRenaming = ({ operation }: TableEdit): boolean =>
  * A public route fixes a table, columns and conditions by name, so who gives these names to other data, or adds the column of a condition
  * anew, shows it to everyone.
  */
-async function requirePublicRead({ kernel, caller }: Changer, at: TableName): Promise<void> {
-  if (await hasRoutes(kernel, caller.client.name)) rightsOf(caller).require([{ ...at, action: 'read' }])
+async function requirePublicRead(
+  { kernel, caller }: Changer,
+  at: TableName,
+  newName = at.table,
+): Promise<void> {
+  const names = [at, { schema: at.schema, table: newName }]
+  if (await namesTable(kernel, caller.client.name, names))
+    rightsOf(caller).require([{ ...at, action: 'read' }])
 }
 
 /** One event for all edits, and one for each edit of a column. */

@@ -1,4 +1,6 @@
 import type { Clients } from '#databases/clients/clients.ts'
+import type { TableName } from '#databases/request/request.ts'
+import { readTable } from '#databases/request/table-name.ts'
 import { recordAct } from '#kernel/audit/record-act.ts'
 import { isConflict } from '#kernel/db/conflicts.ts'
 import { atomically, type Kernel } from '#kernel/kernel.ts'
@@ -11,8 +13,8 @@ import {
   closeRoutesOf,
   countRoutes,
   deleteRoute,
-  findRouteOf,
   insertRoute,
+  listRouteSources,
   listRoutes,
   lockRoute,
   type PublicRoute,
@@ -91,9 +93,22 @@ export async function removeRoute(kernel: Kernel, routeKey: string): Promise<voi
 export const closeRoutes = ({ db, now }: Pick<Kernel, 'db' | 'now'>, clientName: string): Promise<void> =>
   closeRoutesOf(db, clientName, now())
 
-/** Also routes that are closed: an operator can activate them. */
-export const hasRoutes = async ({ db }: Pick<Kernel, 'db'>, clientName: string): Promise<boolean> =>
-  (await findRouteOf(db, clientName)) !== undefined
+/** Whether a route of the client names one of these tables. Also routes that are closed: an operator can activate them. */
+export async function namesTable(
+  { db }: Pick<Kernel, 'db'>,
+  clientName: string,
+  tables: readonly TableName[],
+): Promise<boolean> {
+  const sources = await listRouteSources(db, clientName)
+  return sources.some(({ tableName, query }) => {
+    const fixed = tableName === null ? undefined : readTable({ table_name: tableName })
+    const text = query?.toLowerCase() ?? ''
+    return tables.some(
+      ({ schema, table }) =>
+        (fixed?.schema === schema && fixed?.table === table) || text.includes(table.toLowerCase()),
+    )
+  })
+}
 
 export async function pageOfRoutes(
   { db }: Kernel,

@@ -37,14 +37,17 @@ export async function countRoutes(db: Db): Promise<number> {
   return Number(count)
 }
 
-export function findRouteOf(db: Db, clientName: string): Promise<{ id: string } | undefined> {
-  return db
+/** What the routes of a client name: a table each, an SQL text, or both. */
+export const listRouteSources = (
+  db: Db,
+  clientName: string,
+): Promise<readonly Pick<PublicRoute, 'tableName' | 'query'>[]> =>
+  db
     .selectFrom('publicRoute')
-    .select('id')
+    .select(['tableName', 'query'])
+    .distinct()
     .where('clientName', '=', clientName)
-    .limit(1)
-    .executeTakeFirst()
-}
+    .execute()
 
 export function updateRoute(db: Db, id: string, change: Updateable<PublicRouteTable>): Promise<PublicRoute> {
   return db
