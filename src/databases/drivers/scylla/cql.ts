@@ -86,7 +86,7 @@ export function requireFewCombinations(combinations: number, max: number): void 
   throw fail('too_complex', {
     message: `The lists of in have ${combinations} combinations, at most ${max} are possible`,
     hint: 'Ask for fewer values at once (limits.in_product).',
-    details: { combinations, max: max },
+    details: { combinations, most: max },
   })
 }
 
