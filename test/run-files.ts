@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { pathToFileURL } from 'node:url'
+import fc from 'fast-check'
 import { loadTestRunner } from './test-context.ts'
 
 export type Work = {
@@ -12,12 +13,16 @@ export type Work = {
   readonly most: number
 }
 
+/** Below the test timeout: a property that fails slowly, or shrinks for long, is then reported with its seed and its error. */
+const MAX_PROPERTY_MS = 90_000
+
 /**
  * Runs the test files that no other process has taken, each as a suite: its `after` hooks stop what it has started before the next file is
  * imported. The timer keeps the process running when a test waits for an event that does not: without it the process would exit, and the
  * files that follow would not run.
  */
 export async function runFiles({ folder, files, most }: Work): Promise<void> {
+  fc.installGlobalPlugin(fc.interruptAfterTimeLimit(MAX_PROPERTY_MS, { failOnInterrupt: true }))
   const describeFile = await loadTestRunner()
   const alive = setInterval(() => {}, 60_000)
   let taken = 0

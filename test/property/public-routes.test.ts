@@ -247,7 +247,7 @@ async function writesAsTwin(
   const after = await rowsIn(of)
   const context = `${op} ${JSON.stringify(body)}: ${text}`
   if (status !== 200) assert.deepEqual(after, before, context)
-  const twin = await keysIn()
+  const twin = await keysInTwin(of)
   const outside = (rows: readonly TableRow[]) => rows.filter((row) => !open.includes(keyOf(of, row)))
   assert.deepEqual(outside(after), outside(before), context)
   const hidden = (rows: readonly TableRow[]) =>
@@ -310,9 +310,9 @@ const rowsIn = (of: Table): Promise<TableRow[]> =>
     return rows
   })
 
-async function keysIn(): Promise<number[]> {
+async function keysInTwin(of: Table): Promise<number[]> {
   const answer = await key.post('/gateway/fetch', { table_name: inPath(TWIN), limit: 1_000 })
-  return answer.body.data.map((row: TableRow) => Number(Object.values(row)[0]))
+  return answer.body.data.map((row: TableRow) => keyOf(of, row))
 }
 
 async function keysWithin(of: Table, fixed: Record<string, unknown>): Promise<number[]> {
