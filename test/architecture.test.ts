@@ -474,6 +474,27 @@ test('imports form no cycle, not even type imports', () => {
   assert.deepEqual(cycleIn(imports), undefined)
 })
 
+test('every exported function and constant is used by another file', () => {
+  const files = ['src/', 'test/', 'scripts/', 'bench/', 'examples/', 'bin/'].flatMap((folder) =>
+    readdirSync(new URL(`../${folder}`, import.meta.url), { recursive: true, encoding: 'utf8' })
+      .filter((file) => /\.m?[jt]s$/.test(file))
+      .map((file) => folder + file),
+  )
+  const words = files.map((file) => {
+    const text = readFileSync(new URL(`../${file}`, import.meta.url), 'utf8')
+    return { file, words: new Set(text.match(/[\w-]+/g)) }
+  })
+  const isUsed = (file: string, name: string) =>
+    words.some((user) => user.file !== file && user.words.has(name) && user.words.has(moduleOf(file)))
+  const found = sources().flatMap(({ file, text }) =>
+    [...text.matchAll(/^export (?:async )?(?:function\*?|const|let|class) (\w+)/gm)]
+      .map(([, name = '']) => name)
+      .filter((name) => !isUsed(`src/${file}`, name))
+      .map((name) => `${file}: ${name}`),
+  )
+  assert.deepEqual(found, [])
+})
+
 test('code without comments and texts still parses', () => {
   for (const { file, text } of sources()) {
     assert.doesNotThrow(() => stripTypeScriptTypes(withoutComments(text)), file)
@@ -505,6 +526,9 @@ test('every listed exception is still needed', () => {
     assert.ok((byFile.get(file)?.split('\n').length ?? 0) > 301 || file.endsWith('tables.ts'), file)
   for (const file of [...TIME, ...RANDOMNESS, ...ENVIRONMENT]) assert.ok(byFile.has(file), file)
 })
+
+/** The word by which a file is imported: `prepare` for `gateway/prepare.ts`. */
+const moduleOf = (file: string): string => path.basename(file).replace(/\..*/, '')
 
 /** The first cycle found, as a path of files. */
 function cycleIn(imports: ReadonlyMap<string, readonly string[]>): string[] | undefined {

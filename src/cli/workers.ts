@@ -103,7 +103,7 @@ function closeUnaccepted({ process }: Worker): void {
   process.once('exit', () => pending?.close())
 }
 
-export function sendTo(worker: Worker, message: ToWorker): void {
+function sendTo(worker: Worker, message: ToWorker): void {
   // A worker that has just exited cannot receive messages; its `exit` event is handled separately.
   if (worker.isConnected()) worker.send(message, () => {})
 }
@@ -142,7 +142,7 @@ const FIRST_DELAY_MS = 1_000
 const MAX_DELAY_MS = 60_000
 
 /** Delay before the next fork, in milliseconds. It doubles with each consecutive short life. */
-export const replacementDelay = (shortLives: number): number =>
+const replacementDelay = (shortLives: number): number =>
   Math.min(MAX_DELAY_MS, FIRST_DELAY_MS * 2 ** Math.max(0, shortLives - 1))
 
 async function keepAlive(first: Handle, fork: () => Handle, log: Log, stopping: AbortSignal): Promise<void> {

@@ -6,7 +6,7 @@ import { BACKUP_FAILURES } from './backups/failures.ts'
 import { STORAGE_FAILURES } from './storage/failures.ts'
 
 /** Expected failures of the gateway. Failures of databases are in databases/failures.ts. */
-export const GATEWAY_FAILURES = {
+const GATEWAY_FAILURES = {
   ...DATABASE_FAILURES,
   api_key_required: [401, 'API key required'],
   invalid_api_key: [401, 'Invalid API key'],

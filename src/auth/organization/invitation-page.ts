@@ -59,7 +59,7 @@ export function invitationPage(app: App, kernel: Kernel, access: AuthAccess): vo
 }
 
 /** Failures of accepting an invitation. */
-export const FAILURES = [
+const FAILURES = [
   'INVITATION_NOT_FOUND',
   'EMAIL_VERIFICATION_REQUIRED_FOR_INVITATION',
   'EMAIL_VERIFICATION_REQUIRED_BEFORE_ACCEPTING_OR_REJECTING_INVITATION',

@@ -6,7 +6,7 @@ import { Id, Nullable, Timestamp } from '#kernel/http/schemas.ts'
 
 /** Ids in requests. A text that is no id names nothing: the failure is that of an unknown one. */
 const GivenId = (more: object = {}) => Type.String({ maxLength: 64, ...more })
-export const OrganizationId = GivenId({ description: 'Default: the active organization' })
+const OrganizationId = GivenId({ description: 'Default: the active organization' })
 export const InvitationId = GivenId()
 export const MemberId = GivenId()
 export const UserId = GivenId()
@@ -87,7 +87,7 @@ export const Organization = Type.Object(ORGANIZATION, named('Organization'))
 export const OrganizationOrNull = Nullable(
   Type.Object(ORGANIZATION, { ...named('OrganizationOrNull'), description: 'Null: none is active' }),
 )
-export const Member = Type.Object(MEMBER, named('Member'))
+const Member = Type.Object(MEMBER, named('Member'))
 const MemberUser = Type.Object(
   { id: Id, name: Type.String(), email: Type.String(), image: Nullable(Type.String()) },
   named('MemberUser'),

@@ -2,7 +2,7 @@
  * Every text of the pages that mailed links open. `{name}` is a placeholder. The prefix is the page or its step: `changeOld` and `changeNew`
  * are the links to the old and the new address. `…Text` is a paragraph, `…Done` the title once the button was pressed.
  */
-export const TEXTS = {
+const TEXTS = {
   verifyTitle: 'Confirm your email address',
   verifyText: 'The button confirms that {email} is your address.',
   verifyButton: 'Confirm address',

@@ -8,7 +8,7 @@ import { SignInAnswer } from '../finish-sign-in.ts'
 const Binary = (maxLength: number) => Type.String({ maxLength, pattern: '^[A-Za-z0-9_-]*$' })
 
 /** 1023 bytes (WebAuthn 3 section 7.1, step 25). */
-export const MAX_CREDENTIAL_ID = 1_364
+const MAX_CREDENTIAL_ID = 1_364
 
 const CREDENTIAL = {
   id: Binary(MAX_CREDENTIAL_ID),

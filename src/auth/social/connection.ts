@@ -82,7 +82,7 @@ async function configurationOf(
 }
 
 /** A `fetch` for the library. `send` has its own deadline, so the library's signal is only an end that comes later. */
-export const fetchBy =
+const fetchBy =
   (send: ProviderRequests): CustomFetch =>
   async (url, { method, headers, body, signal }) => {
     const {

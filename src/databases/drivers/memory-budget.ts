@@ -2,7 +2,7 @@
 export type MemoryBudget = { reserve(bytes: number): boolean }
 
 /** Memory shared by several answers: `total` bytes together, at most `each` bytes for one. */
-export function createMemoryBudgets(total: number, each: number): () => MemoryBudget {
+function createMemoryBudgets(total: number, each: number): () => MemoryBudget {
   let left = total
   return () => {
     let reserved = 0

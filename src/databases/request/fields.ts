@@ -42,8 +42,7 @@ export function wholeNumber(body: Body, field: string): number | undefined {
 }
 
 /** Converts a number that was parsed as raw JSON, like `10.0` (json.ts). */
-export const plainNumber = (value: unknown): unknown =>
-  JSON.isRawJSON(value) ? Number(value.rawJSON) : value
+const plainNumber = (value: unknown): unknown => (JSON.isRawJSON(value) ? Number(value.rawJSON) : value)
 
 export const renaming = (options: Naming) => (options.snakeCase ? snakeCased : (name: string) => name)
 

@@ -45,7 +45,7 @@ async function begin(
 }
 
 /** Deletes the completed backups of a schedule beyond the newest `keep`. One that cannot be deleted stays until the next run. */
-export async function pruneSchedule(kernel: Kernel, schedule: string, keep: number): Promise<void> {
+async function pruneSchedule(kernel: Kernel, schedule: string, keep: number): Promise<void> {
   for (const { id } of await listSurplus(kernel.db, schedule, keep))
     await deleteBackup(kernel, id).catch((error: unknown) => {
       // A restore is reading it.

@@ -131,7 +131,7 @@ export async function findTable(caller: GatewayCaller, { schema, table }: TableN
 }
 
 /** The table as the catalogue shows it now. */
-export async function describeTable({ backend }: GatewayCaller, schema: string, table: string) {
+async function describeTable({ backend }: GatewayCaller, schema: string, table: string) {
   const found = (await backend.catalogue()).find(schema, table)
   const columns = [...(found?.columns.values() ?? [])].map((column) => ({
     name: column.name,

@@ -40,7 +40,7 @@ export const mapOf = (entries: readonly (readonly [string, unknown])[]): Values 
   Object.assign(Object.create(null), Object.fromEntries(entries))
 
 /** The value of a setting by its dotted name. */
-export const valueAt = (values: unknown, setting: string): unknown =>
+const valueAt = (values: unknown, setting: string): unknown =>
   setting.split('.').reduce((inner, name) => asValues(inner)[name], values)
 
 const isValues = (value: unknown): value is Values => typeof value === 'object' && value !== null

@@ -22,7 +22,7 @@ export type Seen = {
 /** Why a control database does not fit this process. `migrate` can resolve two of them. */
 export type Mismatch = 'unreleased' | 'foreign' | 'copy'
 
-export class ForeignInstallation extends InstallationError {
+class ForeignInstallation extends InstallationError {
   readonly mismatch: Mismatch
   constructor(mismatch: Mismatch, message: string) {
     super(message)

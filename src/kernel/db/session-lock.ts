@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type pg from 'pg'
 import { unlessAborted } from '../abort.ts'
 
-export class LockedError extends Error {}
+class LockedError extends Error {}
 
 export type Wait = {
   /** Called once when there is a wait: `wait for …`. */

@@ -23,7 +23,7 @@ declare module 'fastify' {
 export type Declared = { readonly status: number; readonly code: string }
 
 /** Every failure that a route may answer: those of its access, its method, its surface, and its own. */
-export function declaredFailures({ method, url, config = {} }: Route): readonly Declared[] {
+function declaredFailures({ method, url, config = {} }: Route): readonly Declared[] {
   const { access = open, failures = [] } = config
   const codes: FailureTable = config.codes ?? EDGE_FAILURES
   const taken = method === 'GET' || method === 'HEAD' ? [] : BODY_FAILURES

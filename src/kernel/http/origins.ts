@@ -15,7 +15,7 @@ export type OriginVerdict = 'allowed' | 'absent' | 'null' | 'foreign'
  * The origin of a request by Origin, else Sec-Fetch-Site, else Referer (auth.md 11).
  * `absent`: it has none of these headers, so it is not from a browser.
  */
-export function originOf(headers: IncomingHttpHeaders, allowed: ReadonlySet<string>): OriginVerdict {
+function originOf(headers: IncomingHttpHeaders, allowed: ReadonlySet<string>): OriginVerdict {
   const { origin, referer } = headers
   if (origin === 'null') return 'null'
   if (origin !== undefined) return allowed.has(origin) ? 'allowed' : 'foreign'

@@ -56,7 +56,7 @@ export function runSql(
 }
 
 /** Runs the script to its end, or throws its failure. */
-export async function runScript(client: RowClient, script: Script): Promise<ScriptRun> {
+async function runScript(client: RowClient, script: Script): Promise<ScriptRun> {
   const run = new ScriptRun(client, script)
   client.query(run)
   await run.ended

@@ -12,8 +12,7 @@ import type { Comparison, Condition, Json, Sort } from '#databases/request/reque
  */
 export const cannot = (operation: string) => unsupported('scylladb', operation)
 
-export const qualified = (table: ScyllaTable): string =>
-  `${quoteName(table.keyspace)}.${quoteName(table.name)}`
+const qualified = (table: ScyllaTable): string => `${quoteName(table.keyspace)}.${quoteName(table.name)}`
 
 type CqlBuilder = { text: string; readonly bindings: Binding[] }
 

@@ -6,7 +6,7 @@ const MAX_ZEROS = 1_000
 const WHOLE = /^[+-]?\d+$/
 const FRACTION = /^([+-]?)(\d*)(?:\.(\d*))?(?:e([+-]?\d{1,6}))?$/i
 
-export function integerOf(text: string): bigint | undefined {
+function integerOf(text: string): bigint | undefined {
   const digits = text.trim()
   return digits.length <= MAX_DIGITS && WHOLE.test(digits) ? BigInt(digits) : undefined
 }

@@ -20,7 +20,7 @@ export const MAX_PER_WEBHOOK = 100
 const MAX_CLAIMED_BODY = 16_384
 
 /** Milliseconds that a lease is longer than the time of one attempt. */
-export const LEASE_MARGIN = 10_000
+const LEASE_MARGIN = 10_000
 
 /**
  * Part of a statement whose commit need not wait for the disk: what a crash of the database server takes back is attempted again, as

@@ -53,7 +53,7 @@ const ByDelivery = Type.Object({
 })
 
 /** A row as JSON of the gateway. The response schema removes everything else. */
-export const recordOf = (delivery: LoggedDelivery) => ({
+const recordOf = (delivery: LoggedDelivery) => ({
   ...delivery,
   event_id: delivery.eventId,
   route_key: delivery.routeKey,

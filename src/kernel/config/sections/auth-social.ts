@@ -4,7 +4,7 @@ import { type Form, textForm } from '../forms.ts'
 import { choice, flag, list, named, section, text } from '../setting.ts'
 
 /** It is part of the redirect URI. `credential` names the password among the accounts of a user. */
-export const providerNameForm = textForm(
+const providerNameForm = textForm(
   'provider name',
   /^(?!credential$)[a-z][a-z0-9_-]{0,62}$/,
   'a small letter, then up to 62 small letters, digits, _ or -, and not credential',

@@ -38,7 +38,7 @@ export function boundLog(folder: string, log: FileHandle, ended: Promise<unknown
 }
 
 /** The server writes on into the same file, which it has opened for appending. */
-export async function trimLog(folder: string, log: FileHandle, max = MAX_BYTES): Promise<void> {
+async function trimLog(folder: string, log: FileHandle, max = MAX_BYTES): Promise<void> {
   const { size } = await log.stat()
   if (size <= max) return
   const { buffer, bytesRead } = await log.read(

@@ -38,7 +38,7 @@ export async function removeLeftOver(path: string): Promise<void> {
 }
 
 /** Whether the process exists. A process of another user (EPERM) is no server on this folder, which belongs to our user. */
-export function mayBeOurs(pid: number): boolean {
+function mayBeOurs(pid: number): boolean {
   try {
     return process.kill(pid, 0)
   } catch {

@@ -4,7 +4,7 @@ import { fail } from '#databases/failures.ts'
 import { castOf, castText } from '#databases/plan/casts.ts'
 
 /** Functions that a default may call: they produce a value and have no other effect. */
-export const ALLOWED_DEFAULT_FUNCTIONS = [
+const ALLOWED_DEFAULT_FUNCTIONS = [
   'now',
   'transaction_timestamp',
   'statement_timestamp',

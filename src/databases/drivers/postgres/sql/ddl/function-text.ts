@@ -13,7 +13,7 @@ export type FunctionText = {
 }
 
 /** Characters. Parsing 100,000 takes up to 0.1 s of the process. */
-export const MAX_DDL = 100_000
+const MAX_DDL = 100_000
 
 /**
  * Reads exactly one CREATE [OR REPLACE] FUNCTION with PostgreSQL's own grammar. `bound`: on a client with row-level security, where a

@@ -12,11 +12,11 @@ import { quoteName } from '#databases/drivers/quote-name.ts'
 import { fail } from '#databases/failures.ts'
 
 /** Characters. */
-export const MAX_EXPRESSION = 5_000
+const MAX_EXPRESSION = 5_000
 const MAX_DEPTH = 40
 
 /** Functions of the system that a policy may call: they compute a value from their arguments or tell the time. */
-export const ALLOWED_POLICY_FUNCTIONS = [
+const ALLOWED_POLICY_FUNCTIONS = [
   ...[
     'lower',
     'upper',
