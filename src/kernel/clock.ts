@@ -20,16 +20,16 @@ export type DatabaseClock = {
  * bounds the difference of the two clocks from both sides. An answer outside the bounds starts new ones: the database's clock was set.
  */
 export function createDatabaseClock(): DatabaseClock {
-  let [least, most] = [Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY]
-  const now = () => new Date(performance.now() + (least + most) / 2)
+  let [min, max] = [Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY]
+  const now = () => new Date(performance.now() + (min + max) / 2)
   return {
     now,
     drift: () => Math.round(now().getTime() - systemClock().getTime()),
     learn(asked, said, answered) {
       const [from, to] = [said - answered, said - asked]
-      const isOther = from > most || to < least
-      least = isOther ? from : Math.max(least, from)
-      most = isOther ? to : Math.min(most, to)
+      const isOther = from > max || to < min
+      min = isOther ? from : Math.max(min, from)
+      max = isOther ? to : Math.min(max, to)
     },
   }
 }

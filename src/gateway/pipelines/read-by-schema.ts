@@ -58,7 +58,7 @@ function readRecord(schema: TRecord, tree: Tree, at: string, report: Report): un
 function scalarOf(schema: TSchema, text: string): unknown {
   if (Type.IsInteger(schema)) {
     const value = /^\d{1,15}$/.test(text) ? Number(text) : undefined
-    return value !== undefined && value >= leastOf(schema) ? value : undefined
+    return value !== undefined && value >= minimumOf(schema) ? value : undefined
   }
   if (Type.IsBoolean(schema)) return text === 'true' ? true : text === 'false' ? false : undefined
   const words = wordsOf(schema)
@@ -68,7 +68,7 @@ function scalarOf(schema: TSchema, text: string): unknown {
 }
 
 function allowedBy(schema: TSchema): string {
-  if (Type.IsInteger(schema)) return `a whole number from ${leastOf(schema)}`
+  if (Type.IsInteger(schema)) return `a whole number from ${minimumOf(schema)}`
   if (Type.IsBoolean(schema)) return 'true or false'
   const words = wordsOf(schema)
   if (words !== undefined) return words.length === 1 ? `${words[0]}` : `one of ${words.join(', ')}`
@@ -76,7 +76,7 @@ function allowedBy(schema: TSchema): string {
   return maxLength === undefined ? 'text, not empty' : `text of 1 to ${maxLength} characters`
 }
 
-const leastOf = (schema: TSchema): number => (schema as { minimum?: number }).minimum ?? 0 // of a JSON Schema
+const minimumOf = (schema: TSchema): number => (schema as { minimum?: number }).minimum ?? 0 // of a JSON Schema
 
 const wordsOf = (schema: TSchema): readonly string[] | undefined =>
   (schema as { enum?: readonly string[] }).enum // of a JSON Schema

@@ -77,14 +77,14 @@ function measure(
   parse: Parse,
   form: (range: Range) => Form<number>,
 ) {
-  const [least, most, otherwise] = [min, max, value].map((text) => {
+  const read = (text: string): number => {
     const parsed = parse(text)
     if (parsed === undefined) throw new Error(`${text} is no value of the setting: ${description}`)
     return parsed
-  }) as [number, number, number] // one of each
-  const range = { min: least, max: most }
-  const more = { minimum: least, maximum: most, default: otherwise }
-  return Type.Integer({ description, form: form(range), ...more })
+  }
+  const [minimum, maximum] = [read(min), read(max)]
+  const more = { minimum, maximum, default: read(value) }
+  return Type.Integer({ description, form: form({ min: minimum, max: maximum }), ...more })
 }
 
 /** The defaults of settings that have one each. */

@@ -102,7 +102,7 @@ test('the next attempt is not earlier than the endpoint asks, within a day; a ma
       .end(),
   )
   const inTenMinutes = new Date(kernel.now().getTime() + 600_000).toUTCString()
-  for (const [header, least, most] of [
+  for (const [header, min, max] of [
     ['120', 119, 120],
     [inTenMinutes, 590, 600],
     ['9999999999999999999999', 86_399, 86_400],
@@ -126,7 +126,7 @@ test('the next attempt is not earlier than the endpoint asks, within a day; a ma
     const [row] = await logOf(id)
     const wait = ((row?.nextAttemptAt?.getTime() ?? 0) - kernel.now().getTime()) / SECOND
     assert.equal(row?.status, 'retrying')
-    assert.ok(wait > least - 1 && wait <= most, `${wait} s after Retry-After: ${header}`)
+    assert.ok(wait > min - 1 && wait <= max, `${wait} s after Retry-After: ${header}`)
     await change(id, { isActive: false })
   }
 })

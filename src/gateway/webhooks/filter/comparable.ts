@@ -98,7 +98,7 @@ const compareDoubles = (left: number, right: number): number =>
 /** Any beginning of these words that means only one of them. */
 function readBoolean(text: string): number | undefined {
   const word = text.trim().toLowerCase()
-  const starts = (whole: string, least: number) => word.length >= least && whole.startsWith(word)
+  const starts = (whole: string, minLength: number) => word.length >= minLength && whole.startsWith(word)
   if (starts('true', 1) || starts('yes', 1) || word === 'on' || word === '1') return 1
   if (starts('false', 1) || starts('no', 1) || starts('off', 2) || word === '0') return 0
   return undefined

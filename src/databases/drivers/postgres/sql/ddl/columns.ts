@@ -45,7 +45,7 @@ export function dataTypeText(column: string, given: string): string {
   return `${type}${modifiers.length === 0 ? '' : `(${modifiers.join(',')})`}${array}`
 }
 
-type Range = readonly [least: number, most: number]
+type Range = readonly [min: number, max: number]
 
 const LENGTH: readonly Range[] = [[1, 10_485_760]]
 /** The server lowers more than 6 digits to 6. */
@@ -63,16 +63,16 @@ const MODIFIERS: ReadonlyMap<string, readonly Range[]> = new Map([
   ['interval', DIGITS],
 ]) // biome-ignore format: a table
 
-/** What is wrong with the length, precision or scale of a type. */
+/** The problem with the length, precision or scale of a type; undefined for none. */
 function wrongModifier(type: string, modifiers: readonly number[]): string | undefined {
   const ranges = MODIFIERS.get(type) ?? []
   if (modifiers.length > ranges.length)
     return ranges.length === 0
       ? `Write ${type} without parentheses.`
       : `${type} takes ${ranges.length} number.`
-  const wrong = ranges.find(([least, most], index) => {
-    const modifier = modifiers[index] ?? most
-    return modifier < least || modifier > most
+  const wrong = ranges.find(([min, max], index) => {
+    const modifier = modifiers[index] ?? max
+    return modifier < min || modifier > max
   })
   return wrong && `${type} takes a number from ${wrong[0]} to ${wrong[1]}.`
 }
