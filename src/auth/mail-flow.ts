@@ -19,7 +19,7 @@ export type MailFlow<P extends MailedPurpose = MailedPurpose> = {
   /** The endpoint that acts when it is opened, for `auth.email.direct_links`. The token is in the query, or in the place of `:token`. */
   readonly endpoint: string
   readonly page: LinkPage
-  /** What the page shows for this link. */
+  /** The content of the page for this link. */
   view(kernel: Kernel, link: OpenLink<P>, click: LinkClick): Promise<View>
   /** The action of the button; throws its failure. */
   act(kernel: Kernel, link: OpenLink<P>, pressed: Pressed): Promise<Done>
@@ -30,7 +30,7 @@ export type LinkPage = {
   readonly name: string
   /** `auth.email.links.NAME`: a page of the application to link to instead. */
   readonly setting: keyof Config['auth']['email']['links']
-  /** What the mail links to in place of this page. Opening it changes nothing either. */
+  /** The target of the mailed link, if it is not this page. Opening it changes nothing either. */
   readonly entrance?: string
   /** For the API reference. */
   readonly summary: string

@@ -5,7 +5,7 @@ import type { User } from './users.ts'
 /** Resource → actions: what a role allows, and what is asked for. */
 export type Permissions = Readonly<Record<string, readonly string[]>>
 
-/** What a verb on users may require. */
+/** The permissions that a verb on users may require. */
 export type AdminPermissions = {
   readonly [Resource in keyof typeof ADMIN_ACTIONS]?: readonly (typeof ADMIN_ACTIONS)[Resource][number][]
 }

@@ -16,7 +16,7 @@ import {
 import { tokenHash } from './tokens.ts'
 import { isBanned, lockUserWithEmail, type User } from './users.ts'
 
-/** What authorized a verb, and what it relies on when it acts. */
+/** The authorization of a verb, and the state that it relies on when it acts. */
 export type Proof = {
   readonly userId: string
   readonly session?: {

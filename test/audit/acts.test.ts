@@ -51,7 +51,7 @@ async function newcomer(): Promise<User> {
   return user
 }
 
-/** Who has acted and on what, as a row has to show it. */
+/** Actor and subject, as a row has to show them. */
 type Seen = { readonly actorId: string; readonly targetId: string | null; readonly answer?: Answer }
 const bySelf = ({ id }: User, answer: Answer): Seen => ({ actorId: id, targetId: id, answer })
 

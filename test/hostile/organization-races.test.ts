@@ -220,7 +220,7 @@ test('of two owners who leave, demote, remove or delete each other or themselves
       const scene = await newScene()
       const [done, refused] = await inOrder(scene, one, two)
       assert.equal(done, 200, first)
-      // Who loses only the role may still leave, be removed or delete the account.
+      // A member who loses only the role may still leave, be removed or delete the account.
       const owners = (await membersOf(scene)).filter(isOwner)
       assert.equal(owners.length, 1, `${first}, then ${second}`)
       assert.ok(refused === 200 || REFUSED.includes(refused), `${first}, then ${second}: ${refused}`)

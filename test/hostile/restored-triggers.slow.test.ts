@@ -6,7 +6,7 @@ import { test } from 'node:test'
 import { actor } from '#test/harness.ts'
 import { createTemporaryHome, runProgram, startProgram } from '../journeys/program.ts'
 
-/** What a caller who may send SQL to the client can leave in its database. */
+/** Triggers that a caller with SQL access can leave in the database of a client. */
 const TRAP = [
   'drop table if exists service_idempotency',
   'create table service_idempotency (key text primary key)',
@@ -35,7 +35,7 @@ test('a restore of the embedded server runs no code of a client, nor do the sett
   assert.equal(made.code, 0, made.stderr)
   await program.end('SIGTERM')
 
-  // What a restore leaves that was killed.
+  // The state that a killed restore leaves.
   await mkdir(path.join(home.folder, 'restored/postgres/restore-killed/data'), { recursive: true })
   const there = { SERVICE_SERVER__DATA_DIR: 'restored' }
   const restored = await runProgram(

@@ -19,7 +19,7 @@ export type Person = {
  */
 export type OpenidProvider = {
   readonly issuer: string
-  /** Who is signed in at the provider; undefined: the person declines. */
+  /** The person who is signed in at the provider; undefined if the person declines. */
   visitor: Person | undefined
   /** Answers each request in place of the provider, if it returns true. */
   intercept: (request: IncomingMessage, response: ServerResponse) => boolean

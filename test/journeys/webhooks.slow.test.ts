@@ -135,7 +135,7 @@ test('no event of an answered operation is lost when processes are killed, and b
   for (const deadline = Date.now() + 45_000; left().length > 0 && Date.now() < deadline; ) await sleep(100)
   assert.deepEqual(left(), [])
 
-  // What bad endpoints have not taken is in the outbox.
+  // Deliveries that bad endpoints have not accepted are in the outbox.
   const rows = await withClient(controlUrl, (db) =>
     db.query<{ webhook: string; request: string }>(
       `select d.webhook_id as webhook, e.body::json ->> 'request_id' as request

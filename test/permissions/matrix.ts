@@ -6,7 +6,7 @@ export type Expected = 200 | readonly [status: number, code: string]
 
 /** Expected answers of a route to each role. A role without an entry does not compile. */
 export type Row<Role extends string, Request> = {
-  /** What the request sends; `body` for POST, `query` for GET. */
+  /** The parameters of the request; `body` for POST, `query` for GET. */
   readonly request: Request
   readonly expected: Readonly<Record<Role, Expected>>
 }

@@ -11,7 +11,7 @@ import { freePort } from '../free-port.ts'
 import { PROGRAM } from './program.ts'
 
 export type S3Server = {
-  /** What a call of the service needs. */
+  /** The parameters of a call of the service. */
   readonly access: {
     readonly endpoint: string
     readonly region: string

@@ -174,7 +174,7 @@ export async function mailUnlessTaken(
   if ((await findUser(kernel.db, 'email', email)) === undefined) await sendMail(kernel, mail)
 }
 
-/** What the mails of both steps of a change have in common. */
+/** Common to the mails of both steps of a change. */
 const CHANGE_LINK = {
   lifetime: ({ auth }: Config) => auth.email.verification_expires_in,
   endpoint: '/verify-email',

@@ -3,7 +3,7 @@ import type { Db } from '#kernel/db/connect.ts'
 import type { InvitationTable } from '#kernel/db/tables.ts'
 import type { Invitation } from './store.ts'
 
-/** What an invitation's recipient is told about it. */
+/** An invitation as its recipient sees it. */
 export type InvitationView = Invitation & {
   readonly organizationName: string
   readonly organizationSlug: string

@@ -3,7 +3,7 @@ import type { Config } from '#kernel/config/config.ts'
 import { ORGANIZATION_ACTIONS } from '#kernel/config/sections/auth-organization.ts'
 import { type AUTH_FAILURES, fail } from '../errors.ts'
 
-/** What a verb on an organization may require. */
+/** The permissions that a verb on an organization may require. */
 export type OrganizationPermissions = {
   readonly [Resource in keyof typeof ORGANIZATION_ACTIONS]?: readonly (typeof ORGANIZATION_ACTIONS)[Resource][number][]
 }

@@ -206,7 +206,7 @@ export const lockOrganizationsOf = async (
       union select organization_id from service.invitation where email = ${email}
     ) order by id for no key update`.execute(db))
 
-/** What an organization would lose with the user. */
+/** The effect on an organization of deleting a member's account. */
 type Departure = {
   readonly id: string
   /** It has no other member. */

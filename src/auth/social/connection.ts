@@ -14,7 +14,7 @@ import type { Provider, ProviderSettings, Server } from './provider.ts'
 import { createDocumentReader } from './provider-document.ts'
 import type { ProviderRequests } from './provider-requests.ts'
 
-/** What openid-client needs to talk to one provider: its endpoints, the client's id and secret, and the way to send. */
+/** The parameters of openid-client for one provider: endpoints, id and secret of the client, and the function that sends. */
 export type Connection = () => Promise<Configuration>
 
 /** Milliseconds after which the endpoints of an issuer are discovered again. */

@@ -100,7 +100,7 @@ export async function markSeen(db: Db, id: string, now: Date): Promise<void> {
   await db.updateTable('databaseClient').set({ lastSeenAt: now }).where('id', '=', id).execute()
 }
 
-/** What restores write at the moment: a client each, and its database as soon as that is known. */
+/** Clients that are being restored, each with its database as soon as that is known. */
 export const listRestoring = (
   db: Db,
 ): Promise<readonly { readonly clientName: string; readonly database: string | null }[]> =>

@@ -141,7 +141,7 @@ export type FunctionChange = SchemaStatements & {
   readonly definition: DefinitionChange
 }
 
-/** What a change does to a function. `run` fills it in: before its statements and after them. */
+/** The definition of a function before and after a change. `run` fills it in: before its statements and after them. */
 export type DefinitionChange = { signature: string; before: string | null; after: string | null }
 
 /** Row-level security of tables. */
@@ -176,7 +176,7 @@ export type TableSecurity = {
   readonly policies: PolicyDefinition[]
   /** Made by others. */
   readonly otherPolicies: OtherPolicy[]
-  /** What the two roles of callers may do, also through PUBLIC. */
+  /** Privileges of the two roles of callers, also through PUBLIC. */
   readonly grants: { readonly role: string; readonly privileges: string[] }[]
 }
 

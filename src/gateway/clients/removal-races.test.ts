@@ -65,7 +65,7 @@ const VERBS: Readonly<Record<string, Verb>> = {
     t.admin.send('PUT', `/admin/api-key-clients/${client}`, { body: { enforce_api_keys: false } }),
 }
 
-/** What a new client of this name would find in use. */
+/** Active records that a new client of this name would take over. */
 async function inUse(client: string): Promise<unknown> {
   const { rows } = await sql`
     select 'key' as kind from service.api_key where is_active and (client_name = ${client} or client_overrides @> array[${client}::text])

@@ -197,7 +197,7 @@ test('the rate limit of a route holds for all processes, and does not count what
   assert.equal(refused?.body.code, 'too_many_requests')
   assert.ok(Number(refused?.headers.get('retry-after')) > 500)
   assert.equal((await stranger.post(`/public/${other}/fetch`, {})).status, 200)
-  // What was counted stays when the numbers change.
+  // Counted requests stay counted when the limit changes.
   await change(key, { rate_limit: { requests: 100, window_seconds: 600 } })
   assert.equal((await stranger.post(`/public/${key}/fetch`, {})).status, 200)
 })

@@ -37,7 +37,7 @@ export async function countRoutes(db: Db): Promise<number> {
   return Number(count)
 }
 
-/** What the routes of a client name: a table each, an SQL text, or both. */
+/** The sources of a client's routes: each has a table, an SQL text, or both. */
 export const listRouteSources = (
   db: Db,
   clientName: string,

@@ -66,7 +66,7 @@ export function createNameLookups({ hostsFile, servers, system }: Sources = ON_T
 
 const ON_THIS_MACHINE: Sources = { hostsFile: HOSTS_FILE, system: lookup }
 
-/** What a name server, or a machine without one, says of a name that it does not know. EBADNAME: no name server can be asked, as for `!`. */
+/** Error codes for an unknown name, with and without a name server. EBADNAME: no name server can be asked, as for `!`. */
 const UNKNOWN = new Set(['ENOTFOUND', 'ENODATA', 'ECONNREFUSED', 'EBADNAME'])
 
 /** Both families; none for an unknown name. Throws when the servers are silent or fail. */

@@ -1,7 +1,7 @@
 import { choiceForm, textForm } from '../forms.ts'
 import { flag, list, named, section } from '../setting.ts'
 
-/** What a role of users may allow: resource → actions. */
+/** The permissions that a role of users may have: resource → actions. */
 export const ADMIN_ACTIONS = {
   user: ['create', 'list', 'get', 'set-role', 'ban', 'impersonate', 'delete', 'set-password', 'update'],
   session: ['list', 'revoke', 'delete'],

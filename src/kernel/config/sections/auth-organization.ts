@@ -1,7 +1,7 @@
 import { choiceForm, textForm } from '../forms.ts'
 import { duration, integer, list, named, section } from '../setting.ts'
 
-/** What a role of members may allow: resource → actions. */
+/** The permissions that a role of members may have: resource → actions. */
 export const ORGANIZATION_ACTIONS = {
   organization: ['update', 'delete'],
   member: ['create', 'update', 'delete'],

@@ -31,7 +31,7 @@ export async function parse(text: string): Promise<ParseResult> {
   }
 }
 
-/** What is used here of the package's WebAssembly module. Structs are read as in `libpg-query/wasm/index.js`. */
+/** The functions used of the package's WebAssembly module. Structs are read as in `libpg-query/wasm/index.js`. */
 type Parser = {
   lengthBytesUTF8(text: string): number
   stringToUTF8(text: string, at: number, length: number): void

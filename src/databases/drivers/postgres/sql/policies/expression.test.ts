@@ -39,7 +39,7 @@ for (const [given, written] of [
   test(`is written anew: ${given}`, async () => {
     const text = await policyExpression(given, scope)
     assert.ok(text.includes(written), text)
-    // What was written means the same when it is read again.
+    // The written text can be read again, with the same meaning.
     assert.equal(await policyExpression(text, scope), text)
   })
 
