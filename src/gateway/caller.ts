@@ -50,6 +50,13 @@ export const actorOf = (grant: Grant): string => {
   return grant.kind === 'admin' ? ADMIN_KEY : ANONYMOUS
 }
 
+/** The rights of the request, for routes whose access rule requires a key but no client. */
+export function grantOf(request: FastifyRequest): Grant {
+  if (request.grant === undefined)
+    throw new Error(`${request.routeOptions.url} has no grant: its access rule does not require a key`)
+  return request.grant
+}
+
 /** The caller, for routes whose access rule requires a client. */
 export function gatewayCaller(request: FastifyRequest): GatewayCaller {
   if (request.gateway === undefined)

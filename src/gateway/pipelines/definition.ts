@@ -56,9 +56,6 @@ export type PipelineBody = Pick<PipelineDefinition, 'source' | 'transform' | 'si
   readonly dry_run?: boolean
 }
 
-/** The pipelines of the file, by name. */
-export type Pipelines = { find(name: string): PipelineDefinition | undefined }
-
 /** The members of a part as a body of a data operation. */
 export const bodyOf = (part: object): Body => ({ ...part })
 

@@ -1,10 +1,11 @@
-import type { PipelineDefinition, Pipelines } from './definition.ts'
+import type { PipelineDefinition } from './definition.ts'
 
 /** The pipelines of the file, by name. */
 export type NamedPipelines = ReadonlyMap<string, PipelineDefinition>
 
 /** The named pipelines of this process. A run keeps the definition that it began with. */
-export type PipelineRegistry = Pipelines & {
+export type PipelineRegistry = {
+  find(name: string): PipelineDefinition | undefined
   all(): NamedPipelines
   replace(pipelines: NamedPipelines): void
 }

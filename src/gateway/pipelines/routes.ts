@@ -10,8 +10,9 @@ import { gatewayCaller, kernelFor } from '../caller.ts'
 import { Row } from '../data/grammar.ts'
 import { sendWhole } from '../data/send-result.ts'
 import { fail } from '../errors.ts'
-import { type PipelineBody, type Pipelines, pipelineSchemas } from './definition.ts'
+import { type PipelineBody, pipelineSchemas } from './definition.ts'
 import { mergePipelines } from './merge.ts'
+import type { PipelineRegistry } from './registry.ts'
 import { resultJson } from './run/result-json.ts'
 import { runPipeline } from './run/run.ts'
 import { createRunLimit } from './run/run-limit.ts'
@@ -63,7 +64,12 @@ const CODES = [
 /** The last statement of a run may end this much later, in milliseconds. */
 const LAST_STATEMENT = 60_000
 
-export function pipelineRoutes(app: App, kernel: Kernel, access: GatewayAccess, pipelines: Pipelines): void {
+export function pipelineRoutes(
+  app: App,
+  kernel: Kernel,
+  access: GatewayAccess,
+  pipelines: PipelineRegistry,
+): void {
   const { limits, gateway } = kernel.config
   const runs = createRunLimit(gateway.pipelines.max_runs)
   const { PipelineBody } = pipelineSchemas(kernel.config)
@@ -127,7 +133,11 @@ export function pipelineRoutes(app: App, kernel: Kernel, access: GatewayAccess, 
   })
 }
 
-type Asked = { readonly access: GatewayAccess; readonly pipelines: Pipelines; readonly body: PipelineBody }
+type Asked = {
+  readonly access: GatewayAccess
+  readonly pipelines: PipelineRegistry
+  readonly body: PipelineBody
+}
 
 function requestOf(
   request: FastifyRequest,

@@ -3,6 +3,7 @@ import { named } from '#kernel/http/components.ts'
 import { Nullable } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { GatewayAccess } from '../access.ts'
+import { grantOf } from '../caller.ts'
 import type { PipelineRegistry } from './registry.ts'
 import { listTemplates } from './templates.ts'
 
@@ -32,8 +33,6 @@ export function templateRoutes(app: App, access: GatewayAccess, pipelines: Pipel
         'The pipelines of the pipelines file. Those that name a client which the key may not use are left out.',
       response: { 200: Type.Object({ templates: Type.Array(PipelineTemplate) }) },
     },
-    handler: async ({ grant = ANONYMOUS }) => ({ templates: listTemplates(pipelines.all(), grant) }),
+    handler: async (request) => ({ templates: listTemplates(pipelines.all(), grantOf(request)) }),
   })
 }
-
-const ANONYMOUS = { kind: 'none' } as const

@@ -5,7 +5,7 @@ import { Nullable, Timestamp } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import type { GatewayAccess } from '../access.ts'
-import { actorOf } from '../caller.ts'
+import { actorOf, grantOf } from '../caller.ts'
 import { success, successOf } from '../envelope.ts'
 import { presenceOf } from '../presence.ts'
 import { STORAGE_FAILURES } from './failures.ts'
@@ -196,7 +196,7 @@ export function storageRoutes(app: App, kernel: Kernel, access: GatewayAccess): 
   })
 }
 
-const callerOf = ({ grant }: FastifyRequest, reply: FastifyReply): StorageCaller => ({
+const callerOf = (request: FastifyRequest, reply: FastifyReply): StorageCaller => ({
   presence: presenceOf(reply),
-  payer: actorOf(grant ?? { kind: 'none' }),
+  payer: actorOf(grantOf(request)),
 })

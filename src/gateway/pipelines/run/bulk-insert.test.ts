@@ -12,7 +12,7 @@ async function insertInto(isBad: (id: number) => boolean, n: number, batch: numb
   const bulk = createBulkInsert({
     maxRows: 100_000,
     maxErrors,
-    check: async () => {},
+    check: () => {},
     write: async (rows) => {
       statements++
       const ids = rows.map(({ id }) => Number(id))
@@ -74,7 +74,7 @@ test('it stops at the largest number of refused rows', async () => {
 test('a failure that is not about a row ends the run at once', async () => {
   let statements = 0
   const bulk = createBulkInsert({
-    ...{ maxRows: 100, maxErrors: 100, check: async () => {} },
+    ...{ maxRows: 100, maxErrors: 100, check: () => {} },
     write: async () => {
       statements++
       throw fail('connection_lost')
@@ -87,7 +87,7 @@ test('a failure that is not about a row ends the run at once', async () => {
 test('a backend that cannot write rows together gets them one at a time', async () => {
   const stored: unknown[] = []
   const bulk = createBulkInsert({
-    ...{ maxRows: 100, maxErrors: 100, check: async () => {} },
+    ...{ maxRows: 100, maxErrors: 100, check: () => {} },
     write: async (rows) => {
       if (rows.length > 1) throw fail('unsupported_by_driver')
       stored.push(rows[0]?.id)

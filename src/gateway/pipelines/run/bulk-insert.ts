@@ -3,6 +3,7 @@ import type { Row } from '#databases/request/request.ts'
 import { Failure } from '#kernel/errors.ts'
 import { isAboutRows, isTransient } from './refused-rows.ts'
 import type { RefusedRow } from './run-result.ts'
+import { createStatementSize } from './statement-size.ts'
 
 export type BulkInsert = {
   /** Rows that are committed. */
@@ -17,18 +18,12 @@ type Options = {
   /** One statement, all rows or none; returns how many were inserted. Throws a failure of the database. */
   readonly write: (rows: readonly Row[]) => Promise<number>
   /** Called before every statement; throws to end the run. */
-  readonly check: () => Promise<void>
+  readonly check: () => void
   readonly maxErrors: number
   /** The most rows of a statement. */
   readonly maxRows: number
 }
 
-/** Rows of one statement. More are hardly faster. */
-const STATEMENT = 5_000
-/** Rows of the first statement, when nothing is known about the speed of the sink. */
-const FIRST = 100
-/** Milliseconds that a statement should take at most: a trigger of the sink can make each row slow, and statements have a time limit. */
-const PACE = 1_000
 /** Errors that are reported in full. */
 const REPORTED = 10_000
 
@@ -38,13 +33,7 @@ const REPORTED = 10_000
  * so that n rows need at most about n statements when all are bad, and log n more for each one when few are.
  */
 export function createBulkInsert({ write, check, maxErrors, maxRows }: Options): BulkInsert {
-  let largest = Math.min(STATEMENT, maxRows)
-  let size = largest
-  /** The most rows of a statement at the speed of the last ones. */
-  let paced = FIRST
-  /** Average number of rows from one bad row to the next. */
-  let gap = largest
-  let sinceBad = 0
+  const size = createStatementSize(maxRows)
   let index = 0
   let inserted = 0
   let refused = 0
@@ -52,35 +41,26 @@ export function createBulkInsert({ write, check, maxErrors, maxRows }: Options):
 
   /** Undefined when the rows are stored. */
   async function attempt(rows: readonly Row[]): Promise<Failure | undefined> {
-    await check()
+    check()
     const began = performance.now()
     try {
       inserted += await repeated(() => write(rows))
-      sinceBad += rows.length
-      pace(rows.length, performance.now() - began)
+      size.stored(rows.length, performance.now() - began)
       return undefined
     } catch (error) {
       if (!(error instanceof Failure)) throw error
       if (isAboutRows(error)) return error
       if (rows.length === 1 || error.code !== 'unsupported_by_driver') throw error
       // A backend that cannot write these rows together may write each of them.
-      largest = 1
-      size = 1
+      size.toOneRow()
       return error
     }
-  }
-
-  function pace(rows: number, milliseconds: number): void {
-    if (milliseconds > PACE) paced = Math.max(1, Math.floor((rows * PACE) / milliseconds))
-    else if (rows >= paced && 2 * milliseconds <= PACE) paced = Math.min(largest, 2 * paced)
   }
 
   function refuse(at: number, failure: Failure): void {
     refused++
     if (errors.length < REPORTED) errors.push(refusedRow(at, failure))
-    gap = (gap + sinceBad + 1) / 2
-    sinceBad = 0
-    size = Math.min(largest, Math.max(1, Math.round(gap / 2)))
+    size.refused()
   }
 
   /** Rows whose statement has failed: stores those before the first bad one. Returns how many rows are decided. */
@@ -108,10 +88,10 @@ export function createBulkInsert({ write, check, maxErrors, maxRows }: Options):
   async function insert(rows: readonly Row[]): Promise<boolean> {
     for (let start = 0; start < rows.length; ) {
       if (refused >= maxErrors) return false
-      const some = rows.slice(start, start + Math.min(size, paced))
+      const some = rows.slice(start, start + size.next())
       const failure = await attempt(some)
       const decided = failure === undefined ? some.length : await findBad(some, failure)
-      if (failure === undefined) size = Math.min(largest, size * 2)
+      if (failure === undefined) size.grow()
       start += decided
       index += decided
     }

@@ -15,6 +15,9 @@ export type Candidates = {
   texts(): Iterable<string>
 }
 
+/** The candidates of a batch, and the number of rows that were read for them. */
+export type Batch = Candidates & { readonly fetched: number }
+
 /** How candidates are made from rows of the source. */
 export type Shape = {
   readonly grouping: Grouping | undefined
@@ -77,7 +80,7 @@ export async function* candidatesOf(
   batches: AsyncIterable<string>,
   shape: Shape,
   { maxGroups, jsonColumns }: Options,
-): AsyncGenerator<Candidates & { readonly fetched: number }> {
+): AsyncGenerator<Batch> {
   if (shape.grouping === undefined) {
     for await (const batch of batches) {
       const candidates = ofRows(batch, jsonColumns)
@@ -137,7 +140,7 @@ async function* ofGroups(
   groups: AsyncIterable<Group>,
   grouping: Grouping,
   aliases: Aliases,
-): AsyncGenerator<Candidates & { readonly fetched: number }> {
+): AsyncGenerator<Batch> {
   let texts: string[] = []
   for await (const group of groups) {
     texts.push(groupText(group, grouping, aliases))

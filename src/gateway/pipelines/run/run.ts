@@ -6,7 +6,7 @@ import { Failure } from '#kernel/errors.ts'
 import { emit, type Kernel } from '#kernel/kernel.ts'
 import { uuidv7 } from '#kernel/random.ts'
 import { createBulkInsert } from './bulk-insert.ts'
-import { candidatesOf } from './candidates.ts'
+import { type Batch, candidatesOf } from './candidates.ts'
 import { prepareRun, prepareSink, prepareSource } from './prepare-run.ts'
 import { rowBatches } from './row-batches.ts'
 import { endOf, eventOf, type Run, resultOf, withProgress } from './run-report.ts'
@@ -65,7 +65,7 @@ async function begin(kernel: Kernel, request: RunRequest): Promise<Run> {
 
 /** Moves all rows. The next batch is read and transformed while the sink stores one. */
 async function pump(run: Run): Promise<RunOutcome> {
-  const { kernel, request, shape, bulk, sample, times } = run
+  const { kernel, request, shape, times } = run
   const result = await times.measure('source', () => run.source.run())
   const batches = candidatesOf(rowBatches(watched(run, result)), shape, {
     maxGroups: kernel.config.gateway.pipelines.max_groups,
@@ -80,16 +80,7 @@ async function pump(run: Run): Promise<RunOutcome> {
       next = batches.next()
       // Awaited in the next turn; until then it must not count as unhandled.
       next.catch(() => {})
-      run.fetched += value.fetched
-      run.candidates += value.rows.length
-      sample.add(value)
-      const goesOn = request.dryRun || (await times.measure('sink', () => bulk.insert(value.rows)))
-      request.onProgress?.({
-        rowsFetched: run.fetched,
-        rowsInserted: bulk.inserted(),
-        errors: bulk.refused().count,
-      })
-      if (!goesOn) return 'too_many_errors'
+      if (!(await store(run, value))) return 'too_many_errors'
       expectNoEnd(run)
       if (request.presence.hasLeft()) return 'cancelled'
     }
@@ -100,6 +91,21 @@ async function pump(run: Run): Promise<RunOutcome> {
     await release(result)
     await batches.return(undefined)
   }
+}
+
+/** False when the sink has refused too many rows. */
+async function store(run: Run, batch: Batch): Promise<boolean> {
+  const { request, bulk, sample, times } = run
+  run.fetched += batch.fetched
+  run.candidates += batch.rows.length
+  sample.add(batch)
+  const goesOn = request.dryRun || (await times.measure('sink', () => bulk.insert(batch.rows)))
+  request.onProgress?.({
+    rowsFetched: run.fetched,
+    rowsInserted: bulk.inserted(),
+    errors: bulk.refused().count,
+  })
+  return goesOn
 }
 
 /** Measures the time of reading. */
@@ -140,7 +146,7 @@ async function recheckSource({ kernel, request, source, deadline }: Run): Promis
   requireSamePersona(source.caller, caller)
 }
 
-async function check(run: Run): Promise<void> {
+function check(run: Run): void {
   expectNoEnd(run)
   if (run.request.presence.hasLeft()) throw fail('statement_timeout', { hint: 'The caller has left.' })
 }
