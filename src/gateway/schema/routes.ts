@@ -1,12 +1,12 @@
 import { type TSchema, Type } from 'typebox'
 import { FAILURES_OF } from '#databases/failures.ts'
-import { typescriptOf } from '#gateway/schema/typescript.ts'
 import { named } from '#kernel/http/components.ts'
 import { Nullable, OneOf, PlainText } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { GatewayAccess } from '../access.ts'
 import { gatewayCaller } from '../caller.ts'
 import { listColumns, listConstraints, listIndexes, listTables, readWhich } from './schema.ts'
+import { typescriptOf } from './typescript.ts'
 
 const Name = Type.String({ minLength: 1, maxLength: 63 })
 /** Two names of 63 bytes in quotes. */

@@ -19,7 +19,7 @@ export function readWhich({ table_name, ...asked }: Which & { readonly schema_na
 
 /** Member names and values (`YES`, `NO`) are those of information_schema, which users of these lists expect. */
 export async function listTables(backend: Backend, { table_schema }: Which) {
-  const tables = sorted(await backend.catalogue()).filter(({ schema }) =>
+  const tables = sortedTables(await backend.catalogue()).filter(({ schema }) =>
     [undefined, schema].includes(table_schema),
   )
   return tables.map(({ schema, name, kind, estimatedRows }) => ({
@@ -55,7 +55,9 @@ export async function listColumns(
 }
 
 export async function listConstraints(backend: Backend, which: Which) {
-  const tables = sorted(await backend.catalogue()).filter((table) => isAsked(which, table.schema, table.name))
+  const tables = sortedTables(await backend.catalogue()).filter((table) =>
+    isAsked(which, table.schema, table.name),
+  )
   const read = (await backend.constraintDefinitions?.()) ?? []
   const definitions = new Map(read.map(([schema, table, name, text]) => [keyOf(schema, table, name), text]))
   return tables.flatMap((table) =>
@@ -95,8 +97,8 @@ export async function listIndexes(backend: Backend, which: Which) {
 const isAsked = ({ table_schema, table_name }: Which, schema: string, table: string): boolean =>
   (table_schema ?? schema) === schema && (table_name ?? table) === table
 
-/** Sorted by schema and name in code point order. */
-const sorted = ({ tables }: Catalogue): readonly Table[] =>
+/** By schema and name, in the order of code units. */
+export const sortedTables = ({ tables }: Catalogue): readonly Table[] =>
   [...tables].sort((left, right) => compare(left.schema, right.schema) || compare(left.name, right.name))
 
 const compare = (left: string, right: string): number => (left < right ? -1 : left > right ? 1 : 0)

@@ -1,12 +1,13 @@
 import type { Catalogue, Column, Table } from '#databases/plan/catalogue.ts'
+import { sortedTables } from './schema.ts'
 
 /**
  * Generates TypeScript types for the rows of all tables. The text is deterministic and does not depend on the order of the tables. Columns
  * keep their order.
  */
-export function typescriptOf({ tables }: Catalogue): string {
-  const schemas = [...Map.groupBy(tables, ({ schema }) => schema)].sort(byName)
-  const members = schemas.map(([schema, own]) => schemaText(schema, own))
+export function typescriptOf(catalogue: Catalogue): string {
+  const schemas = Map.groupBy(sortedTables(catalogue), ({ schema }) => schema)
+  const members = [...schemas].map(([schema, own]) => schemaText(schema, own))
   return `${HEAD}export type Database = {\n${members.join('')}}\n`
 }
 
@@ -14,13 +15,8 @@ const HEAD = `export type Json = string | number | boolean | null | Json[] | { [
 
 `
 
-/** Sorts by code units, independent of the locale. */
-const byName = ([left]: readonly [string, unknown], [right]: readonly [string, unknown]): number =>
-  left < right ? -1 : left > right ? 1 : 0
-
 function schemaText(schema: string, tables: readonly Table[]): string {
-  const sorted = tables.map((table) => [table.name, table] as const).sort(byName)
-  return `  ${member(schema)}: {\n${sorted.map(([, table]) => tableText(table)).join('')}  }\n`
+  return `  ${member(schema)}: {\n${tables.map(tableText).join('')}  }\n`
 }
 
 function tableText(table: Table): string {
