@@ -10,11 +10,13 @@ import type { Kernel } from '#kernel/kernel.ts'
 import { fail } from './errors.ts'
 
 /** Role and claims of a request for row-level security (gateway.md 19): from its session, or anonymous. */
-export function createPersonaLookup(kernel: Kernel, sessions: Sessions) {
-  return async (
-    request: FastifyRequest,
-    { anonymousRole, signedInRole }: RowLevelSecurity,
-  ): Promise<{ readonly persona: Persona; readonly isImpersonated: boolean }> => {
+export type PersonaLookup = (
+  request: FastifyRequest,
+  roles: RowLevelSecurity,
+) => Promise<{ readonly persona: Persona; readonly isImpersonated: boolean }>
+
+export function createPersonaLookup(kernel: Kernel, sessions: Sessions): PersonaLookup {
+  return async (request, { anonymousRole, signedInRole }) => {
     const token = presentedSession(kernel, request)
     if (token === undefined) return { persona: { role: anonymousRole, claims: '{}' }, isImpersonated: false }
     const live = await sessions.find(token, request.clientAddress)

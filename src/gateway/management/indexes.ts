@@ -1,9 +1,10 @@
 import { requireAbility } from '#databases/drivers/abilities.ts'
 import type { Index, Table } from '#databases/plan/catalogue.ts'
+import type { TableName } from '#databases/request/request.ts'
 import type { GatewayCaller } from '../caller.ts'
 import { fail } from '../errors.ts'
 import { audited, type Changer, type EmitChange, managementOf } from './change.ts'
-import { findTable, type TableName } from './tables.ts'
+import { findTable } from './tables.ts'
 
 export type NewIndex = {
   readonly name: string | undefined

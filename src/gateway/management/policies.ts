@@ -5,13 +5,12 @@ import type {
   TableSecurity,
 } from '#databases/drivers/management.ts'
 import type { Table } from '#databases/plan/catalogue.ts'
+import type { TableName } from '#databases/request/request.ts'
 import type { GatewayCaller } from '../caller.ts'
 import { requireRight } from '../caller-rights.ts'
 import { fail } from '../errors.ts'
 import { audited, type Changer, type EmitChange, managementOf } from './change.ts'
 import { findTable } from './tables.ts'
-
-type TableId = { readonly schema: string; readonly table: string }
 
 /** A policy of a body: a preset with its column, or a policy with expressions. */
 export type AskedPolicy = {
@@ -33,7 +32,7 @@ type AskedSecurity = {
 /** Sets the policies of a table as a whole. */
 export async function setRowLevelSecurity(
   changer: Changer,
-  { schema, table }: TableId,
+  { schema, table }: TableName,
   { enabled, policies: asked = [], replace = false }: AskedSecurity,
 ) {
   const { caller } = changer
@@ -49,7 +48,7 @@ export async function setRowLevelSecurity(
   return answerOf(found, await ability.read(found))
 }
 
-export async function readRowLevelSecurity(caller: GatewayCaller, { schema, table }: TableId) {
+export async function readRowLevelSecurity(caller: GatewayCaller, { schema, table }: TableName) {
   const ability = policiesOf(caller)
   const found = await findTable(caller, { schema, table })
   return answerOf(found, await ability.read(found))

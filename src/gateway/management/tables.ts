@@ -1,5 +1,6 @@
 import type { Cascade, NewColumn, TableDefinition, TableEdit } from '#databases/drivers/management.ts'
 import type { Table } from '#databases/plan/catalogue.ts'
+import type { TableName } from '#databases/request/request.ts'
 import { readTable } from '#databases/request/table-name.ts'
 import type { GatewayCaller } from '../caller.ts'
 import { rightsOf } from '../caller-rights.ts'
@@ -118,8 +119,6 @@ export async function dropManagedColumn(
   await audited(changer, { operation: 'drop_column', schema, object, table, announce }, written)
   return describeTable(changer.caller, schema, table)
 }
-
-export type TableName = { readonly schema: string; readonly table: string }
 
 /** 400 on a driver that cannot change the structure and for a reserved name, 404 without the table. */
 export async function findTable(caller: GatewayCaller, { schema, table }: TableName): Promise<Table> {

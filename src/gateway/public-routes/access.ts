@@ -1,12 +1,13 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Client, Clients } from '#databases/clients/clients.ts'
-import type { Persona, RowLevelSecurity } from '#databases/drivers/driver.ts'
+import type { Persona } from '#databases/drivers/driver.ts'
 import type { Access } from '#kernel/http/access.ts'
 import { allowOrigin } from '#kernel/http/cors.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { unknownClient } from '../called-client.ts'
 import type { GatewayCaller } from '../caller.ts'
 import { requireRight } from '../caller-rights.ts'
+import type { PersonaLookup } from '../caller-role.ts'
 import { fail, REFUSED } from '../errors.ts'
 import type { Grant } from '../grant.ts'
 import type { Grants } from '../grants.ts'
@@ -29,10 +30,7 @@ type Parts = {
   readonly clients: Clients
   readonly grants: Grants
   readonly find: FindRoute
-  readonly personaOf: (
-    request: FastifyRequest,
-    roles: RowLevelSecurity,
-  ) => Promise<{ readonly persona: Persona; readonly isImpersonated: boolean }>
+  readonly personaOf: PersonaLookup
   readonly security: Access['security']
 }
 

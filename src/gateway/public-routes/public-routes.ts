@@ -22,8 +22,6 @@ import {
   updateRoute,
 } from './store.ts'
 
-export type { PublicRoute }
-
 export type NewRoute = NewFacts & { readonly route_key: string }
 
 export async function createRoute(kernel: Kernel, clients: Clients, asked: NewRoute): Promise<PublicRoute> {

@@ -5,7 +5,7 @@ import { Id, Nullable, OneOf, Parsed, Timestamp } from '#kernel/http/schemas.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { conditionsOf } from '../data/grammar.ts'
 import { OPS } from './definition.ts'
-import type { PublicRoute } from './public-routes.ts'
+import type { PublicRoute } from './store.ts'
 
 export const RouteKey = Type.String({
   pattern: '^[a-z0-9][a-z0-9-]{0,62}$',
