@@ -38,25 +38,19 @@ export function createAuditLog(url: string | undefined, { now, log }: Pick<Kerne
     async around(change, work) {
       const began = performance.now()
       const ids = await insertPending(pool, change, now())
-      const end = (status: End['status'], error: string | null) =>
-        finish(pool, ids, change, { status, took: Math.round(performance.now() - began), error }).catch(
-          (cause: unknown) => {
-            const { requestId, operation } = change
-            log.error(
-              { event: 'audit_row_pending', request_id: requestId, operation, status, error: cause },
-              'the end of a change could not be written to the audit log, where its row stays pending',
-            )
-          },
+      const end = (status: End['status'], error: string | null) => {
+        const took = Math.round(performance.now() - began)
+        return finish(pool, ids, change, { status, took, error }).catch((cause: unknown) =>
+          reportPending(log, change, status, cause),
         )
+      }
       try {
         const result = await work()
         await end('succeeded', null)
         return result
       } catch (error) {
-        await end(
-          isInDoubt(error) ? 'pending' : 'failed',
-          error instanceof Error ? error.message : String(error),
-        )
+        const message = error instanceof Error ? error.message : String(error)
+        await end(isInDoubt(error) ? 'pending' : 'failed', message)
         throw error
       }
     },
@@ -119,7 +113,6 @@ with logged as (${FINISH_SQL})
 update public.function_ddl_audit_log set ${ENDED}, function_signature = $6, definition_before = $7, definition_after = $8
 where id = $5`
 
-/** If this fails, the row stays `pending`, because the log does not know the outcome. The caller still gets the result. */
 async function finish(
   pool: pg.Pool,
   { id, functionId }: Ids,
@@ -136,4 +129,17 @@ async function finish(
         definition.before,
         status === 'succeeded' ? definition.after : null,
       ]))
+}
+
+/** The caller still gets the result. */
+function reportPending(
+  log: Kernel['log'],
+  { requestId, operation }: SchemaChange,
+  status: End['status'],
+  error: unknown,
+): void {
+  log.error(
+    { event: 'audit_row_pending', request_id: requestId, operation, status, error },
+    'the end of a change could not be written to the audit log, where its row stays pending',
+  )
 }

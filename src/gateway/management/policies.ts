@@ -6,6 +6,7 @@ import type {
 } from '#databases/drivers/management.ts'
 import type { Table } from '#databases/plan/catalogue.ts'
 import type { TableName } from '#databases/request/request.ts'
+import type { Failure } from '#kernel/errors.ts'
 import type { GatewayCaller } from '../caller.ts'
 import { requireRight } from '../caller-rights.ts'
 import { fail } from '../errors.ts'
@@ -65,21 +66,28 @@ function policiesOf(caller: GatewayCaller): TablePolicies {
 }
 
 function readPolicy(asked: AskedPolicy, index: number): PolicyDefinition {
-  const { preset, column, name, command, roles, using, check } = asked
+  const { preset, ...others } = asked
   const refuse = (hint: string) => fail('invalid_policy', { hint, details: { field: `policies[${index}]` } })
-  if (preset === undefined) {
-    if (name === undefined || command === undefined || roles === undefined)
-      throw refuse('A policy is a preset, or has name, command and roles')
-    if (column !== undefined) throw refuse('Only a preset has a column')
-    return {
-      name,
-      command,
-      roles,
-      ...(using !== undefined && { using }),
-      ...(check !== undefined && { check }),
-    }
+  return preset === undefined ? readOwn(others, refuse) : readPreset(preset, others, refuse)
+}
+
+type Own = Omit<AskedPolicy, 'preset'>
+type Refuse = (hint: string) => Failure
+
+function readOwn({ column, name, command, roles, using, check }: Own, refuse: Refuse): PolicyDefinition {
+  if (name === undefined || command === undefined || roles === undefined)
+    throw refuse('A policy is a preset, or has name, command and roles')
+  if (column !== undefined) throw refuse('Only a preset has a column')
+  return {
+    name,
+    command,
+    roles,
+    ...(using !== undefined && { using }),
+    ...(check !== undefined && { check }),
   }
-  const { preset: _preset, column: _column, ...others } = asked
+}
+
+function readPreset(preset: PolicyPreset, { column, ...others }: Own, refuse: Refuse): PolicyDefinition {
   const [other] = Object.keys(others)
   if (other !== undefined) throw refuse(`A preset has no ${other}`)
   if (preset === 'owner' || preset === 'organization')
