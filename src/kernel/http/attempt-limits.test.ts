@@ -88,6 +88,14 @@ test('an attempt that could not be checked is not counted', async () => {
   assert.equal(await guess(second, 'walter'), false)
 })
 
+test('a wait from before the clock of the database was set back is over', async () => {
+  for (let free = 0; free < 5; free++) assert.equal(await guess(first, 'peggy'), false)
+  assert.equal(await guess(first, 'peggy'), 1)
+  pass(-30 * 86_400)
+  for (let free = 0; free < 5; free++) assert.equal(await guess(second, 'peggy'), false)
+  assert.equal(await guess(second, 'peggy'), 1)
+})
+
 test('without rate limits every attempt is checked', async () => {
   const free = await testKernel({ controlUrl, config: { rate_limits: { enabled: false } } })
   for (let wrong = 0; wrong < 30; wrong++) assert.equal(await guess(free, 'ada'), false)

@@ -1,6 +1,6 @@
 import { RateLimiterPostgres, RateLimiterRes } from 'rate-limiter-flexible'
 import { tooMany } from './failures.ts'
-import type { LimiterTable } from './limiter-table.ts'
+import type { LimiterTableFor } from './limiter-table.ts'
 
 /** Whether the attempt was right; undefined when it counts neither as wrong nor as right. */
 export type Verdict = boolean | undefined
@@ -18,8 +18,9 @@ export type AttemptLimit = <V extends Verdict>(key: string, isRight: () => Promi
 export function createAttemptLimit(
   name: string,
   rule: { requests: number; window: number },
-  table: LimiterTable,
+  tableFor: LimiterTableFor,
 ): AttemptLimit {
+  const table = tableFor(rule.window)
   const tries = new RateLimiterPostgres({
     ...table,
     keyPrefix: name,

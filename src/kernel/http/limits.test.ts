@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Failure } from '#kernel/errors.ts'
+import { eventually } from '#test/embedded.ts'
 import { controlDatabase, testKernel } from '#test/harness.ts'
 import { deleteExpiredLimits, type Limits, type RuleName } from './limits.ts'
 
@@ -116,6 +117,37 @@ test('pruning deletes only buckets whose window is over', async () => {
   assert.equal(pruned, 1)
   assert.equal(await count(), before - 1)
   assert.equal(await first.limits.allows('sign_in', '203.0.113.1'), false)
+})
+
+test('a window from before the clock of the database was set back is over', async () => {
+  const month = 30 * 86_400_000
+  const setBack = (rule: RuleName) =>
+    first.db
+      .updateTable('rateLimit')
+      .set((eb) => ({ expire: eb('expire', '+', String(month)) }))
+      .where('key', 'like', `${rule}:%`)
+      .execute()
+  await passing([first.limits], 'mail', '203.0.113.11', 1)
+  await setBack('mail')
+  assert.equal(await passing([second.limits], 'mail', '203.0.113.11', 5), 2)
+  const { headers } = await refusal(second.limits, 'mail', '203.0.113.11')
+  assert.ok(Number(headers?.['retry-after']) <= 60, JSON.stringify(headers))
+
+  const windows = async () => {
+    const rows = await first.db
+      .selectFrom('rateLimit')
+      .selectAll()
+      .where('key', 'like', 'default:%')
+      .execute()
+    return rows.map(({ points, expire }) => ({ points, left: Number(expire) - first.now().getTime() }))
+  }
+  await first.db.deleteFrom('rateLimit').where('key', 'like', 'default:%').execute()
+  await passing([first.limits], 'default', '203.0.113.12', 2)
+  // Counts of the tests before may arrive meanwhile, one each.
+  await eventually(async () => (await windows()).some(({ points }) => points === 2))
+  await setBack('default')
+  await passing([second.limits], 'default', '203.0.113.12', 1)
+  await eventually(async () => (await windows()).some(({ points, left }) => points === 1 && left <= 60_000))
 })
 
 test('without rate limits every request passes', async () => {

@@ -7,7 +7,7 @@ import type { Config } from '../config/config.ts'
 import type { Db } from '../db/connect.ts'
 import { type AttemptLimit, createAttemptLimit, type Verdict } from './attempt-limits.ts'
 import { tooMany } from './failures.ts'
-import { createLimiterTable, type LimiterTable } from './limiter-table.ts'
+import { createLimiterTable, type LimiterTableFor } from './limiter-table.ts'
 import { createSynchronizedLimit } from './synchronized-limit.ts'
 
 /**
@@ -45,7 +45,7 @@ export type Limits = {
   close(): void
 }
 
-/** A limit that a record has by itself. When its numbers change, what was counted in the window stays. */
+/** A limit that a record has by itself. When its numbers change, what was counted stays, unless a new window would end earlier. */
 export type OwnLimit = { readonly name: string; readonly requests: number; readonly seconds: number }
 
 export function createRateLimits(config: Config, pool: pg.Pool, now: Clock): Limits {
@@ -90,7 +90,7 @@ export function createRateLimits(config: Config, pool: pg.Pool, now: Clock): Lim
 /** Limiters by their numbers: they count in the same rows, and a limiter beyond this number is made again when it is needed. */
 const OWN_LIMITERS = 1_000
 
-function createOwnLimits(table: LimiterTable): Limits['consumeOwn'] {
+function createOwnLimits(table: LimiterTableFor): Limits['consumeOwn'] {
   const limiters = new Map<string, Limiter>()
   return async ({ name, requests, seconds }, address) => {
     const numbers = `${requests}/${seconds}`
@@ -123,12 +123,12 @@ const UNLIMITED: Omit<Limits, 'consumeOwn'> = {
 function limiterOf(
   name: string,
   { requests, window }: { requests: number; window: number },
-  table: LimiterTable,
+  table: LimiterTableFor,
 ): Limiter {
   const options = { keyPrefix: name, points: requests, duration: window / 1_000 }
   const limiter = new RateLimiterPostgres({
     ...options,
-    ...table,
+    ...table(window),
     // Beyond the limit, requests are refused from memory, without the database.
     inMemoryBlockOnConsumed: requests,
   })

@@ -1,5 +1,6 @@
 import type pg from 'pg'
 import { RateLimiterMemory } from 'rate-limiter-flexible'
+import { CLOCK_TOLERANCE } from './limiter-table.ts'
 
 /** Interval at which processes exchange their counts, milliseconds. */
 const EXCHANGE = 1_000
@@ -45,15 +46,20 @@ export function createSynchronizedLimit(
   }
 }
 
-/** Adds the counts of this process, and returns the keys that all processes together have counted beyond the limit. */
+const IS_OPEN = `known.expire > excluded.expire - $3::bigint and known.expire <= excluded.expire + ${CLOCK_TOLERANCE}`
+
+/**
+ * Adds the counts of this process, and returns the keys that all processes together have counted beyond the limit. A window that ends later
+ * than a new one was written before the database's clock was set back, so it counts as over.
+ */
 const COUNT = `
   with counted as (
     insert into service.rate_limit as known (key, points, expire)
     select key, points, (extract(epoch from clock_timestamp()) * 1000)::bigint + $3::bigint
       from unnest($1::text[], $2::int[]) as sent (key, points)
     on conflict (key) do update set
-      points = excluded.points + case when known.expire > excluded.expire - $3::bigint then known.points else 0 end,
-      expire = case when known.expire > excluded.expire - $3::bigint then known.expire else excluded.expire end
+      points = excluded.points + case when ${IS_OPEN} then known.points else 0 end,
+      expire = case when ${IS_OPEN} then known.expire else excluded.expire end
     returning key, points, expire
   )
   select key, (expire - extract(epoch from clock_timestamp()) * 1000)::float8 as left from counted where points >= $4`
