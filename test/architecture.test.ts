@@ -200,6 +200,22 @@ const RULES: readonly Rule[] = [
     ],
   },
   {
+    says: 'statements of a feature are in its store',
+    complaints: (source) =>
+      isTest(source) || featureOf(source.file) === undefined || /\bstore\.ts$/.test(source.file)
+        ? []
+        : uses(source.text, false, /\.(?:selectFrom|insertInto|updateTable|deleteFrom)\(|`\.execute\(/g),
+    wrong: [
+      { file: 'auth/a/a.ts', text: "await db.deleteFrom('user').where('id', '=', id).execute()\n" },
+      { file: 'gateway/a/routes.ts', text: 'await sql`select 1`.execute(db)\n' },
+    ],
+    right: [
+      { file: 'auth/a/a.ts', text: `const condition = sql\`$\{key}\`\n` },
+      { file: 'gateway/a/log-store.ts', text: "await db.selectFrom('user').execute()\n" },
+      { file: 'identity/users.ts', text: "await db.selectFrom('user').execute()\n" },
+    ],
+  },
+  {
     says: 'every import names its module literally',
     complaints: ({ text }) =>
       (withoutComments(text).match(/\bimport\s*\(\s*(?!['"])/g) ?? []).map(

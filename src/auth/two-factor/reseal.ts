@@ -2,6 +2,7 @@ import type { Db } from '#kernel/db/connect.ts'
 import { rowsById } from '#kernel/db/rows-by-id.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import type { Secrets } from '#kernel/secrets.ts'
+import { deleteBackupCodes, listAppSecrets, updateAppSecret, updateToMail } from './store.ts'
 
 /**
  * After a rotation of the secret: seals all secrets of authenticator apps with the current one, so that the previous one can be removed.
@@ -12,13 +13,7 @@ export async function resealTotpSecrets({ db, secrets }: Kernel): Promise<void> 
   for await (const { id, secret } of sealedSecrets(db)) {
     const opened = secrets.isCurrent(secret) ? undefined : secrets.open('two-factor-secret', secret)
     if (opened === undefined) continue
-    const sealed = secrets.seal('two-factor-secret', opened)
-    await db
-      .updateTable('twoFactor')
-      .set({ secret: sealed })
-      .where('id', '=', id)
-      .where('secret', '=', secret)
-      .execute()
+    await updateAppSecret(db, id, { from: secret, to: secrets.seal('two-factor-secret', opened) })
   }
 }
 
@@ -30,22 +25,11 @@ export async function replaceUnreadableApps(db: Db, secrets: Secrets): Promise<n
   let replaced = 0
   for await (const { id, secret } of sealedSecrets(db)) {
     if (secrets.open('two-factor-secret', secret) !== undefined) continue
-    await db.deleteFrom('backupCode').where('twoFactorId', '=', id).execute()
-    await db.updateTable('twoFactor').set({ method: 'otp', secret: null }).where('id', '=', id).execute()
+    await deleteBackupCodes(db, id)
+    await updateToMail(db, id)
     replaced++
   }
   return replaced
 }
 
-const sealedSecrets = (db: Db) =>
-  rowsById((after, max) =>
-    db
-      .selectFrom('twoFactor')
-      .select(['id', 'secret'])
-      .where('id', '>', after)
-      .where('secret', 'is not', null)
-      .orderBy('id')
-      .limit(max)
-      .$narrowType<{ secret: string }>()
-      .execute(),
-  )
+const sealedSecrets = (db: Db) => rowsById((after, max) => listAppSecrets(db, after, max))

@@ -73,7 +73,7 @@ export async function replaceBackupCodes(
   twoFactorId: string,
   codes: readonly Buffer[],
 ): Promise<void> {
-  await db.deleteFrom('backupCode').where('twoFactorId', '=', twoFactorId).execute()
+  await deleteBackupCodes(db, twoFactorId)
   await db
     .insertInto('backupCode')
     .values(codes.map((codeHash) => ({ twoFactorId, codeHash })))
@@ -105,4 +105,43 @@ export async function updateMailCountedUntil(db: Db, userId: string, until: Date
     .where('userId', '=', userId)
     .where('inForce', '=', true)
     .execute()
+}
+
+export async function deleteBackupCodes(db: Db, twoFactorId: string): Promise<void> {
+  await db.deleteFrom('backupCode').where('twoFactorId', '=', twoFactorId).execute()
+}
+
+/** Secrets of authenticator apps, as they are sealed. */
+export const listAppSecrets = (
+  db: Db,
+  after: string,
+  max: number,
+): Promise<{ readonly id: string; readonly secret: string }[]> =>
+  db
+    .selectFrom('twoFactor')
+    .select(['id', 'secret'])
+    .where('id', '>', after)
+    .where('secret', 'is not', null)
+    .orderBy('id')
+    .limit(max)
+    .$narrowType<{ secret: string }>()
+    .execute()
+
+/** Without effect when the secret has changed meanwhile. */
+export async function updateAppSecret(
+  db: Db,
+  id: string,
+  { from, to }: { readonly from: string; readonly to: string },
+): Promise<void> {
+  await db
+    .updateTable('twoFactor')
+    .set({ secret: to })
+    .where('id', '=', id)
+    .where('secret', '=', from)
+    .execute()
+}
+
+/** An authenticator app becomes codes by mail. */
+export async function updateToMail(db: Db, id: string): Promise<void> {
+  await db.updateTable('twoFactor').set({ method: 'otp', secret: null }).where('id', '=', id).execute()
 }

@@ -1,9 +1,14 @@
-import { sql } from 'kysely'
 import type { Db } from '#kernel/db/connect.ts'
 import { rowsById } from '#kernel/db/rows-by-id.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import type { Purpose, Secrets } from '#kernel/secrets.ts'
-import { dropEndedSecrets, updateWebhook } from './store.ts'
+import {
+  dropEndedSecrets,
+  listSealedWebhooks,
+  updateFormerSecrets,
+  updateSealed,
+  updateWebhook,
+} from './store.ts'
 
 const SEALED = {
   sealedSecret: 'webhook-secret',
@@ -22,21 +27,12 @@ export async function resealWebhooks({ db, secrets, now }: Kernel): Promise<void
     for (const column of COLUMNS) {
       const { id, [column]: sealed } = webhook
       if (sealed === null || secrets.isCurrent(sealed)) continue
-      await db
-        .updateTable('webhook')
-        .set({ [column]: resealed(secrets, SEALED[column], sealed, id) })
-        .where('id', '=', id)
-        .where(column, '=', sealed)
-        .execute()
+      await updateSealed(db, id, column, { from: sealed, to: resealed(secrets, SEALED[column], sealed, id) })
     }
-    const { id, sealedFormerSecrets: former } = webhook
-    if (former.every(secrets.isCurrent)) continue
-    await db
-      .updateTable('webhook')
-      .set({ sealedFormerSecrets: former.map((sealed) => resealed(secrets, 'webhook-secret', sealed, id)) })
-      .where('id', '=', id)
-      .where(sql<boolean>`sealed_former_secrets = ${former}::text[]`)
-      .execute()
+    const { id, sealedFormerSecrets: from } = webhook
+    if (from.every(secrets.isCurrent)) continue
+    const to = from.map((sealed) => resealed(secrets, 'webhook-secret', sealed, id))
+    await updateFormerSecrets(db, id, { from, to })
   }
 }
 
@@ -66,14 +62,4 @@ function resealed(secrets: Secrets, purpose: Purpose, sealed: string, id: string
   return opened === undefined ? sealed : secrets.seal(purpose, opened, id)
 }
 
-const sealedRows = (db: Db) =>
-  rowsById((after, max) =>
-    db
-      .selectFrom('webhook')
-      .select(['id', 'sealedFormerSecrets', ...COLUMNS])
-      .where('id', '>', after)
-      .where('deletedAt', 'is', null)
-      .orderBy('id')
-      .limit(max)
-      .execute(),
-  )
+const sealedRows = (db: Db) => rowsById((after, max) => listSealedWebhooks(db, after, max))

@@ -93,6 +93,50 @@ export async function dropEndedSecrets(db: Db, now: Date): Promise<void> {
     .execute()
 }
 
+/** Webhooks that are not removed, with all that is sealed. */
+export const listSealedWebhooks = (
+  db: Db,
+  after: string,
+  max: number,
+): Promise<Pick<Webhook, 'id' | 'sealedSecret' | 'sealedHeaders' | 'sealedFormerSecrets'>[]> =>
+  db
+    .selectFrom('webhook')
+    .select(['id', 'sealedSecret', 'sealedHeaders', 'sealedFormerSecrets'])
+    .where('id', '>', after)
+    .where('deletedAt', 'is', null)
+    .orderBy('id')
+    .limit(max)
+    .execute()
+
+/** Without effect when the value has changed meanwhile. */
+export async function updateSealed(
+  db: Db,
+  id: string,
+  column: 'sealedSecret' | 'sealedHeaders',
+  { from, to }: { readonly from: string; readonly to: string },
+): Promise<void> {
+  await db
+    .updateTable('webhook')
+    .set({ [column]: to })
+    .where('id', '=', id)
+    .where(column, '=', from)
+    .execute()
+}
+
+/** The same for the former secrets. */
+export async function updateFormerSecrets(
+  db: Db,
+  id: string,
+  { from, to }: { readonly from: readonly string[]; readonly to: string[] },
+): Promise<void> {
+  await db
+    .updateTable('webhook')
+    .set({ sealedFormerSecrets: to })
+    .where('id', '=', id)
+    .where(sql<boolean>`sealed_former_secrets = ${from}::text[]`)
+    .execute()
+}
+
 /** The former secrets of a webhook that sign at this time, or their ends. */
 const stillSigning = <Part extends 'secret' | 'until'>(part: Part, now: Date) =>
   sql<(Part extends 'secret' ? string : Date)[]>`array(select ${sql.ref(part)}
