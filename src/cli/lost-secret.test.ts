@@ -45,6 +45,8 @@ test('a lost secret takes out of use all that names a dropped client, and webhoo
   await addEvents(t.service.kernel, ofDefault)
 
   const lines = await dropSealed(t.controlUrl, secrets)
+  // The command runs without a service, so it does not wait for the caches of one.
+  await later.service.kernel.coherence.settle()
   const inactive = [ofShop, ofDefault].map(
     (webhook) => `set webhook ${webhook} inactive: rotate its secret, set its headers again and activate it`,
   )
