@@ -2,7 +2,7 @@ import { type Insertable, type Selectable, sql, type Updateable } from 'kysely'
 import type { Db } from '#kernel/db/connect.ts'
 import type { BackupJobTable } from '#kernel/db/tables.ts'
 import type { Page } from '../pagination.ts'
-import { LEASE } from './running-job.ts'
+import { LEASE, type Progress } from './running-job.ts'
 
 export type JobRow = Selectable<BackupJobTable>
 
@@ -72,7 +72,7 @@ export const renewJob = (
   db: Db,
   id: string,
   times: Times,
-  progress: { readonly progressPct: number; readonly progressStage: string },
+  progress: Progress,
 ): Promise<Pick<JobRow, 'cancelRequested'> | undefined> =>
   db
     .updateTable('backupJob')
