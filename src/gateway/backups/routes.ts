@@ -1,7 +1,7 @@
 import path from 'node:path'
 import { Type } from 'typebox'
 import { named } from '#kernel/http/components.ts'
-import { Id, Nullable, OneOf, Timestamp } from '#kernel/http/schemas.ts'
+import { Id, Nullable, OneOf, PathId, Timestamp } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import type { GatewayAccess } from '../access.ts'
@@ -48,9 +48,7 @@ const Job = Type.Object(
 const Queued = successOf(
   Type.Object({ job_id: Id, client_name: Type.String(), status: JOB_STATUS }, named('QueuedBackupJob')),
 )
-const ById = Type.Object({
-  id: Type.String({ format: 'uuid', examples: ['01a1fed6-8936-7ac3-bdf5-1fc3f49efcc6'] }),
-})
+const ById = Type.Object({ id: PathId })
 const PAGES = pagination({ usual: 50, maximum: 500 })
 
 const CLIENT_FAILURES = [

@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import type { Clients } from '#databases/clients/clients.ts'
 import { named } from '#kernel/http/components.ts'
-import { Id, Nullable, Timestamp } from '#kernel/http/schemas.ts'
+import { Id, Nullable, PathId, Timestamp } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import type { GatewayAccess } from '../access.ts'
@@ -63,9 +63,7 @@ const IssuedKey = Type.Object(
   },
   named('IssuedApiKey'),
 )
-const ById = Type.Object({
-  id: Type.String({ format: 'uuid', examples: ['01a1fed6-8936-7ac3-bdf5-1fc3f49efcc6'] }),
-})
+const ById = Type.Object({ id: PathId })
 
 /** A row as JSON of the gateway. The response schema removes everything else. */
 const recordOf = (key: ApiKey) => ({

@@ -5,7 +5,7 @@ import { examplePayload } from '#kernel/events/documented-events.ts'
 import { EVENT_NAMES, ROUTE_KEYS } from '#kernel/events/route-keys.ts'
 import { EVENTS } from '#kernel/events.ts'
 import { named } from '#kernel/http/components.ts'
-import { Id, Nullable, OneOf, Parsed, Timestamp } from '#kernel/http/schemas.ts'
+import { Id, Nullable, OneOf, Parsed, PathId, Timestamp } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import type { GatewayAccess } from '../access.ts'
@@ -104,9 +104,7 @@ const EventEntry = Type.Object(
   },
   named('WebhookEvent'),
 )
-const ById = Type.Object({
-  id: Type.String({ format: 'uuid', examples: ['01a1fed6-8936-7ac3-bdf5-1fc3f49efcc6'] }),
-})
+const ById = Type.Object({ id: PathId })
 
 /** Shown instead of the value of a header. */
 const MASK = '***'

@@ -3,6 +3,8 @@ import { type Static, type TSchema, Type } from 'typebox'
 /** Response members. Dates are `Date`s in the program, and written as ISO 8601 with milliseconds, UTC. */
 export const Timestamp = Type.Unsafe<Date>({ type: 'string', format: 'date-time' })
 export const Id = Type.String({ format: 'uuid' })
+/** An id in a path. */
+export const PathId = Type.String({ format: 'uuid', examples: ['01a1fed6-8936-7ac3-bdf5-1fc3f49efcc6'] })
 
 /** The schema, or null. A type list instead of a union, which the serialiser writes several times more slowly. */
 export function Nullable<T extends TSchema>(schema: T) {

@@ -4,7 +4,7 @@ import { kernelFor } from '#gateway/caller.ts'
 import { success, successOf } from '#gateway/envelope.ts'
 import { pagination } from '#gateway/pagination.ts'
 import { named } from '#kernel/http/components.ts'
-import { Id, Nullable, OneOf, Timestamp } from '#kernel/http/schemas.ts'
+import { Id, Nullable, OneOf, PathId, Timestamp } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import type { DeliveryWorkers } from '../delivery/workers.ts'
@@ -45,11 +45,10 @@ const Deliveries = Type.Object({
   limit: Type.Integer(),
   offset: Type.Integer(),
 })
-const EXAMPLE = '01a1fed6-8936-7ac3-bdf5-1fc3f49efcc6'
-const ByWebhook = Type.Object({ id: Type.String({ format: 'uuid', examples: [EXAMPLE] }) })
+const ByWebhook = Type.Object({ id: PathId })
 const ByDelivery = Type.Object({
-  id: Type.String({ format: 'uuid', examples: [EXAMPLE] }),
-  delivery_id: Type.String({ format: 'uuid', examples: [EXAMPLE] }),
+  id: PathId,
+  delivery_id: PathId,
 })
 
 /** A row as JSON of the gateway. The response schema removes everything else. */
