@@ -107,7 +107,7 @@ function nonceOf(number: number, isLast: boolean): Buffer {
 type Chunk = { readonly number: number; readonly isLast: boolean; readonly bytes: Buffer }
 
 /** Pieces of one length; the last one may be shorter, and is empty only if the stream is. */
-async function* chunksOf(source: AsyncIterable<Buffer>, length: number): AsyncGenerator<Chunk> {
+export async function* chunksOf(source: AsyncIterable<Buffer>, length: number): AsyncGenerator<Chunk> {
   let number = 0
   let held: Buffer[] = []
   let size = 0

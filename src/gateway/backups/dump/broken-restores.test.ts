@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { mkdir, readdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises'
+import type { ServerResponse } from 'node:http'
 import { test } from 'node:test'
 import { promisify } from 'node:util'
 import pg from 'pg'
@@ -10,17 +11,18 @@ import { eventually } from '#test/embedded.ts'
 import { type Answer, testService } from '#test/harness.ts'
 import { startLoopbackServer } from '#test/loopback-server.ts'
 
-/** An object whose server fails when it is read for the second time. */
-const failing = { bytes: Buffer.alloc(0), reads: 0 }
+/** An object that is genuine when it is read for the first time; the `later` reads are a server's that fails or is an attacker's. */
+const object = { bytes: Buffer.alloc(0), reads: 0, later: (_response: ServerResponse) => {} }
 const bucket = await startLoopbackServer((request, response) => {
-  if (request.method === 'HEAD') response.setHeader('content-length', failing.bytes.length).end()
-  else if (failing.reads++ === 0) response.writeHead(206).end(failing.bytes)
-  else response.writeHead(500).end()
+  if (request.method === 'HEAD') response.setHeader('content-length', object.bytes.length).end()
+  else if (object.reads++ === 0) response.writeHead(206).end(object.bytes)
+  else object.later(response)
 })
 
-const { t, shopUrl, clients, onShop, events, done, find, backUp, restore, cities } = await backupService({
-  s3: { endpoint: bucket.url, region: 'x', access_key_id: 'x', secret_key: 'x' },
-})
+const { t, shopUrl, clients, onShop, events, drain, queued, done, find, backUp, restore, cities } =
+  await backupService({
+    s3: { endpoint: bucket.url, region: 'x', access_key_id: 'x', secret_key: 'x' },
+  })
 const { db, now, coherence } = t.service.kernel
 const endLost = () => t.service.recurring.find(({ name }) => name === 'fail-lost-backups')?.run()
 const announced: string[] = []
@@ -31,12 +33,7 @@ test(
   NEEDS_PROGRAMS,
   async () => {
     const job = await done(await backUp())
-    failing.bytes = await readFile(job.location)
-    await db
-      .updateTable('backupJob')
-      .set({ location: 's3://bucket/shop.dump' })
-      .where('id', '=', job.id)
-      .execute()
+    await keepInBucket(job, (response) => response.writeHead(500).end())
     const failed = await done(await restore(job.id))
     assert.deepEqual(
       [failed.status, /object storage.*500/.test(failed.error_message)],
@@ -44,6 +41,58 @@ test(
       failed.error_message,
     )
     assert.deepEqual(await restoring(), [])
+  },
+)
+
+test(
+  'an object that is another one when it is read again gives pg_restore nothing',
+  NEEDS_PROGRAMS,
+  async () => {
+    await onShop(`update city set name = 'of another'`)
+    const other = await readFile((await done(await backUp())).location)
+    await onShop(
+      `update city set name = 'city'; create table noise as select n, md5(n::text) from generate_series(1, 60000) n`,
+    )
+    const job = await done(await backUp())
+    // A whole dump and zeros, which pg_restore would not read before its commit.
+    await keepInBucket(job, (response) =>
+      response.writeHead(206).end(Buffer.concat([other, Buffer.alloc(job.size_bytes - other.length)])),
+    )
+    const refused = await done(await restore(job.id))
+    assert.deepEqual(
+      [refused.status, /SHA-256 differs/.test(refused.error_message)],
+      ['failed', true],
+      refused.error_message,
+    )
+    assert.deepEqual((await onShop('select distinct name from city')).rows, [{ name: 'city' }])
+    await onShop('drop table noise')
+  },
+)
+
+test(
+  'an object that never ends fails the restore, and one that does not arrive is given up when it is cancelled',
+  NEEDS_PROGRAMS,
+  async () => {
+    const job = await done(await backUp())
+    let sent = 0
+    await keepInBucket(job, (response) => {
+      const piece = Buffer.alloc(1_048_576)
+      const pour = () => {
+        while (!response.destroyed && sent < 500 && response.write(piece)) sent++
+      }
+      response.writeHead(206).on('drain', pour)
+      pour()
+    })
+    assert.equal((await done(await restore(job.id))).status, 'failed')
+    assert.ok(sent < 100, `${sent} MiB were taken`)
+
+    await keepInBucket(job, (response) => response.writeHead(206).write('PGDMP'))
+    const id = queued(await restore(job.id))
+    const running = drain()
+    await eventually(async () => object.reads === 2)
+    assert.equal((await t.admin.post(`/admin/backups/jobs/${id}/cancel`)).status, 200)
+    await running
+    assert.equal((await find(id)).status, 'cancelled')
   },
 )
 
@@ -134,6 +183,18 @@ test('a restore whose data was replaced says so when it fails afterwards', NEEDS
   assert.deepEqual(await cities(), before)
   await onShop('drop table service_idempotency')
 })
+
+/** Moves a backup into the bucket. */
+async function keepInBucket(
+  job: { id: string; location: string },
+  later: typeof object.later,
+): Promise<void> {
+  if (!job.location.startsWith('s3://')) object.bytes = await readFile(job.location)
+  Object.assign(object, { reads: 0, later })
+  const location = 's3://bucket/shop.dump'
+  job.location = location
+  await db.updateTable('backupJob').set({ location }).where('id', '=', job.id).execute()
+}
 
 /** The row of a restore as its process has left it. */
 async function killed(id: string, transactionId: string | null | undefined): Promise<void> {

@@ -1,8 +1,9 @@
-import { createHash } from 'node:crypto'
+import { createHash, hash } from 'node:crypto'
 import type { Writable } from 'node:stream'
 import { announceRestore, databaseOf } from '#databases/clients/restoring.ts'
 import { fail } from '#gateway/errors.ts'
 import type { Kernel } from '#kernel/kernel.ts'
+import { chunksOf } from '../archive/sealed-stream.ts'
 import { completedBackup } from '../backups.ts'
 import type { OpenBackup } from '../location/backup-store.ts'
 import { storeOf } from '../location/location.ts'
@@ -32,8 +33,7 @@ export async function restoreDump(
   if (file === undefined) throw fail('backup_file_missing')
   try {
     running.report('checking the file')
-    const expected = { sha256: backup.sha256 ?? '', size: Number(backup.sizeBytes) }
-    if ((await digestOf(file, running.signal)) !== expected.sha256) throw changed()
+    const blocks = await checkedBlocks(file, backup.sha256 ?? '', running.signal)
     await setDatabase(kernel.db, job.id, await databaseOf(source.client))
     await kernel.coherence.settle()
     running.report('restoring')
@@ -51,7 +51,7 @@ export async function restoreDump(
     )
     let transaction: string | undefined
     try {
-      await feed(restoring, file, expected, running, async () => {
+      await feed(restoring, file, blocks, running, async () => {
         transaction = await noteTransaction(kernel, job.id, url, restoring)
       })
     } catch (error) {
@@ -72,14 +72,26 @@ export async function restoreDump(
   return {}
 }
 
-/** Reads all of a backup for its SHA-256. */
-async function digestOf(file: OpenBackup, signal: AbortSignal): Promise<string> {
-  const hash = createHash('sha256')
-  for await (const chunk of file.content()) {
+/** Bytes between two digests. */
+const BLOCK = 1_048_576
+
+const digestOf = (block: Buffer): string => hash('sha256', block, 'base64')
+
+/** Reads all of a backup, and compares its SHA-256. Returns that of each block, because the file may be another one when it is read again. */
+async function checkedBlocks(
+  file: OpenBackup,
+  sha256: string,
+  signal: AbortSignal,
+): Promise<readonly string[]> {
+  const whole = createHash('sha256')
+  const blocks: string[] = []
+  for await (const { bytes } of chunksOf(file.content(signal), BLOCK)) {
     signal.throwIfAborted()
-    hash.update(chunk)
+    whole.update(bytes)
+    blocks.push(digestOf(bytes))
   }
-  return hash.digest('hex')
+  if (whole.digest('hex') !== sha256) throw changed()
+  return blocks
 }
 
 const changed = () =>
@@ -102,38 +114,34 @@ const RESTORE = [
 const LOCK_TIMEOUT = '-c lock_timeout=60s'
 
 /**
- * The last byte is sent only if the digest still fits and the transaction is known: the program cannot commit before it. Otherwise the
- * caller ends the program, and the transaction is rolled back.
+ * The program reads no block that was not checked: of another dump it would commit what it reads before the end of the file. The last byte is
+ * sent only if the transaction is known: the program cannot commit before it. Otherwise the caller ends the program, and the transaction is
+ * rolled back.
  */
 async function feed(
   { stdin, ended }: RunningProgram,
   file: OpenBackup,
-  { sha256, size }: { readonly sha256: string; readonly size: number },
+  blocks: readonly string[],
   running: Running,
   beforeCommit: () => Promise<void>,
 ): Promise<void> {
-  const hash = createHash('sha256')
-  let held: Buffer | undefined
-  let sent = 0
+  let last: Buffer = Buffer.alloc(0)
   const send = async (chunk: Buffer): Promise<void> => {
-    sent += chunk.length
-    running.report('restoring', sent / size)
     if (!stdin.write(chunk)) await untilDrained(stdin)
   }
-  for await (const chunk of file.content()) {
+  for await (const { number, isLast, bytes } of chunksOf(file.content(running.signal), BLOCK)) {
     running.signal.throwIfAborted()
     // The program has failed, and the rest of the file is not needed.
     if (stdin.destroyed) return ended
-    hash.update(chunk)
-    if (held !== undefined) await send(held)
-    held = chunk
+    if (digestOf(bytes) !== blocks[number] || isLast !== (number === blocks.length - 1)) throw changed()
+    if (isLast) last = bytes.subarray(-1)
+    await send(isLast ? bytes.subarray(0, -1) : bytes)
+    running.report('restoring', number / blocks.length)
   }
-  if (held === undefined || hash.digest('hex') !== sha256) throw changed()
-  await send(held.subarray(0, -1))
   await beforeCommit()
   if (stdin.destroyed) return ended
   running.signal.throwIfAborted()
-  await send(held.subarray(-1))
+  await send(last)
   stdin.end()
   await ended
 }

@@ -15,7 +15,7 @@ export type Written = { readonly size: number; readonly sha256: string }
 /** It has to be closed. */
 export type OpenBackup = {
   readonly size: number
-  /** All bytes from the beginning, at each call. */
-  content(): AsyncGenerator<Buffer>
+  /** All bytes from the beginning, at each call. It ends with an error when the signal aborts. */
+  content(signal?: AbortSignal): AsyncGenerator<Buffer>
   close(): Promise<void>
 }

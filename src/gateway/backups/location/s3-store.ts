@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { pipeline, type Readable, Transform } from 'node:stream'
 import type { S3Client } from '@aws-sdk/client-s3'
 import { FIXED } from '#gateway/storage/s3-client.ts'
 import type { Config } from '#kernel/config/config.ts'
@@ -89,7 +90,32 @@ async function connect(s3: Config['backups']['s3']): Promise<Connection> {
     credentials: { accessKeyId, secretAccessKey },
     requestHandler: { connectionTimeout: SHORT, socketTimeout: 60_000 },
   })
+  boundAnswers(client)
   return { sdk, client }
+}
+
+/** No answer is longer than a range: the SDK keeps all of it in memory, also of a server that ignores the range, or never ends. */
+function boundAnswers({ middlewareStack }: S3Client): void {
+  middlewareStack.add(
+    (next) => async (args) => {
+      const result = await next(args)
+      const response = result.response as { body: Readable } // of the SDK's handler for Node.js
+      response.body = pipeline(response.body, bounded(), () => {})
+      return result
+    },
+    { step: 'deserialize', priority: 'low', name: 'boundAnswers' },
+  )
+}
+
+function bounded(): Transform {
+  let size = 0
+  return new Transform({
+    transform(chunk: Buffer, _encoding, callback) {
+      size += chunk.length
+      if (size <= RANGE) callback(null, chunk)
+      else callback(new Error('the answer is longer than a range'))
+    },
+  })
 }
 
 function targetOf(location: string): Target {
@@ -165,12 +191,15 @@ async function openObject({ sdk, client }: Connection, target: Target): Promise<
   const closing = new AbortController()
   return {
     size,
-    async *content() {
+    async *content(signal = closing.signal) {
       for (let at = 0; at < size; at += RANGE) {
         const Range = `bytes=${at}-${Math.min(at + RANGE, size) - 1}`
         const bytes = await answered(
           client
-            .send(new sdk.GetObjectCommand({ ...target, Range }), long(closing.signal))
+            .send(
+              new sdk.GetObjectCommand({ ...target, Range }),
+              long(AbortSignal.any([closing.signal, signal])),
+            )
             .then(({ Body }) => Body?.transformToByteArray()),
         )
         if (bytes === undefined) return
