@@ -22,6 +22,7 @@ import type { Log } from './log.ts'
 import { createMetrics, type Metrics } from './metrics.ts'
 import { type Random, secureRandom, uuidv7 } from './random.ts'
 import type { Secrets } from './secrets.ts'
+import { singleFlight } from './single-flight.ts'
 import { createWorkQueue } from './work-queue.ts'
 
 export type KernelOptions = {
@@ -197,34 +198,26 @@ type Paths = {
   readonly counters: pg.Pool
 }
 
-/** Every path of requests to the control database. One of them may be dead while the others answer. */
+/**
+ * Every path of requests to the control database. One of them may be dead while the others answer. Callers share a ping: many pings of a
+ * silent database would take all connections.
+ */
 function controlPaths(
   { control, pipelined, coherence, counters }: Paths,
   config: Config,
 ): readonly ControlPath[] {
   const limits = config.rate_limits.enabled
-    ? [{ name: 'rate limits', ping: shared(() => pingPool(counters)) }]
+    ? [{ name: 'rate limits', ping: singleFlight(() => pingPool(counters)) }]
     : []
   return [
-    { name: 'transactions', ping: shared(() => pingPool(control)) },
-    { name: 'look-ups', ping: shared(pipelined.ping) },
-    { name: 'notifications', ping: shared(coherence.ping) },
+    { name: 'transactions', ping: singleFlight(() => pingPool(control)) },
+    { name: 'look-ups', ping: singleFlight(pipelined.ping) },
+    { name: 'notifications', ping: singleFlight(coherence.ping) },
     ...limits,
   ]
 }
 
 const pingPool = async (pool: pg.Pool): Promise<void> => void (await pool.query('select 1'))
-
-/** Callers share a ping that is under way: many pings of a silent database would take all connections. */
-function shared(ping: () => Promise<void>): () => Promise<void> {
-  let running: Promise<void> | undefined
-  return () => {
-    running ??= ping().finally(() => {
-      running = undefined
-    })
-    return running
-  }
-}
 
 /** Throws an error with advice when migrations are missing, before the first statement fails. */
 export async function expectSchema(pool: pg.Pool): Promise<void> {

@@ -1,5 +1,6 @@
 import { retryAfter } from '#kernel/http/failures.ts'
 import type { Kernel } from '#kernel/kernel.ts'
+import { singleFlight } from '#kernel/single-flight.ts'
 import { fail } from '../errors.ts'
 import { ownFailure } from './ask-provider.ts'
 
@@ -22,7 +23,6 @@ export function createDocumentReader<T>(
   { name, subject }: Document,
   read: () => Promise<T>,
 ): () => Promise<T> {
-  let pending: Promise<T> | undefined
   let failed: { readonly cause: unknown; readonly until: number } | undefined
 
   const refusal = (cause: unknown, until: number) =>
@@ -31,7 +31,7 @@ export function createDocumentReader<T>(
       headers: retryAfter(Math.max(1, Math.ceil((until - now().getTime()) / 1_000))),
       cause,
     })
-  const readOnce = async () => {
+  const readOnce = singleFlight(async () => {
     try {
       return await read()
     } catch (cause) {
@@ -45,12 +45,9 @@ export function createDocumentReader<T>(
       failed = { cause, until }
       throw refusal(cause, until)
     }
-  }
+  })
   return async () => {
     if (failed !== undefined && now().getTime() < failed.until) throw refusal(failed.cause, failed.until)
-    pending ??= readOnce().finally(() => {
-      pending = undefined
-    })
-    return pending
+    return readOnce()
   }
 }

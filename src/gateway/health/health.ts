@@ -4,6 +4,7 @@ import type { DriverName } from '#kernel/config/addresses.ts'
 import { MigrationError, pendingMigrations } from '#kernel/db/migrate.ts'
 import { preparedStatement } from '#kernel/db/pipelined-statements.ts'
 import type { Kernel } from '#kernel/kernel.ts'
+import { singleFlight } from '#kernel/single-flight.ts'
 import { withTimeout } from '#kernel/timeout.ts'
 
 /** A component whose state is checked on request. It is offline if the check throws. */
@@ -52,18 +53,8 @@ const inTime = <T>(answer: Promise<T>): Promise<T> =>
   })
 
 /** Concurrent requests share one check, so that they cannot multiply the load: anyone can send them. */
-export function shared<T>(check: () => Promise<T>): () => Promise<T> {
-  let current: Promise<T> | undefined
-  return () => {
-    current ??= check().finally(() => {
-      current = undefined
-    })
-    return current
-  }
-}
-
 export const componentStates = (checks: () => readonly Component[]): (() => Promise<readonly State[]>) =>
-  shared(() => Promise.all(checks().map(stateOf)))
+  singleFlight(() => Promise.all(checks().map(stateOf)))
 
 /** Undefined if the control database does not respond. */
 export async function databaseFacts({

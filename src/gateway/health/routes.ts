@@ -6,10 +6,11 @@ import type { RouteBook } from '#kernel/http/routes.ts'
 import { HtmlPage, Nullable, OneOf, PlainText } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
+import { singleFlight } from '#kernel/single-flight.ts'
 import { VERSION } from '#kernel/version.ts'
 import type { GatewayAccess } from '../access.ts'
 import { clusterHealth } from './cluster.ts'
-import { type Component, componentStates, databaseFacts, readiness, shared, troubles } from './health.ts'
+import { type Component, componentStates, databaseFacts, readiness, troubles } from './health.ts'
 import { FRESH, keepFor, type Mirrors } from './mirrors.ts'
 import { startPage } from './start-page.ts'
 
@@ -83,7 +84,7 @@ export function healthRoutes(
   const config = { access: open }
   const stateOfAll = componentStates(parts.checks)
   const stateForAll = keepFor(FRESH, stateOfAll)
-  const problemsNow = shared(() => readiness(kernel, parts))
+  const problemsNow = singleFlight(() => readiness(kernel, parts))
   app.route({
     method: 'GET',
     url: '/',

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { shared } from './health.ts'
+import { singleFlight } from './single-flight.ts'
 
-test('requests at the same time share a check, also one that fails, and the next request makes another', async () => {
+test('callers at the same time share a call, also one that fails, and the next caller makes another', async () => {
   const checks: PromiseWithResolvers<string>[] = []
-  const ask = shared(() => {
+  const ask = singleFlight(() => {
     const check = Promise.withResolvers<string>()
     checks.push(check)
     return check.promise
