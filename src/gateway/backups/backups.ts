@@ -16,6 +16,7 @@ import {
   findJob,
   holdBackup,
   insertJob,
+  isOfLater,
   type JobRow,
   lockBackup,
   requestCancel,
@@ -151,7 +152,10 @@ export function cancelJob(kernel: Kernel, id: string): Promise<JobRow> {
 export const cancelJobsOf = ({ db, now }: Pick<Kernel, 'db' | 'now'>, clientName: string): Promise<void> =>
   cancelWaitingJobs(db, clientName, { reason: 'Its client was removed.', now: now() })
 
-/** Deletes a job and, if it is a backup, its file. Downloads of it break off. A file that cannot be removed keeps its job. */
+/**
+ * Deletes a job and, if it is a backup, its file. Downloads of it break off. A file that cannot be removed keeps its job. A file that
+ * `--output` named again, after the former one was moved away, is the later backup's.
+ */
 export async function deleteBackup(kernel: Kernel, id: string): Promise<void> {
   const job = await atomically(kernel, async (kernel) => {
     await lockBackup(kernel.db, id)
@@ -162,7 +166,8 @@ export async function deleteBackup(kernel: Kernel, id: string): Promise<void> {
     }
     await recordAct(kernel, 'backup.deleted', actOn(deleted))
     const { jobType, status, location } = deleted
-    if (jobType === 'backup' && status === 'completed' && location !== null)
+    const isFile = jobType === 'backup' && status === 'completed' && location !== null
+    if (isFile && !(await isOfLater(kernel.db, id, location)))
       await storeOf(kernel, location).remove(location)
     return deleted
   })

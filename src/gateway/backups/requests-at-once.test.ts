@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { readFile, rm } from 'node:fs/promises'
 import { after, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { backupService, NEEDS_PROGRAMS } from '#test/backup-service.ts'
@@ -128,3 +129,23 @@ test('of many downloads at once, eight begin', NEEDS_PROGRAMS, async () => {
   assert.deepEqual(statuses, [...Array(8).fill(200), ...Array(4).fill(503)])
   assert.equal((await t.admin.get(`/admin/backups/${id}/download`)).status, 200)
 })
+
+test(
+  'the deletion of a backup leaves the file that a later backup has written in its place',
+  NEEDS_PROGRAMS,
+  async () => {
+    const [earlier, later] = [await done(await backUp()), await done(await backUp())]
+    const { location } = later
+    await rm(earlier.location)
+    await t.service.kernel.db
+      .updateTable('backupJob')
+      .set({ location })
+      .where('id', '=', earlier.id)
+      .execute()
+    const remove = ({ id }: { id: string }) => t.admin.send('DELETE', `/admin/backups/${id}`)
+    assert.equal((await remove(earlier)).status, 200)
+    assert.equal((await t.admin.get(`/admin/backups/${later.id}/download`)).status, 200)
+    assert.equal((await remove(later)).status, 200)
+    await assert.rejects(readFile(location), { code: 'ENOENT' })
+  },
+)

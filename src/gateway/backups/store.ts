@@ -228,16 +228,27 @@ export const deleteEndedJob = (db: Db, id: string): Promise<JobRow | undefined> 
     .executeTakeFirst()
 
 /** Whether another backup has this location, and is complete or may become so. */
-export async function isOfAnother(db: Db, id: string, location: string): Promise<boolean> {
-  const other = await db
+export const isOfAnother = (db: Db, id: string, location: string): Promise<boolean> =>
+  isOf(db, location, { operator: '!=', id })
+
+/** As above, of a later backup: one that is complete has put its file in the place of the earlier one's. */
+export const isOfLater = (db: Db, id: string, location: string): Promise<boolean> =>
+  isOf(db, location, { operator: '>', id })
+
+async function isOf(
+  db: Db,
+  location: string,
+  { operator, id }: { readonly operator: '!=' | '>'; readonly id: string },
+): Promise<boolean> {
+  const found = await db
     .selectFrom('backupJob')
     .select('id')
     .where('location', '=', location)
-    .where('id', '!=', id)
+    .where('id', operator, id)
     .where('jobType', '=', 'backup')
     .where('status', 'in', ['pending', 'running', 'completed'])
     .executeTakeFirst()
-  return other !== undefined
+  return found !== undefined
 }
 
 /** The completed backups of a schedule beyond the newest `keep`. */
