@@ -2,7 +2,7 @@ import type { Config } from '#kernel/config/config.ts'
 import { createAddressPolicy } from '#kernel/http/address-policy.ts'
 import type { Finding } from './finding.ts'
 
-/** Of most clouds: whoever reads it has the credentials of the machine. */
+/** Metadata of a machine in most clouds, with its credentials. */
 const METADATA_SERVICE = '169.254.169.254'
 
 /** The addresses that requests for callers may reach: webhooks, storage, `x-supabase-url`, identity providers. */

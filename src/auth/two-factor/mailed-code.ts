@@ -28,7 +28,7 @@ export function sendCode(kernel: Kernel, by: Verifying): Promise<void> {
 
 async function mailCode(kernel: Kernel, user: User, subject: Subject): Promise<void> {
   const { id: userId, email: address } = user
-  // A bucket of their own: whoever knows the address can use up the one of links, and must not lock the user out by that.
+  // A bucket of their own: a stranger who knows the address can use up the bucket of links, and must not lock the user out by that.
   if (!(await kernel.limits.allows('mail_recipient', `second-factor:${address}`))) return
   const code = newMailedCode(kernel.random)
   const [hash] = codeHashes(kernel, 'mail', { owner: mailedCodeOwner(userId, subject), code })

@@ -4,7 +4,7 @@ import type { Kernel } from '#kernel/kernel.ts'
 import type { Client } from './client.ts'
 import { listRestoring } from './store.ts'
 
-/** Clients whose data a restore replaces at the moment, by whatever client of the database: they refuse writes, as frozen clients do. */
+/** Clients whose database a restore writes at the moment, also if the restore is of another client. They refuse writes, as frozen clients do. */
 export type RestoringClients = {
   /** The client as callers find it now. */
   asFound(client: Client): Promise<Client>

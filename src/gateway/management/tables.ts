@@ -61,8 +61,8 @@ const isRenaming = ({ operation }: TableEdit): boolean =>
   operation === 'rename_table' || operation === 'rename_column'
 
 /**
- * A public route fixes a table, columns and conditions by name, so who gives these names to other data, or adds the column of a condition
- * anew, shows it to everyone.
+ * A public route fixes a table, columns and conditions by name, so a change that gives these names to other data, or adds the column of a
+ * condition anew, shows it to everyone.
  */
 async function requirePublicRead(
   { kernel, caller }: Changer,

@@ -65,9 +65,9 @@ export type PostgresOptions = {
   readonly idleTimeout: number
   readonly applicationName: string
   readonly readOnly?: boolean
-  /** The limits rows in the result of an update or delete (`gateway.max_rows`). */
+  /** Largest number of rows in the answer of an update or delete (`gateway.max_rows`). */
   readonly maxRows: number
-  /** The limits bytes of a collected answer (`limits.answer`). */
+  /** Largest number of bytes of a collected answer (`limits.answer`). */
   readonly answerBytes: number
   /** The client is named in `gateway.unsafe_clients`. */
   readonly allowServerRights?: boolean

@@ -69,7 +69,7 @@ test('a secret of the operator is a rotation too; the present one again changes 
   assert.deepEqual(await signersOf(id, received, [old, fresh]), [fresh])
 })
 
-test('five former secrets sign at max: a further rotation is refused until the oldest one ends', async () => {
+test('five former secrets sign at most: a further rotation is refused until the oldest one ends', async () => {
   const { id } = await addWebhook(kernel, { url: 'https://hooks.example.com' })
   for (let count = 0; count < 5; count++) assert.equal((await rotate(id)).status, 200)
   clock.advance(HOUR)
