@@ -66,8 +66,8 @@ type Acting = {
  * Runs the work in a transaction in which the caller's session is alive and the caller is a member, until its end.
  *
  * Every transaction on organizations locks in one order, which excludes deadlocks: first the rows of all users concerned, by id; then
- * the rows of organizations, by id; then members, invitations and sessions. The transaction that holds an organization's row decides alone about its
- * roles, owners, seats and invitations (decision 41).
+ * the rows of organizations, by id; then members, invitations and sessions. The transaction that holds an organization's row decides
+ * alone about its roles, owners, seats and invitations (decision 41).
  */
 export const actInOrganization = <T>(
   kernel: Kernel,
