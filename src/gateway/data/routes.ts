@@ -157,7 +157,7 @@ function insertRoutes(app: App, { kernel, config, bodies }: Parts, { renew }: Ga
           const renewed = async () => renewedInsert(insert, await renew.again(request, reply))
           return batches.insert(insert, { milliseconds, bytes, renewed })
         })
-        return sendWritten(reply, 'Data inserted successfully', result)
+        return sendWritten(reply, 'insert', result)
       },
     })
   }
@@ -176,11 +176,7 @@ function updateRoute(app: App, { kernel, config, bodies }: Parts): void {
       response: { 200: RowsWritten },
     },
     handler: async (request, reply) =>
-      sendWritten(
-        reply,
-        'Data updated successfully',
-        await writeRows(kernel, gatewayCaller(request), request.body, 'update'),
-      ),
+      sendWritten(reply, 'update', await writeRows(kernel, gatewayCaller(request), request.body, 'update')),
   })
 }
 
@@ -197,11 +193,7 @@ function deleteRoutes(app: App, { kernel, config, bodies }: Parts): void {
         response: { 200: RowsWritten },
       },
       handler: async (request, reply) =>
-        sendWritten(
-          reply,
-          'Data deleted successfully',
-          await writeRows(kernel, gatewayCaller(request), request.body, 'delete'),
-        ),
+        sendWritten(reply, 'delete', await writeRows(kernel, gatewayCaller(request), request.body, 'delete')),
     })
   }
 }

@@ -14,8 +14,18 @@ export function sendFetched(reply: FastifyReply, fetched: Fetched & Echo): Fasti
   return reply.type(JSON_TYPE).sendLong(around(rows.json, end))
 }
 
-export const sendWritten = (reply: FastifyReply, message: string, result: WriteResult): FastifyReply =>
-  sendWhole(reply, [HEAD, ...result.json, tail({ message, ...writeFacts(result) })])
+export const sendWritten = (
+  reply: FastifyReply,
+  kind: keyof typeof MESSAGES,
+  result: WriteResult,
+): FastifyReply =>
+  sendWhole(reply, [HEAD, ...result.json, tail({ message: MESSAGES[kind], ...writeFacts(result) })])
+
+const MESSAGES = {
+  insert: 'Data inserted successfully',
+  update: 'Data updated successfully',
+  delete: 'Data deleted successfully',
+}
 
 /** `results` is JSON. It is sent in `data` and at the top level. */
 export function sendTransaction(

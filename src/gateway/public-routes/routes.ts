@@ -188,24 +188,8 @@ async function send(
   const caller = gatewayCaller(request)
   if (op === 'query') return sendExecuted(reply, await runFixedSql(kernel, caller, record.query ?? '', body))
   const within = bodyWithin(body, scope)
-  switch (op) {
-    case 'fetch': {
-      const strips = request.headers[HEADER.stripNulls] === 'true'
-      return sendFetched(reply, await fetchRows(kernel, caller, strips ? withStripNulls(within) : within))
-    }
-    case 'insert':
-      return sendWritten(reply, 'Data inserted successfully', await insertRows(kernel, caller, within))
-    case 'update':
-      return sendWritten(
-        reply,
-        'Data updated successfully',
-        await writeRows(kernel, caller, within, 'update'),
-      )
-    case 'delete':
-      return sendWritten(
-        reply,
-        'Data deleted successfully',
-        await writeRows(kernel, caller, within, 'delete'),
-      )
-  }
+  if (op === 'insert') return sendWritten(reply, op, await insertRows(kernel, caller, within))
+  if (op !== 'fetch') return sendWritten(reply, op, await writeRows(kernel, caller, within, op))
+  const strips = request.headers[HEADER.stripNulls] === 'true'
+  return sendFetched(reply, await fetchRows(kernel, caller, strips ? withStripNulls(within) : within))
 }
