@@ -23,6 +23,7 @@ const INVALID_VALUES: readonly (readonly [type: string, ...values: unknown[]])[]
   ['varchar(3)[]', ['ok', 'long text']],
   ['uuid[]', ['z']],
   ['pair', '(x,y)', { a: 1, b: 'long' }],
+  ['tsquery', '& x'],
 ]
 
 before(() =>

@@ -126,8 +126,7 @@ type ServerError = Error & {
 }
 
 function serverFailure(state: DatabaseFailureCode, error: ServerError, about: About): Failure {
-  // A plan has only known names, so an operator or an array type of the column is missing.
-  const code = state === 'object_not_found' && about.table ? 'invalid_operator' : state
+  const code = about.table ? ofPlan(state, error) : state
   const column = error.column ?? columnOf(error, about)?.name
   const columns =
     about.table?.constraints.find(({ name }) => name === error.constraint)?.columns ?? keyOf(error.detail)
@@ -141,6 +140,14 @@ function serverFailure(state: DatabaseFailureCode, error: ServerError, about: Ab
   const hint = QUOTED_CODES.has(code) ? quoted(code, error, about) : HINTS[code]
   const facts: FailureFacts = { details, cause: error, ...(hint !== undefined && { hint }) }
   return fail(code, column === undefined ? facts : { ...facts, ...messageFor(code, column) })
+}
+
+/** A plan has only known names and correct syntax. */
+function ofPlan(state: DatabaseFailureCode, { code }: ServerError): DatabaseFailureCode {
+  // An operator or an array type of the column is missing.
+  if (state === 'object_not_found') return 'invalid_operator'
+  // Of a value that has a syntax of its own: tsquery, hstore, ltree.
+  return code === '42601' ? 'invalid_value' : state
 }
 
 const quoted = (code: DatabaseFailureCode, { message }: ServerError, { actsAs }: About): string =>
