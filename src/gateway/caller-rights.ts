@@ -34,6 +34,13 @@ export function requireSamePersona(
   if (before?.role !== now?.role || before?.claims !== now?.claims) throw fail('caller_changed')
 }
 
+/** After a wait: an operator may have given the client another address. A configured client keeps its own. */
+export async function requireSameDatabase(before: GatewayCaller, now: GatewayCaller): Promise<void> {
+  if (before.client === now.client || now.client.source === 'config') return
+  const [was, is] = await Promise.all([before.backend.identity(), now.backend.identity()])
+  if (was === undefined || was !== is) throw fail('client_changed')
+}
+
 /** For a caller's own SQL, which can switch to any role that the client's role may assume. */
 export function requirePolicyBypass({ client, grant }: GatewayCaller): void {
   if (client.rowLevelSecurity !== undefined && !bypassesPolicies(grant))

@@ -57,6 +57,7 @@ const GATEWAY_FAILURES = {
   pipeline_timeout: [504, 'The pipeline took too long'],
   pipeline_stopped: [503, 'The service stops, and the pipeline with it'],
   caller_changed: [409, 'The session has changed during the operation'],
+  client_changed: [409, 'The client has been given another database during the operation'],
   unknown_operation: [400, 'The operation is one of query, fetch, insert, update, delete'],
   public_route_not_found: [404, 'There is no such public route'],
   public_route_exists: [409, 'A public route with this key already exists'],

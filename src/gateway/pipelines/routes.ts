@@ -59,6 +59,7 @@ const CODES = [
   'pipeline_timeout',
   'pipeline_stopped',
   'caller_changed',
+  'client_changed',
 ]
 
 /** The last statement of a run may end this much later, in milliseconds. */

@@ -104,6 +104,35 @@ test('a run without a key ends before the next batch when the client needs one',
   assert.equal(refused.data.details.rows_inserted, await stored())
 })
 
+test('a run ends when its source or its sink is given another database, which gets no row', async () => {
+  const elsewhere = await testDatabase()
+  after(() => elsewhere.drop())
+  const there = (text: string) => withClient(elsewhere.url, (client) => client.query(text))
+  await there(`create table kept (id int, text text, slept text);
+    create view slow as select n as id, ''::text as text, ''::text as slept from generate_series(1, 5) n`)
+  const moved = await t.key(['*'], { client_name: null })
+  for (const end of ['source', 'sink'] as const) {
+    await sql('truncate kept')
+    const client_name = `moved-${end}`
+    const made = await t.admin.post('/admin/clients', { client_name, url: database.url })
+    assert.equal(made.status, 201, made.text)
+    const whole = body('slow')
+    const running = moved.post(
+      '/pipelines',
+      { ...whole, [end]: { ...whole[end], client: client_name } },
+      { headers: { 'x-service-client': 'app' } },
+    )
+    while ((await stored()) === 0) await sleep(20)
+    await t.admin.send('PATCH', `/admin/clients/${client_name}`, { body: { url: elsewhere.url } })
+    const { status, body: refused } = await running
+    assert.deepEqual([status, refused.code], [409, 'client_changed'], end)
+    const rows = await stored()
+    assert.equal(refused.data.details.rows_inserted, rows)
+    assert.ok(rows < 2_000, `${rows} rows`)
+    assert.equal((await there('select from kept')).rowCount, 0)
+  }
+})
+
 test('a run ends when the service stops, and says what it has stored', async () => {
   await sql('truncate kept')
   const running = key.post('/pipelines', body('slow'), { headers })

@@ -1,6 +1,6 @@
 import type { RowsResult } from '#databases/drivers/driver.ts'
 import type { Row } from '#databases/request/request.ts'
-import { requireSamePersona } from '#gateway/caller-rights.ts'
+import { requireSameDatabase, requireSamePersona } from '#gateway/caller-rights.ts'
 import { fail } from '#gateway/errors.ts'
 import { Failure } from '#kernel/errors.ts'
 import { emit, type Kernel } from '#kernel/kernel.ts'
@@ -144,6 +144,7 @@ function requireComplete(result: RowsResult, { parts }: RunRequest): void {
 async function recheckSource({ kernel, request, source, deadline }: Run): Promise<void> {
   const { caller } = await prepareSource(kernel, request, deadline)
   requireSamePersona(source.caller, caller)
+  await requireSameDatabase(source.caller, caller)
 }
 
 function check(run: Run): void {
@@ -158,8 +159,11 @@ function expectNoEnd(run: Run): void {
 
 async function write(run: Run, rows: readonly Row[]): Promise<number> {
   const insert = await prepareSink(run.kernel, run.request, rows)
-  // Policies and defaults of the sink depend on the claims, and all rows of a run are written for one caller.
-  if (run.sinkCaller !== undefined) requireSamePersona(run.sinkCaller, insert.caller)
+  if (run.sinkCaller !== undefined) {
+    // Policies and defaults of the sink depend on the claims, and all rows of a run are written for one caller.
+    requireSamePersona(run.sinkCaller, insert.caller)
+    await requireSameDatabase(run.sinkCaller, insert.caller)
+  }
   try {
     return (await insert.run()).affected
   } catch (error) {
