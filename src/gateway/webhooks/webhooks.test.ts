@@ -101,6 +101,13 @@ test('a webhook that could not work is refused, with the field that is wrong', a
   assert.equal((await t.admin.get('/admin/webhooks', FOR_CLIENT)).body.data.total, 0)
 })
 
+test('a webhook of an event that does not exist any more can be deactivated, but not activated', async () => {
+  const id = await made({ route_key: 'gateway_insert' })
+  await kernel.db.updateTable('webhook').set({ routeKey: 'gateway_truncate' }).where('id', '=', id).execute()
+  const change = (is_active: boolean) => t.admin.send('PATCH', at(id), { body: { is_active }, ...FOR_CLIENT })
+  assert.deepEqual([(await change(false)).status, (await change(true)).body.code], [200, 'invalid_webhook'])
+})
+
 test('stored headers are not sent to another origin: a new url gives them again, or none', async () => {
   const id = await made({ route_key: 'gateway_insert', headers: { authorization: 'Bearer s3cret' } })
   const change = (body: object) => t.admin.send('PATCH', at(id), { body, ...FOR_CLIENT })

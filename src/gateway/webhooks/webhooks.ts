@@ -79,7 +79,7 @@ export async function changeWebhook(
     const former = await lockWebhook(kernel.db, id)
     if (former === undefined) throw fail('webhook_not_found')
     const present = { ...former, ...columns }
-    requireSubscription(present)
+    if (decidesEvents(columns)) requireSubscription(present)
     requireOwnHeaders(former, columns)
     const needsClient = columns.clientName !== undefined || columns.isActive === true
     if (needsClient && present.clientName !== null) await requireClient(kernel, clients, present.clientName)
@@ -92,6 +92,10 @@ export async function changeWebhook(
   await kernel.coherence.settle()
   return changed
 }
+
+/** Otherwise a webhook of an event that a newer version does not have can still be changed, and deactivated. */
+const decidesEvents = ({ isActive, routeKey, clientName, tableName, filter }: Partial<Webhook>): boolean =>
+  isActive === true || [routeKey, clientName, tableName, filter].some((given) => given !== undefined)
 
 /** Deletes a webhook. When it resolves, no event is written for it. */
 export async function removeWebhook(kernel: Kernel, id: string): Promise<void> {
