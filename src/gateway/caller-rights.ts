@@ -1,9 +1,9 @@
-import type { Client } from '#databases/clients/clients.ts'
 import type { Rights, TableRight } from '#databases/plan/rights.ts'
 import type { GatewayCaller } from './caller.ts'
 import { fail } from './errors.ts'
 import type { Grant } from './grant.ts'
 import { type FIXED_RIGHTS, grantsFixed, grantsTable, nameOfRight } from './keys/rights.ts'
+import { clientFrozen, type FrozenClient } from './read-only-client.ts'
 
 export type FixedRight = keyof typeof FIXED_RIGHTS
 
@@ -78,8 +78,8 @@ export function requireOwnSession({ isImpersonated }: GatewayCaller): void {
  * Checked after the right to write, so that only its holder learns that the client is frozen. The driver of a frozen client rejects writes
  * as well.
  */
-export function requireThawed({ isFrozen }: Pick<Client, 'isFrozen'>): void {
-  if (isFrozen) throw fail('client_frozen', { hint: 'Unfreeze it with PUT /admin/clients/{name}/freeze' })
+export function requireThawed(client: FrozenClient): void {
+  if (client.isFrozen) throw clientFrozen(client)
 }
 
 const lacking = (rights: readonly string[]) =>

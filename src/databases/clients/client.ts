@@ -13,6 +13,8 @@ export type Client = {
   readonly isLogging: boolean
   /** Refuses writes until it is thawed. */
   readonly isFrozen: boolean
+  /** Refuses writes, since a restore replaces the data of its database: then it is frozen as well. */
+  readonly isRestoring?: true
   /** Callers act as roles of the database, and its policies filter rows. */
   readonly rowLevelSecurity: RowLevelSecurity | undefined
   /** Answers may be cached; not where rows change without a write that the gateway sees. */

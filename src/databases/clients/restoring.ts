@@ -36,7 +36,7 @@ export function createRestoringClients({
   const originals = new WeakMap<Client, Client>()
 
   function freeze(client: Client): Client {
-    const copy = frozen.get(client) ?? { ...client, isFrozen: true }
+    const copy = frozen.get(client) ?? { ...client, isFrozen: true, isRestoring: true as const }
     frozen.set(client, copy)
     originals.set(copy, client)
     return copy

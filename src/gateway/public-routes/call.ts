@@ -10,6 +10,7 @@ import type { GatewayCaller } from '../caller.ts'
 import { hasRight } from '../caller-rights.ts'
 import { fail } from '../errors.ts'
 import { rowsOfAnswer } from '../event-rows.ts'
+import { clientFrozen } from '../read-only-client.ts'
 import type { ExecutedSql } from '../sql/sql.ts'
 
 /** The body of a data operation with the table of the route. `prepare` checks everything else. */
@@ -69,7 +70,7 @@ function valuesIn(body: Body): readonly Json[] {
 function explained({ client, grant, isImpersonated }: GatewayCaller, error: unknown): unknown {
   if (!(error instanceof Failure) || error.details?.field === 'params') return error
   const { code, cause } = error
-  if (code === 'read_only' && client.isFrozen) return fail('client_frozen', { cause })
+  if (code === 'read_only' && client.isFrozen) return clientFrozen(client, cause)
   if (code === 'read_only' && isImpersonated) return fail('not_while_impersonating', { cause })
   if (code === 'read_only' && grant.kind === 'key' && !client.isLogging)
     return fail('insufficient_rights', { cause, hint: 'The key needs gateway.query' })
