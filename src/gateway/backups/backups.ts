@@ -1,3 +1,4 @@
+import { databaseOf } from '#databases/clients/restoring.ts'
 import { recordAct } from '#kernel/audit/record-act.ts'
 import { isConflict } from '#kernel/db/conflicts.ts'
 import { atomically, type Kernel } from '#kernel/kernel.ts'
@@ -19,7 +20,9 @@ import {
   isOfLater,
   type JobRow,
   lockBackup,
+  lockRestoresOf,
   requestCancel,
+  restoredBy,
 } from './store.ts'
 
 export type BackupRequest = {
@@ -67,11 +70,13 @@ const newJob = ({ origin }: Kernel, id: string, now: Date) => ({
   updatedAt: now,
 })
 
+type NewRow = Parameters<typeof insertJob>[1]
+
 /** One job of a client at a time: a second one is refused, so that none pile up. */
 async function addJob(
   kernel: Kernel,
   sources: BackupSources,
-  row: Parameters<typeof insertJob>[1],
+  row: NewRow,
   isRunHere: boolean,
 ): Promise<JobRow> {
   await endLost(kernel, sources)
@@ -79,6 +84,7 @@ async function addJob(
     return await atomically(kernel, async (kernel) => {
       await requireClient(kernel, sources.clients, row.clientName)
       if (row.sourceId && !(await holdBackup(kernel.db, row.sourceId))) throw fail('backup_not_found')
+      await requireSoleRestore(kernel, row)
       const leaseUntil = isRunHere ? leaseFrom(kernel.now()).leaseUntil : null
       const job = await insertJob(kernel.db, { ...row, leaseUntil })
       const action = job.jobType === 'backup' ? 'backup.requested' : 'restore.requested'
@@ -91,6 +97,17 @@ async function addJob(
     if (isConflict(error, ACTIVE_JOB_KEY)) throw fail('backup_job_active')
     throw error
   }
+}
+
+/** Two restores of one database would wait for each other's locks. */
+async function requireSoleRestore({ db }: Kernel, { clientName, database }: NewRow): Promise<void> {
+  if (database == null) return
+  await lockRestoresOf(db, database)
+  const restored = await restoredBy(db, database)
+  if (restored === undefined || restored === clientName) return
+  throw fail('backup_job_active', {
+    message: `A restore of the client ${restored}, which has the same database, already waits or runs`,
+  })
 }
 
 const actOn = ({ id, clientName }: Pick<JobRow, 'id' | 'clientName'>) => ({ targetId: id, clientName })
@@ -112,8 +129,14 @@ export async function requestRestore(
   if (source.format === 'archive') throw fail('restore_needs_command')
   if (source.client.isLogging) throw fail('restore_refused')
   await programFor(kernel, sources, 'pg_restore', source.major)
+  const database = (await databaseOf(source.client).catch(() => undefined)) ?? null
   const now = kernel.now()
-  const row = { ...newJob(kernel, uuidv7(now, kernel.random), now), clientName, label: backup.label }
+  const row = {
+    ...newJob(kernel, uuidv7(now, kernel.random), now),
+    clientName,
+    label: backup.label,
+    database,
+  }
   const { format, id: sourceId, location, sizeBytes } = backup
   return addJob(kernel, sources, { ...row, jobType: 'restore', format, sourceId, location, sizeBytes }, false)
 }

@@ -113,6 +113,18 @@ test(
   },
 )
 
+test('of restores of two clients of one database at once, one begins', NEEDS_PROGRAMS, async () => {
+  assert.equal((await t.admin.post('/admin/clients', { client_name: 'twin', url: shopUrl })).status, 201)
+  const { id } = await done(await backUp())
+  const ask = (client_name: string) => restore(id, { client_name, confirm: true })
+  const [begun, refused] = (await Promise.all([ask('shop'), ask('twin')])).sort((a, b) => a.status - b.status)
+  assert.ok(begun && refused)
+  assert.deepEqual([begun.status, refused.status, refused.body.code], [202, 409, 'backup_job_active'])
+  assert.match(refused.body.message, /^A restore of the client (shop|twin), which has the same database,/)
+  assert.equal((await done(begun)).status, 'completed')
+  assert.equal((await done(await ask('twin'))).status, 'completed')
+})
+
 test('of many downloads at once, eight begin', NEEDS_PROGRAMS, async () => {
   const { id } = await done(await backUp())
   const answers: Promise<Answer>[] = []

@@ -82,6 +82,23 @@ export const renewJob = (
     .returning('cancelRequested')
     .executeTakeFirst()
 
+/** Until the transaction ends, others that add a restore of this database wait. */
+export async function lockRestoresOf(db: Db, database: string): Promise<void> {
+  await sql`select pg_advisory_xact_lock(hashtextextended(${`gatehouse restore ${database}`}, 0))`.execute(db)
+}
+
+/** The client of a restore of this database that waits or runs. Call `lockRestoresOf` before. */
+export async function restoredBy(db: Db, database: string): Promise<string | undefined> {
+  const found = await db
+    .selectFrom('backupJob')
+    .select('clientName')
+    .where('jobType', '=', 'restore')
+    .where('status', 'in', ['pending', 'running'])
+    .where('database', '=', database)
+    .executeTakeFirst()
+  return found?.clientName
+}
+
 /** Notes the database of a running restore, from which on other clients of the database are frozen too. */
 export async function setDatabase(db: Db, id: string, database: string | undefined): Promise<void> {
   await db
