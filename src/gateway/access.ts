@@ -34,7 +34,7 @@ export type GatewayAccess = OperatorAccess & {
   /** Requires what the record of the called public route asks for. */
   readonly publicCall: Access
   /** Origins whose pages may call this public route; undefined if there is none. */
-  originsOf(routeKey: string): Promise<readonly string[] | undefined>
+  originsOf(routeKey: string, address: string): Promise<readonly string[] | undefined>
   readonly renew: Renewal
   /** For operations on two clients. */
   readonly override: ClientOverride
@@ -73,7 +73,7 @@ export function gatewayAccess(
       asData ? fixedDataAccess(data, rights) : fixedAccess(grants, identify, rights),
     keyed: (right) => keyedAccess(grants, right),
     publicCall: createPublicAccess(kernel, { clients, grants, find, personaOf, security }),
-    originsOf: async (routeKey) => (await find(routeKey))?.record.allowedOrigins,
+    originsOf: async (routeKey, address) => (await find(routeKey, address))?.record.allowedOrigins,
     renew: createRenewal(clients, grants, identifyForData, retain),
     override: createClientOverride({ clients, enforcement, takeRole, retain }),
   }

@@ -45,7 +45,7 @@ export function createPublicAccess(kernel: Kernel, parts: Parts): Access {
     security,
     failures: REFUSED.asPublic,
     async authorize(request, reply) {
-      const call = await calledRoute(kernel, find, request)
+      const call = await calledRoute(find, request)
       allowOrigin(kernel, request, reply, call.record.allowedOrigins)
       requireOpen(call)
       const { id, requests, windowSeconds: seconds } = call.record
@@ -54,22 +54,20 @@ export function createPublicAccess(kernel: Kernel, parts: Parts): Access {
       await admit(parts, request, reply, call)
     },
     async renew(request, reply) {
-      const call = await calledRoute(kernel, find, request)
+      const call = await calledRoute(find, request)
       requireOpen(call)
       await admit(parts, request, reply, call)
     },
   }
 }
 
-async function calledRoute(kernel: Kernel, find: FindRoute, request: FastifyRequest): Promise<PublicCall> {
+async function calledRoute(find: FindRoute, request: FastifyRequest): Promise<PublicCall> {
   const { route_key, op: named } = request.params as { route_key: string; op: string } // as the path has them
   const op = OPS.find((one) => one === named)
   if (op === undefined) throw fail('unknown_operation')
-  const route = await find(route_key)
-  if (route !== undefined) return { ...route, op }
-  // Limits how many keys an address can try.
-  await kernel.limits.consume('default', request.clientAddress)
-  throw fail('public_route_not_found')
+  const route = await find(route_key, request.clientAddress)
+  if (route === undefined) throw fail('public_route_not_found')
+  return { ...route, op }
 }
 
 function requireOpen({ record, op }: PublicCall): void {

@@ -202,6 +202,21 @@ test('the rate limit of a route holds for all processes, and does not count what
   assert.equal((await stranger.post(`/public/${key}/fetch`, {})).status, 200)
 })
 
+test('an address tries few unknown keys, also by preflights', async () => {
+  const rules = { default: { requests: 3, window: 600_000 } }
+  const limited = await testService({
+    controlUrl: t.controlUrl,
+    config: { rate_limits: { enabled: true, rules } },
+  })
+  const anyone = actor(limited.url, { origin: 'https://shop.example.com' })
+  const statuses = async (method: string, count: number) => {
+    const ask = () => anyone.send(method, '/public/unknown/fetch', { body: {} })
+    return (await Promise.all(Array.from({ length: count }, ask))).map(({ status }) => status).sort()
+  }
+  assert.deepEqual(await statuses('OPTIONS', 5), [405, 405, 405, 429, 429])
+  assert.deepEqual(await statuses('POST', 2), [429, 429])
+})
+
 test('pages of the route’s origins may call it, without cookies', async () => {
   const origin = 'https://shop.example.com'
   const key = await route({ allowed_ops: ['fetch'], allowed_origins: [origin] })

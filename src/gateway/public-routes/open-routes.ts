@@ -7,8 +7,11 @@ import { findRoute, type PublicRoute } from './store.ts'
 /** A route with its fixed parts, which are read from the record once. */
 export type OpenRoute = { readonly record: PublicRoute; readonly scope: Scope }
 
-/** Undefined for an unknown key, which is not cached, so that a new route needs no announcement. */
-export type FindRoute = (routeKey: string) => Promise<OpenRoute | undefined>
+/**
+ * Undefined for an unknown key, which is not cached, so that a new route needs no announcement. How many keys an address can try is limited:
+ * beyond the limit, 429 without a query.
+ */
+export type FindRoute = (routeKey: string, address: string) => Promise<OpenRoute | undefined>
 
 const KEY_FORM = /^[a-z0-9][a-z0-9-]{0,62}$/
 
@@ -22,6 +25,12 @@ export function createOpenRoutes(kernel: Kernel): FindRoute {
     },
     tags: ({ record }) => [`public_route:${record.id}`],
   })
-  return async (routeKey) =>
-    KEY_FORM.test(routeKey) ? (cache.peek(routeKey) ?? (await cache.get(routeKey))) : undefined
+  return async (routeKey, address) => {
+    const cached = cache.peek(routeKey)
+    if (cached !== undefined) return cached
+    await kernel.limits.expectRoom('default', address)
+    const found = KEY_FORM.test(routeKey) ? await cache.get(routeKey) : undefined
+    if (found === undefined) await kernel.limits.consume('default', address)
+    return found
+  }
 }

@@ -158,7 +158,7 @@ function callRoutes(app: App, kernel: Kernel, access: GatewayAccess): void {
     url,
     config: { access: open, cors: false },
     handler: async (request, reply) => {
-      const origins = await access.originsOf(routeKeyOf(request))
+      const origins = await access.originsOf(routeKeyOf(request), request.clientAddress)
       const isAllowed = origins !== undefined && allowOrigin(kernel, request, reply, origins)
       if (!isAllowed) throw edge('method_not_allowed', FOREIGN_ORIGIN)
       return sendPreflight(request, reply, 'POST')
