@@ -121,6 +121,11 @@ beforeEach(() => {
   requests = 0
 })
 
+test('a host that does not exist is refused as a mistake of the caller', async () => {
+  for (const feature of ['storage', 'custom_supabase'])
+    assert.match(`${await FEATURES[feature]?.([`http://nowhere.example:${port}`])}`, REFUSED[feature] ?? /^$/)
+})
+
 for (const [feature, call] of Object.entries(FEATURES)) {
   const refused = REFUSED[feature] ?? /^$/
 

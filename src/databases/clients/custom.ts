@@ -5,7 +5,7 @@ import { fail } from '#databases/failures.ts'
 import { hostFits } from '#kernel/config/addresses.ts'
 import type { Config } from '#kernel/config/config.ts'
 import { CLIENT_LIMITS } from '#kernel/config/sections/database.ts'
-import { OutboundRefused } from '#kernel/http/outbound.ts'
+import { type OutboundAnswer, OutboundRefused } from '#kernel/http/outbound.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import type { Client } from './client.ts'
 
@@ -47,13 +47,9 @@ function clientOf(kernel: Kernel, shared: ConcurrencyLimit, project: Project): C
     ...project,
     shared,
     async send(url, request) {
-      try {
-        return await kernel.outbound.send(url, request)
-      } catch (error) {
-        if (error instanceof OutboundRefused)
-          throw refused('Its host is in a network that is not reached for callers')
-        throw error
-      }
+      const answer = await kernel.outbound.send(url, request).catch(explainRefusal)
+      if (isMovedToHttps(url, answer)) throw refused('It redirects to https: name it with https://')
+      return answer
     },
     // One project cannot take all places.
     maxConnections: Math.ceil(CLIENT_LIMITS.max_connections / 2),
@@ -76,6 +72,17 @@ function clientOf(kernel: Kernel, shared: ConcurrencyLimit, project: Project): C
     isCached: false,
   }
 }
+
+function explainRefusal(error: unknown): never {
+  if (error instanceof OutboundRefused)
+    throw refused('Its host is in a network that is not reached for callers')
+  if (error instanceof Error && 'code' in error && error.code === 'ENOTFOUND')
+    throw refused('There is no such host')
+  throw error
+}
+
+const isMovedToHttps = (url: string, { status, headers: { location } }: OutboundAnswer): boolean =>
+  url.startsWith('http:') && status >= 300 && status < 400 && /^https:/i.test(String(location))
 
 /**
  * The root of PostgREST at an address that a caller gives. The accepted form is unambiguous: no user, no percent sign, no backslash, no

@@ -198,6 +198,8 @@ test('only projects of supabase.co are allowed by default', async () => {
     assert.equal(hostPatternForm.parse(pattern), undefined, pattern)
 })
 
+const MOVED = 'It redirects to https: name it with https://'
+
 test('redirects are not followed', async () => {
   for (const status of [301, 302, 303, 307, 308]) {
     endpoint.intercept = (_, response) => {
@@ -207,6 +209,12 @@ test('redirects are not followed', async () => {
     const answer = await on(key, { 'x-supabase-key': `another-key-${status}` }).post('/gateway/fetch', notes)
     assert.deepEqual(refusal(answer), [502, 'database_error'], answer.text)
   }
+  endpoint.intercept = (_, response) => {
+    response.writeHead(301, { location: `https://${host}/` }).end()
+    return true
+  }
+  const moved = await on(key, { 'x-supabase-key': 'moved' }).post('/gateway/fetch', notes)
+  assert.deepEqual([...refusal(moved), moved.body.error], [400, 'invalid_project', MOVED])
   assert.deepEqual(trapped, [])
 })
 
