@@ -67,7 +67,11 @@ function isField(field: string, [min, max]: readonly [number, number]): boolean 
 
 const schedule = section('A recurring backup.', {
   client: text('Client whose database is backed up.', { default: 'default' }, clientNameForm),
-  cron: text('When, in UTC.', { default: '30 3 * * *' }, cronForm),
+  cron: text(
+    'When, in UTC. A time at which no process runs is left out.',
+    { default: '30 3 * * *' },
+    cronForm,
+  ),
   keep: integer('Completed backups of this schedule that are kept.', { min: 1, max: 10_000 }, { default: 7 }),
 })
 
