@@ -444,6 +444,16 @@ const RULES: readonly Rule[] = [
     right: [{ file: 'kernel/a.ts', text: 'const a = 1\n'.repeat(300) }],
   },
   {
+    says: 'comments begin with their subject, not with What or Who',
+    complaints: ({ text }) => text.match(/(?:\/\/|\/\*\*|\n *\*) (?:What|Who)(?:ever)? [^\n]*/g) ?? [],
+    wrong: [
+      { file: 'auth/a.ts', text: '/** What a verb may require. */\n' },
+      { file: 'auth/a.test.ts', text: '  // Who has the key may read.\n' },
+      { file: 'auth/a.ts', text: '/**\n * Whoever holds the lock decides.\n */\n' },
+    ],
+    right: [{ file: 'auth/a.ts', text: '/** The permissions that a verb may require. */\n' }],
+  },
+  {
     says: 'there are no default exports',
     complaints: ({ text }) =>
       /^export default\b|^export\s*\{[^}]*\bas default\b/m.test(withoutComments(text))
