@@ -11,12 +11,14 @@ import type { Running } from '../running-job.ts'
 import { type BackupSources, programFor, sourceOf } from '../sources.ts'
 import { type JobRow, setDatabase } from '../store.ts'
 import { databaseArgument, libpqEnvironment } from './libpq-environment.ts'
+import type { Program } from './programs.ts'
 import { connectionName, endedOutcome, forgetFormerState, noteTransaction } from './restore-transaction.ts'
 import { ProgramError, type RunningProgram, runProgram } from './run-program.ts'
 
 /**
  * Replaces the data of a client by that of a dump, in one transaction. The client refuses writes from the moment at which the job runs,
- * and so do other clients of its database (`databases/clients/restoring.ts`); writes that have begun finish first, since the restore waits for their locks.
+ * and so do other clients of its database (`databases/clients/restoring.ts`). Writes that have begun finish first, since the restore waits
+ * for their locks.
  */
 export async function restoreDump(
   kernel: Kernel,
@@ -37,18 +39,9 @@ export async function restoreDump(
     await setDatabase(kernel.db, job.id, await databaseOf(source.client))
     await kernel.coherence.settle()
     running.report('restoring')
-    const environment: Record<string, string> = {
-      ...libpqEnvironment(url, program.major),
-      PGAPPNAME: connectionName(job.id),
-      PGOPTIONS: LOCK_TIMEOUT,
-    }
     const abandoned = new AbortController()
-    const restoring = runProgram(
-      program,
-      [...RESTORE, databaseArgument(environment.PGDATABASE ?? '')],
-      environment,
-      AbortSignal.any([running.signal, abandoned.signal]),
-    )
+    const signal = AbortSignal.any([running.signal, abandoned.signal])
+    const restoring = startRestore(program, job.id, url, signal)
     let transaction: string | undefined
     try {
       await feed(restoring, file, blocks, running, async () => {
@@ -70,6 +63,17 @@ export async function restoreDump(
     await file.close()
   }
   return {}
+}
+
+/** Starts the program, which reads the dump from its input. */
+function startRestore(program: Program, jobId: string, url: string, signal: AbortSignal): RunningProgram {
+  const environment: Record<string, string> = {
+    ...libpqEnvironment(url, program.major),
+    PGAPPNAME: connectionName(jobId),
+    PGOPTIONS: LOCK_TIMEOUT,
+  }
+  const parameters = [...RESTORE, databaseArgument(environment.PGDATABASE ?? '')]
+  return runProgram(program, parameters, environment, signal)
 }
 
 /** Bytes between two digests. */
