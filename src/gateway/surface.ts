@@ -106,7 +106,8 @@ const FEATURES = {
   },
   management: {
     name: 'Management',
-    description: 'Tables, columns, indexes and extensions of a client, changed with an audit log',
+    description:
+      'Tables, columns, indexes, extensions, functions and policies of a client, changed with an audit log',
   },
   schema: { name: 'Schema', description: 'The structure of a client’s database' },
   clients: { name: 'Clients', description: 'Database clients and their connections' },
