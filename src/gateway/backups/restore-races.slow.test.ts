@@ -65,12 +65,15 @@ test(
     const id = queued(await restore(backup.id))
     let running: Promise<number> | undefined
     await holding('access share', async () => {
-      accepted.push(insert(6_001, { 'x-service-insert-window': '3000' }))
+      // Long enough for a slow machine to begin the restore.
+      const batch = insert(6_001, { 'x-service-insert-window': '10000' })
+      accepted.push(batch)
       await new Promise((resolve) => setTimeout(resolve, 300))
       running = drain()
       await eventually(isWaiting)
       accepted.push(transaction(6_002))
-      await new Promise((resolve) => setTimeout(resolve, 4_000))
+      // The lock is held until the window has ended.
+      await batch
     })
     await running
     const restored = await find(id)
