@@ -6,6 +6,15 @@ import { PASSWORD, testService } from '#test/harness.ts'
 import { ANY_CHARACTER } from '#test/property/any-character.ts'
 import { addressOfHop } from './client-address.ts'
 
+const rules = { sign_in: { requests: 2, window: 60_000 } }
+const t = await testService({
+  config: {
+    rate_limits: { enabled: true, rules },
+    server: { trusted_proxies: ['127.0.0.0/8', '10.0.0.0/8', 'fd00::/8'] },
+  },
+})
+const ada = await t.signUp('Ada')
+
 test('a hop is an address with or without a port, and is normalised', () => {
   const spellings: Readonly<Record<string, readonly string[]>> = {
     '192.0.2.1': [
@@ -51,15 +60,6 @@ test('normalising a hop gives an address, and is idempotent', () => {
     { numRuns: 2_000 },
   )
 })
-
-const rules = { sign_in: { requests: 2, window: 60_000 } }
-const t = await testService({
-  config: {
-    rate_limits: { enabled: true, rules },
-    server: { trusted_proxies: ['127.0.0.0/8', '10.0.0.0/8', 'fd00::/8'] },
-  },
-})
-const ada = await t.signUp('Ada')
 
 const signIn = (forwarded: string, password = PASSWORD) =>
   t.anon.post(
