@@ -37,3 +37,23 @@ test('a Supabase project is a sink, and a source of a bounded number of rows', a
   const from = await run({ ...unbounded, source: { ...unbounded.source, limit: 1_000 } })
   assert.deepEqual([from.status, from.body.rows_inserted], [200, 299], from.text.slice(-500))
 })
+
+test('a source that returns other columns than were asked for writes none of them', async () => {
+  await sql(here.url, 'create table reader (id int primary key, pages int, is_admin boolean default false)')
+  await sql(there.url, 'create table reader (id int primary key, pages int)')
+  endpoint.intercept = (request, response) => {
+    if (!request.url?.includes('/reader?')) return false
+    response.setHeader('content-type', 'application/json')
+    response.end('[{"id":1,"pages":2,"is_admin":true}]')
+    return true
+  }
+  for (const column_aliases of [{}, { pages: null }]) {
+    const { status, body } = await run({
+      source: { table_name: 'reader', client: 'project', limit: 1 },
+      transform: { column_aliases },
+      sink: { table_name: 'reader' },
+    })
+    assert.deepEqual([status, body.code, body.data?.details.rows_inserted], [502, 'database_error', 0])
+  }
+  assert.deepEqual(await sql(here.url, 'select * from reader'), [])
+})

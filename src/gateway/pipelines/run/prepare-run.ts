@@ -21,6 +21,8 @@ export type PreparedRun = {
   readonly sinkTable: string | null
   /** The caller on the client of the sink; undefined for a dry run. */
   readonly sinkCaller: GatewayCaller | undefined
+  /** The columns of the sink that are written. */
+  readonly sinkColumns: ReadonlySet<string>
   /** Columns of the sink that can hold a JSON null. */
   readonly jsonColumns: ReadonlySet<string>
 }
@@ -108,7 +110,7 @@ const missingTable = (part: 'source' | 'sink') =>
     details: { field: `${part}.table_name` },
   })
 
-type Sink = Pick<PreparedRun, 'sinkTable' | 'sinkCaller' | 'jsonColumns'>
+type Sink = Pick<PreparedRun, 'sinkTable' | 'sinkCaller' | 'sinkColumns' | 'jsonColumns'>
 
 /** Plans an insert with the columns of the candidates. A dry run needs no right to the sink, so it only reads the name. */
 async function readSink(kernel: Kernel, request: RunRequest, { columns }: Shape): Promise<Sink> {
@@ -124,6 +126,7 @@ async function readSink(kernel: Kernel, request: RunRequest, { columns }: Shape)
   return {
     sinkTable: tableOf(insert.plan),
     sinkCaller: insert.caller,
+    sinkColumns: new Set(insert.plan.columns.map(({ name }) => name)),
     jsonColumns: new Set(ofJson.map(({ name }) => name)),
   }
 }
@@ -134,7 +137,12 @@ function namedTable({ table_name, schema_name }: RunRequest['parts']['sink']): s
   return `${schema}.${table}`
 }
 
-const NO_SINK: Sink = { sinkTable: null, sinkCaller: undefined, jsonColumns: new Set() }
+const NO_SINK: Sink = {
+  sinkTable: null,
+  sinkCaller: undefined,
+  sinkColumns: new Set(),
+  jsonColumns: new Set(),
+}
 
 /** A backend whose reads return rows that are written meanwhile would read the rows of its own sink without end. */
 function requireSnapshot(

@@ -164,10 +164,20 @@ async function write(run: Run, rows: readonly Row[]): Promise<number> {
     requireSamePersona(run.sinkCaller, insert.caller)
     await requireSameDatabase(run.sinkCaller, insert.caller)
   }
+  requirePlanned(run, insert.plan.columns)
   try {
     return (await insert.run()).affected
   } catch (error) {
     if (error instanceof Failure && error.code === 'connection_lost') run.inDoubt = rows.length
     throw error
   }
+}
+
+/** A backend may return members that were not asked for. They would write columns that the pipeline leaves out. */
+function requirePlanned({ sinkColumns }: Run, columns: readonly { readonly name: string }[]): void {
+  const other = columns.find(({ name }) => !sinkColumns.has(name))
+  if (other === undefined) return
+  throw fail('database_error', {
+    message: `The database of the source returned ${other.name}, which was not asked for`,
+  })
 }
