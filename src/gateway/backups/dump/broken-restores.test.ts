@@ -12,9 +12,9 @@ import { type Answer, testService } from '#test/harness.ts'
 import { startLoopbackServer } from '#test/loopback-server.ts'
 
 /** An object that is genuine when it is read for the first time; the `later` reads are a server's that fails or is an attacker's. */
-const object = { bytes: Buffer.alloc(0), reads: 0, later: (_response: ServerResponse) => {} }
+const object = { bytes: Buffer.alloc(0), size: 0, reads: 0, later: (_response: ServerResponse) => {} }
 const bucket = await startLoopbackServer((request, response) => {
-  if (request.method === 'HEAD') response.setHeader('content-length', object.bytes.length).end()
+  if (request.method === 'HEAD') response.setHeader('content-length', object.size).end()
   else if (object.reads++ === 0) response.writeHead(206).end(object.bytes)
   else object.later(response)
 })
@@ -85,6 +85,14 @@ test(
     })
     assert.equal((await done(await restore(job.id))).status, 'failed')
     assert.ok(sent < 100, `${sent} MiB were taken`)
+
+    object.size = Number.MAX_SAFE_INTEGER
+    object.reads = 0
+    const refused = await done(await restore(job.id))
+    assert.deepEqual(
+      [/its length or its SHA-256 differs/.test(refused.error_message), object.reads],
+      [true, 0],
+    )
 
     await keepInBucket(job, (response) => response.writeHead(206).write('PGDMP'))
     const id = queued(await restore(job.id))
@@ -190,7 +198,7 @@ async function keepInBucket(
   later: typeof object.later,
 ): Promise<void> {
   if (!job.location.startsWith('s3://')) object.bytes = await readFile(job.location)
-  Object.assign(object, { reads: 0, later })
+  Object.assign(object, { size: object.bytes.length, reads: 0, later })
   const location = 's3://bucket/shop.dump'
   job.location = location
   await db.updateTable('backupJob').set({ location }).where('id', '=', job.id).execute()

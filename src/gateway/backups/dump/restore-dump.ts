@@ -35,6 +35,7 @@ export async function restoreDump(
   if (file === undefined) throw fail('backup_file_missing')
   try {
     running.report('checking the file')
+    if (file.size !== Number(backup.sizeBytes)) throw changed()
     const blocks = await checkedBlocks(file, backup.sha256 ?? '', running.signal)
     await setDatabase(kernel.db, job.id, await databaseOf(source.client))
     await kernel.coherence.settle()
@@ -99,7 +100,9 @@ async function checkedBlocks(
 }
 
 const changed = () =>
-  new ProgramError('The file of the backup is not the one that was written: its SHA-256 differs.')
+  new ProgramError(
+    'The file of the backup is not the one that was written: its length or its SHA-256 differs.',
+  )
 
 const KEYS_LEFT =
   'The data was replaced, but idempotency keys of before were not deleted: their requests get the former answers for a day. Delete the rows of ' +
