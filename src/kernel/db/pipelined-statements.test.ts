@@ -92,7 +92,7 @@ test('an unavailable database is an error at once', async () => {
 })
 
 test('the database cancels a statement that takes too long', async () => {
-  const pipelined = pipelineOn(url, 1, 100)
+  const pipelined = pipelineOn(url, 1, 500)
   await assert.rejects(pipelined.query(preparedStatement<{ pg_sleep: string }>('select pg_sleep(5)'), []), {
     code: '57014',
   })

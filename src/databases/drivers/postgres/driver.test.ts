@@ -132,7 +132,7 @@ test('a connection that the server has ended is not used again, although it is s
 })
 
 test('a statement that takes too long fails with 504 and leaves its connection usable', async () => {
-  await using(database.url, { statementTimeout: 300 }, async (driver) => {
+  await using(database.url, { statementTimeout: 700 }, async (driver) => {
     await assert.rejects(readSlow(driver), { code: 'statement_timeout', status: 504 })
     assert.equal((await note(driver)).rows.length, 1)
     assert.equal(driver.stats().total, 1)

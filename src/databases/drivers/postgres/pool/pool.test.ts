@@ -63,7 +63,7 @@ test('a connection that is released with a running statement is closed', async (
 
 test('when the network has dropped one connection, idle ones are closed too and the next caller gets a new one', async () => {
   const way = await startProxy(database.url)
-  const hasty = { ...settings, url: way.url, statementTimeout: 100 }
+  const hasty = { ...settings, url: way.url, statementTimeout: 500 }
   const several = createPool({
     ...hasty,
     connect: () => connect(hasty),
