@@ -256,6 +256,14 @@ test('cached responses expire', async () => {
   assert.deepEqual((await read(here, 'unrelated')).rows, [{ id: 1 }])
 })
 
+test('cached responses do not live longer when the clock of the database is set back', async () => {
+  await warm('unrelated')
+  await sql('insert into unrelated values (2)')
+  t.advance(-3_600_000)
+  assert.deepEqual((await read(here, 'unrelated')).rows, [{ id: 1 }, { id: 2 }])
+  t.advance(3_600_000)
+})
+
 test('rights are asked for before, and a key without them learns nothing of what is cached', async () => {
   await warm('item')
   const key = await t.key(['unrelated.read'], { client_name: 'app' })

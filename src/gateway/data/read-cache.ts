@@ -22,7 +22,7 @@ type CachedRead = {
   readonly fresh: boolean
 }
 
-type Entry<T> = { readonly value: T; readonly tags: readonly string[]; readonly until: number }
+type Entry<T> = { readonly value: T; readonly tags: readonly string[]; readonly at: number }
 
 /**
  * Response cache (gateway.md 17). Entries expire after `gateway.cache.ttl` and are invalidated by writes through the gateway. Rights are
@@ -38,7 +38,8 @@ export function createReadCache<T>(
     coherence: kernel.coherence,
     max,
     weigh: ({ value }) => weigh(value),
-    isFresh: ({ until }) => until > now(),
+    // In both directions, because the clock of the database can be set back.
+    isFresh: ({ at }) => Math.abs(now() - at) < ttl,
     tags: ({ tags }) => tags,
   })
   const generation = generations()
@@ -50,10 +51,10 @@ export function createReadCache<T>(
     let outcome: Outcome = 'hit'
     const load = async (): Promise<Entry<T>> => {
       outcome = 'miss'
-      const until = now() + ttl
+      const at = now()
       const database = await caller.backend.identity()
       const tags = tagsOfAnswer(database, tablesOf(plan), client.rowLevelSecurity !== undefined)
-      return { value: await read(), tags, until }
+      return { value: await read(), tags, at }
     }
     // A changed client may have a different database under the same name, so the key contains its generation.
     const entry = await cache.get(`${generation(client)}:${key}`, load)
