@@ -8,6 +8,8 @@ export type ConditionOptions = {
   readonly rename: (column: string) => string
   /** The failure code of a malformed condition; structured requests have their own. */
   readonly code: 'invalid_condition' | 'invalid_structured_select_request'
+  /** The member of the body that has the conditions: `conditions`, unless named. */
+  readonly field?: string
 }
 
 /** Reads `conditions` of a body (gateway.md 4): one condition, or a list joined by AND. */
@@ -248,4 +250,4 @@ const describeValue = (value: unknown): string =>
   typeof value === 'string' ? value.slice(0, 100) : typeof value
 
 const malformed = (options: ConditionOptions, hint: string, details: Record<string, unknown> = {}) =>
-  fail(options.code, { hint, details: { field: 'conditions', ...details } })
+  fail(options.code, { hint, details: { field: options.field ?? 'conditions', ...details } })

@@ -38,6 +38,11 @@ export const conditionOf = (kernel: Kernel, filter: string): Condition<string> =
   allOf(termsOf(storedOptionsOf(kernel), parseJson(filter)))
 
 const termsOf = (options: RequestOptions, conditions: unknown): Condition<string>[] =>
-  readConditions(conditions, { ...options.limits, rename: renaming(options), code: 'invalid_condition' })
+  readConditions(conditions, {
+    ...options.limits,
+    rename: renaming(options),
+    code: 'invalid_condition',
+    field: 'filter',
+  })
 
 const unfit = (hint: string) => fail('invalid_condition', { hint, details: { field: 'filter' } })
