@@ -63,6 +63,14 @@ test('or and not take terms as text, a list of terms, or a column with a predica
   })
 })
 
+test('an on_conflict that names no columns is refused with the forms that do', () => {
+  for (const on_conflict of [{ columns: ['a'] }, [], [1], true])
+    assert.throws(() => readInsert({ table: 'a', insert_body: { a: 1 }, on_conflict }, { limits }), {
+      code: 'invalid_conflict_target',
+      hint: 'on_conflict is the names of the columns: "tenant,email" or ["tenant", "email"].',
+    })
+})
+
 test('structured requests compile to the same request', () => {
   const structured = fetch({
     select: { id: true, name: 'title', author: { select: { name: true } } },

@@ -36,7 +36,10 @@ export function readConflict(body: Body, options: Naming, maximum: number): Inse
     columns.length === 0 ||
     !columns.every((name) => typeof name === 'string' && name !== '')
   )
-    throw fail('invalid_conflict_target', { details: { field: 'on_conflict' } })
+    throw fail('invalid_conflict_target', {
+      hint: 'on_conflict is the names of the columns: "tenant,email" or ["tenant", "email"].',
+      details: { field: 'on_conflict' },
+    })
   // Each name is in the text of every statement, and the database accepts a name any number of times.
   if (columns.length > maximum) throw fail('too_many_columns', { details: { field: 'on_conflict', maximum } })
   const update = body.update_body ?? undefined
