@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Actor } from '#test/harness.ts'
+import { testDatabase } from '#test/database.ts'
+import { type Actor, actor } from '#test/harness.ts'
 import { createSecuredTables, TEXT, USER } from '#test/secured-tables.ts'
 
 const {
+  t,
   users,
   roles,
   sql,
@@ -225,4 +227,16 @@ test('a new table is closed until its policies are set, also where default privi
   await sql(`alter default privileges revoke all on tables from public, ${roles.anon}, ${roles.member}`)
   await secured('public_one', [{ preset: 'signed_in_read' }])
   assert.equal((await fetched(adas, 'public_one')).length, 1)
+})
+
+test('a client that was registered over HTTP is told to be configured for row-level security', async () => {
+  const { url } = await testDatabase()
+  assert.equal((await t.admin.post('/admin/clients', { client_name: 'registered', url })).status, 201)
+  const { apiKey } = await t.key(['management.*'], { client_name: 'registered' })
+  const there = actor(t.url, { apikey: apiKey, 'x-service-client': 'registered' })
+  const registered = await there.send('PUT', '/management/tables/any/row-level-security', {
+    body: { enabled: true },
+  })
+  assert.deepEqual([registered.status, registered.body.code], [400, 'row_level_security_off'])
+  assert.match(registered.body.error, /give this one its url/)
 })

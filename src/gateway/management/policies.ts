@@ -60,7 +60,10 @@ function policiesOf(caller: GatewayCaller): TablePolicies {
   if (policies !== undefined) return policies
   const setting = `clients.${caller.client.name}.row_level_security.enabled`
   throw fail('row_level_security_off', {
-    hint: `Set ${setting}: true in gatehouse.yaml, and start the service again.`,
+    hint:
+      caller.client.source === 'config'
+        ? `Set ${setting}: true in gatehouse.yaml, and start the service again.`
+        : `Only clients of the configuration have it: give this one its url and ${setting}: true in gatehouse.yaml, and start the service again.`,
     details: { setting },
   })
 }
