@@ -7,7 +7,7 @@ import { gatewayCaller } from '../caller.ts'
 import { success, successOf } from '../envelope.ts'
 import { paginationOf } from '../pagination.ts'
 import { dropManagedFunction, listFunctions, upsertManagedFunction } from './functions.ts'
-import { Name, type RouteParts, SchemaName } from './route-parts.ts'
+import { nameLike, type RouteParts, SchemaName } from './route-parts.ts'
 
 const FunctionDescription = Type.Object(
   {
@@ -41,7 +41,7 @@ const FunctionText = Type.Object({
 
 const FunctionSignature = Type.Object({
   schema_name: SchemaName,
-  function_name: Name,
+  function_name: nameLike('word_count'),
   arg_types: Type.Array(Type.String({ minLength: 1, maxLength: 200 }), {
     maxItems: 100,
     description: 'Types of the input arguments, in their order',
@@ -59,7 +59,7 @@ export function functionRoutes(app: App, kernel: Kernel, { routeOf, changerOf }:
       operationId: 'listFunctions',
       summary: 'Functions of this client',
       querystring: Type.Object({
-        schema: Type.Optional(Name),
+        schema: Type.Optional(nameLike('public')),
         name_like: Type.Optional(Type.String({ minLength: 1, maxLength: 200, examples: ['report%'] })),
         include_system: Type.Optional(Type.Boolean({ default: false })),
         include_definition: Type.Optional(Type.Boolean({ default: false })),

@@ -4,17 +4,17 @@ import { OneOf } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
 import { success, successOf } from '../envelope.ts'
 import { createManagedIndex, dropManagedIndex } from './indexes.ts'
-import { Name, type RouteParts, SchemaName } from './route-parts.ts'
+import { nameLike, type RouteParts, SchemaName } from './route-parts.ts'
 
 const INDEX_METHODS = ['btree', 'hash', 'gin', 'gist', 'brin', 'spgist'] as const
 
 const NewIndex = Type.Object({
   schema_name: SchemaName,
-  table_name: Type.String({ minLength: 1, maxLength: 63, examples: ['books'] }),
+  table_name: nameLike('books'),
   index_name: Type.Optional(
     Type.String({ minLength: 1, maxLength: 63, description: 'Absent: made from the table and the columns' }),
   ),
-  columns: Type.Array(Name, { minItems: 1, maxItems: 32, examples: [['author']] }),
+  columns: Type.Array(nameLike('author'), { minItems: 1, maxItems: 32, examples: [['author']] }),
   unique: Type.Optional(Type.Boolean({ default: false })),
   method: Type.Optional(OneOf(INDEX_METHODS, { default: 'btree' })),
 })
@@ -57,7 +57,7 @@ export function indexRoutes(app: App, { routeOf, changerOf }: RouteParts): void 
     schema: {
       operationId: 'dropIndex',
       summary: 'Drop an index that no constraint needs',
-      params: Type.Object({ index_name: Name }),
+      params: Type.Object({ index_name: nameLike('books_author_idx') }),
       body: Type.Object({ schema_name: SchemaName }),
       response: { 200: successOf(Type.Object(IndexReference)) },
     },

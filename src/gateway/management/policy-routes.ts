@@ -5,7 +5,7 @@ import type { App } from '#kernel/http/surface.ts'
 import { gatewayCaller } from '../caller.ts'
 import { success, successOf } from '../envelope.ts'
 import { readRowLevelSecurity, setRowLevelSecurity } from './policies.ts'
-import { Name, type RouteParts, SchemaName } from './route-parts.ts'
+import { nameLike, type RouteParts, SchemaName } from './route-parts.ts'
 
 const Command = OneOf(['select', 'insert', 'update', 'delete', 'all'])
 const Expression = Type.String({ minLength: 1, maxLength: 5_000 })
@@ -30,7 +30,7 @@ const Policy = Type.Object(
     name: Type.Optional(Type.String({ minLength: 1, maxLength: 63, description: 'A policy of your own' })),
     command: Type.Optional(Command),
     roles: Type.Optional(
-      Type.Array(Name, {
+      Type.Array(nameLike('authenticated'), {
         minItems: 1,
         maxItems: 2,
         description: 'Of the two roles of callers: grants names them',
@@ -75,7 +75,7 @@ const Security = Type.Object(
   named('RowLevelSecurity'),
 )
 
-const Params = Type.Object({ table_name: Name })
+const Params = Type.Object({ table_name: nameLike('books') })
 
 export function policyRoutes(app: App, { routeOf, changerOf }: RouteParts): void {
   app.route({

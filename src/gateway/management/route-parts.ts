@@ -18,7 +18,8 @@ export type RouteParts = {
   changerOf(request: FastifyRequest, reply: FastifyReply): Changer
 }
 
-export const Name = Type.String({ minLength: 1, maxLength: 63, examples: ['books'] })
+/** The name of one object, with an example of its kind. */
+export const nameLike = (example: string) => Type.String({ minLength: 1, maxLength: 63, examples: [example] })
 export const SchemaName = Type.Optional(Type.String({ minLength: 1, maxLength: 63, default: 'public' }))
 
 /** Whether objects that depend on the dropped one are dropped too. */

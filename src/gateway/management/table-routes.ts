@@ -3,7 +3,7 @@ import { named } from '#kernel/http/components.ts'
 import { Nullable, OneOf } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
 import { success, successOf } from '../envelope.ts'
-import { CascadeFlag, Name, type RouteParts, SchemaName } from './route-parts.ts'
+import { CascadeFlag, nameLike, type RouteParts, SchemaName } from './route-parts.ts'
 import { EDITS, newColumn, tableEdit } from './table-edits.ts'
 import { createManagedTable, dropManagedColumn, dropManagedTable, editManagedTable } from './tables.ts'
 
@@ -17,7 +17,7 @@ const spellingsOf = (action: string): string[] => {
 
 const ColumnDefinition = Type.Object(
   {
-    name: Name,
+    name: nameLike('rating'),
     data_type: Type.String({ maxLength: 200, examples: ['text'] }),
     nullable: Type.Optional(Type.Boolean({ default: true })),
     default_expression: Type.Optional(Nullable(Type.String({ maxLength: 1_000, examples: ['now()'] }))),
@@ -26,7 +26,7 @@ const ColumnDefinition = Type.Object(
     references: Type.Optional(
       Type.Object({
         table: Type.String({ minLength: 1, maxLength: 130 }),
-        column: Name,
+        column: nameLike('id'),
         on_delete: Type.Optional(OneOf(DELETE_ACTIONS.flatMap(spellingsOf), { default: 'no action' })),
       }),
     ),
@@ -36,7 +36,7 @@ const ColumnDefinition = Type.Object(
 
 const NewTable = Type.Object({
   schema_name: SchemaName,
-  table_name: Type.String({ minLength: 1, maxLength: 63, examples: ['books'] }),
+  table_name: nameLike('books'),
   columns: Type.Optional(
     Type.Array(ColumnDefinition, {
       maxItems: 1_600,
@@ -77,8 +77,8 @@ const TableEditBody = Type.Object(
   {
     operation: OneOf(EDITS, { examples: ['add_column'] }),
     column: Type.Optional(ColumnDefinition),
-    column_name: Type.Optional(Name),
-    new_name: Type.Optional(Name),
+    column_name: Type.Optional(nameLike('rating')),
+    new_name: Type.Optional(nameLike('stars')),
     data_type: Type.Optional(Type.String({ maxLength: 200 })),
     default_expression: Type.Optional(Type.String({ maxLength: 1_000 })),
   },
@@ -101,8 +101,8 @@ const EditedTable = Type.Object({
   }),
 })
 
-const ByTable = Type.Object({ table_name: Name })
-const ByColumn = Type.Object({ table_name: Name, column_name: Name })
+const ByTable = Type.Object({ table_name: nameLike('books') })
+const ByColumn = Type.Object({ table_name: nameLike('books'), column_name: nameLike('rating') })
 const Dropped = Type.Object({ schema_name: SchemaName, cascade: CascadeFlag })
 const TableReference = Type.Object({ schema_name: Type.String(), table_name: Type.String() })
 
