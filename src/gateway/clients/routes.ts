@@ -28,7 +28,8 @@ const REQUEST_FIELDS = {
   url_env_var: Type.Optional(
     Type.String({
       pattern: '^[A-Za-z_][A-Za-z0-9_]{0,127}$',
-      description: 'Environment variable of the service that contains the URL, instead of url',
+      description:
+        'Environment variable of the service that contains the URL, instead of url: letters, digits and _',
     }),
   ),
   description: Type.Optional(Nullable(Type.String({ maxLength: 1_000 }))),

@@ -29,8 +29,17 @@ const SERVER = {
     description: 'URL or host of an S3-compatible server',
     examples: ['https://s3.example'],
   }),
-  region: Type.String({ pattern: '^[A-Za-z0-9-]{1,63}$', examples: ['eu-central-1'] }),
-  access_key_id: Type.String({ maxLength: 128, pattern: TOKEN, examples: ['AKIAIOSFODNN7EXAMPLE'] }),
+  region: Type.String({
+    pattern: '^[A-Za-z0-9-]{1,63}$',
+    description: 'Letters, digits and -, at most 63',
+    examples: ['eu-central-1'],
+  }),
+  access_key_id: Type.String({
+    maxLength: 128,
+    pattern: TOKEN,
+    description: 'Printable ASCII without spaces',
+    examples: ['AKIAIOSFODNN7EXAMPLE'],
+  }),
   secret_key: Type.String({
     minLength: 1,
     maxLength: 256,
@@ -38,9 +47,19 @@ const SERVER = {
     examples: ['the secret of the access key'],
   }),
   session_token: Type.Optional(
-    Type.String({ maxLength: 4_096, pattern: TOKEN, description: 'Of temporary credentials' }),
+    Type.String({
+      maxLength: 4_096,
+      pattern: TOKEN,
+      description: 'Of temporary credentials: printable ASCII without spaces',
+    }),
   ),
-  bucket: Type.String({ maxLength: 63, pattern: BUCKET, examples: ['reports'] }),
+  bucket: Type.String({
+    maxLength: 63,
+    pattern: BUCKET,
+    description:
+      'As Amazon names buckets: 3 to 63 lower-case letters, digits, - and ., no address and no reserved prefix or suffix',
+    examples: ['reports'],
+  }),
 }
 const Text = (more: object) => Type.Optional(Type.String({ maxLength: 1_024, ...more }))
 const ListBody = Type.Object({
@@ -78,7 +97,7 @@ const UploadBody = Type.Object({
     Type.String({
       maxLength: 200,
       pattern: '^[!-~]+/[ -~]+$',
-      description: 'The upload has to send exactly this Content-Type',
+      description: 'A type like text/plain; the upload has to send exactly this Content-Type',
       examples: ['application/pdf'],
     }),
   ),

@@ -84,6 +84,11 @@ function adviceOn(storageCode: string): string {
   return `The server answered ${storageCode}${member === undefined ? '' : `: check ${member}`}`
 }
 
+const hintWithoutCode = (status: number | undefined): string =>
+  status === undefined
+    ? 'The connection failed: check host and port of endpoint, and http or https'
+    : `The server answered ${status} without a code of S3: check endpoint`
+
 /** For the log: what the server has answered may repeat the credentials, so only errors without an answer are kept. */
 const causeOf = (error: Error, status: number | undefined): Error =>
   error instanceof UnusableAnswer ||
@@ -99,9 +104,12 @@ function failureOf(error: unknown): unknown {
   const { $metadata: answer } = error as { $metadata?: { httpStatusCode?: number } } // set by the SDK
   const isDenied = answer?.httpStatusCode === 401 || answer?.httpStatusCode === 403
   const code = CODES.get(error.name) ?? (isDenied ? 'storage_access_denied' : 'storage_unavailable')
-  const isCode = answer?.httpStatusCode !== undefined && /^[A-Za-z]{1,64}$/.test(error.name)
+  // The SDK names an answer without a code of S3 `Error`.
+  const isCode =
+    answer?.httpStatusCode !== undefined && error.name !== 'Error' && /^[A-Za-z]{1,64}$/.test(error.name)
   return fail(code, {
     cause: causeOf(error, answer?.httpStatusCode),
+    ...(code === 'storage_unavailable' && { hint: hintWithoutCode(answer?.httpStatusCode) }),
     ...(error instanceof UnusableAnswer && { hint: error.message }),
     ...(isCode && { hint: adviceOn(error.name), details: { storage_code: error.name } }),
   })

@@ -45,6 +45,13 @@ test('object storage requires a key with its right, or the admin key, before the
   assert.equal(requests, 0)
 })
 
+test('a name that no bucket has is refused with the rule in words', async () => {
+  const { status, body: refusal } = await holder.post('/storage/objects', { ...body, bucket: 'Reports' })
+  assert.deepEqual([status, refusal.message], [400, 'bucket has the wrong form'])
+  assert.match(String(refusal.error), /3 to 63 lower-case letters/)
+  assert.equal(requests, 0)
+})
+
 test('addresses that the outbound rules forbid are refused, and so are endpoints that are none', async () => {
   const { apiKey } = await guarded.key(['gateway.storage_proxy'])
   for (const endpoint of [
@@ -134,6 +141,10 @@ test('failures of the server have their own status, and its messages are not rep
     assert.deepEqual([got, refusal.code], [expected, code], `${status} ${text.slice(0, 80)}`)
     assert.ok(!shown.includes(CREDENTIALS.secret_key))
   }
+  answersWith(404, '{"message": "no such page"}')
+  const { body: other } = await holder.post('/storage/objects', body)
+  assert.equal(other.error, 'The server answered 404 without a code of S3: check endpoint')
+  assert.equal(other.data, undefined)
   assert.deepEqual(
     t.log.filter((line) => line.includes(CREDENTIALS.secret_key)),
     [],
@@ -192,6 +203,7 @@ test('a server that breaks off or does not exist is 502', async () => {
   assert.equal((await holder.post('/storage/objects', body)).body.code, 'storage_unavailable')
   const dead = await holder.post('/storage/objects', { ...body, endpoint: 'http://127.0.0.1:1' })
   assert.deepEqual([dead.status, dead.body.code], [502, 'storage_unavailable'])
+  assert.match(dead.body.error, /^The connection failed: check host and port/)
 })
 
 test('a key that is revoked while the body arrives is refused', async () => {

@@ -30,9 +30,11 @@ function compile(documented: TSchema, httpPart: string | undefined, nullIsAbsent
     const errors = validator.Errors(value)
     const [first] = errors
     const field = first === undefined ? '' : fieldOf(first)
+    const form = first?.keyword === 'pattern' ? describedAt(schema, first.schemaPath) : undefined
     return {
       error: edge('validation_error', {
-        message: first === undefined ? 'The request is not valid' : sentenceOf(field, first, errors),
+        message: first === undefined ? 'The request is not valid' : sentenceOf(field, first, errors, form),
+        ...(form !== undefined && { hint: form }),
         details: { field, in: httpPart ?? 'body' },
       }),
     }
@@ -158,6 +160,7 @@ function fromText(types: readonly string[], text: string): unknown {
 
 type SchemaError = {
   readonly keyword: string
+  readonly schemaPath: string
   readonly instancePath: string
   readonly message: string
   readonly params: object
@@ -171,14 +174,31 @@ function fieldOf({ instancePath, params }: SchemaError): string {
   return [...instancePath.split('/').slice(1), missing].filter((part) => part !== '').join('.')
 }
 
-function sentenceOf(field: string, first: SchemaError, all: readonly SchemaError[]): string {
+function sentenceOf(
+  field: string,
+  first: SchemaError,
+  all: readonly SchemaError[],
+  form: string | undefined,
+): string {
   if (first.keyword === 'required') return `${field} is required`
+  if (form !== undefined) return `${field} has the wrong form`
   const allowed = allowedBy(first, all)
   const expected =
     allowed === undefined
       ? first.message
       : `must be ${allowed.length > 1 ? 'one of ' : ''}${allowed.join(', ')}`
   return `${field === '' ? 'The body' : field} ${expected}`
+}
+
+/** The description at a place like `#/properties/bucket`: it says in words which texts a pattern takes. */
+function describedAt(schema: object, path: string): string | undefined {
+  let place: unknown = schema
+  for (const part of path.split('/').slice(1)) {
+    if (typeof place !== 'object' || place === null || !Object.hasOwn(place, part)) return undefined
+    place = Object.getOwnPropertyDescriptor(place, part)?.value
+  }
+  if (typeof place !== 'object' || place === null || !('description' in place)) return undefined
+  return typeof place.description === 'string' ? place.description : undefined
 }
 
 /** The values of an enum, or of a union of constants, each of which has an error of its own. */
