@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { after, test } from 'node:test'
 import fc from 'fast-check'
 import pg from 'pg'
-import { withClient } from '#test/database.ts'
 import { type Answer, actor, testService } from '#test/harness.ts'
 import { condition, type Source } from './any-condition.ts'
 import {
@@ -27,6 +26,9 @@ const seed = process.env.PROPERTY_SEED === undefined ? {} : { seed: Number(proce
 const t = await testService()
 const key = await t.key(['*'])
 const stranger = actor(t.url, {})
+const client = new pg.Client({ connectionString: t.clientUrl })
+await client.connect()
+after(() => client.end())
 
 /** In a column that no route opens. */
 const CANARY = 'canary-6f1d'
@@ -301,14 +303,13 @@ const withoutColumns = (row: TableRow, names: readonly string[]) =>
   Object.fromEntries(Object.entries(row).filter(([name]) => !names.includes(name)))
 
 /** Every row with every column as text. */
-const rowsIn = (of: Table): Promise<TableRow[]> =>
-  withClient(t.clientUrl, async (client) => {
-    const columns = [of.key, ...of.columns.map(({ name }) => name), HIDDEN].map((name) => `${id(name)}::text`)
-    const { rows } = await client.query(
-      `select ${columns.join(', ')} from ${nameOf(of)} order by ${id(of.key)}`,
-    )
-    return rows
-  })
+async function rowsIn(of: Table): Promise<TableRow[]> {
+  const columns = [of.key, ...of.columns.map(({ name }) => name), HIDDEN].map((name) => `${id(name)}::text`)
+  const { rows } = await client.query(
+    `select ${columns.join(', ')} from ${nameOf(of)} order by ${id(of.key)}`,
+  )
+  return rows
+}
 
 async function keysInTwin(of: Table): Promise<number[]> {
   const answer = await key.post('/gateway/fetch', { table_name: inPath(TWIN), limit: 1_000 })
