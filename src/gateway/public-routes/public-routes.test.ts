@@ -136,7 +136,7 @@ test('a record that would open more than it fixes, or could not be called, is re
   }
   assert.equal((await stranger.post('/public/refused/fetch', {})).status, 404)
   const { body: misnamed } = await t.admin.post('/admin/public-routes', { ...valid, route_key: 'my_route' })
-  assert.equal(misnamed.message, 'route_key has the wrong form')
+  assert.equal(misnamed.message, 'route_key has an invalid form')
   assert.equal(misnamed.error, 'The name in the path: lower-case letters, digits and -, at most 63')
 
   // A change is judged with the rest of the record.

@@ -47,7 +47,7 @@ test('object storage requires a key with its right, or the admin key, before the
 
 test('a name that no bucket has is refused with the rule in words', async () => {
   const { status, body: refusal } = await holder.post('/storage/objects', { ...body, bucket: 'Reports' })
-  assert.deepEqual([status, refusal.message], [400, 'bucket has the wrong form'])
+  assert.deepEqual([status, refusal.message], [400, 'bucket has an invalid form'])
   assert.match(String(refusal.error), /3 to 63 lower-case letters/)
   assert.equal(requests, 0)
 })

@@ -181,7 +181,7 @@ function sentenceOf(
   form: string | undefined,
 ): string {
   if (first.keyword === 'required') return `${field} is required`
-  if (form !== undefined) return `${field} has the wrong form`
+  if (form !== undefined) return `${field} has an invalid form`
   const allowed = allowedBy(first, all)
   const expected =
     allowed === undefined
