@@ -29,6 +29,7 @@ export function authSurface(app: App, kernel: Kernel, book: RouteBook, sessions:
   configureSurface(app, kernel, book, {
     name: 'auth',
     nullIsAbsent: false,
+    refusesMisspelt: false,
     parse: JSON.parse,
     codes: AUTH_CODES,
     envelope: ({ message, code }) => ({ message, code: code.toUpperCase() }),

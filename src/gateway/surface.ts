@@ -44,6 +44,7 @@ export function gatewaySurface(app: App, kernel: Kernel, book: RouteBook, parts:
   configureSurface(app, kernel, book, {
     name: 'gateway',
     nullIsAbsent: true,
+    refusesMisspelt: true,
     parse: parseJson,
     codes: GATEWAY_CODES,
     envelope: ({ message, hint, code, details }, request) => ({

@@ -7,18 +7,16 @@ import { readJsonBodies } from './body.ts'
 import { edge } from './failures.ts'
 import type { Feature } from './operations.ts'
 import type { RouteBook } from './routes.ts'
-import { createValidatorCompiler } from './validate.ts'
+import { type BodyRules, createValidatorCompiler } from './validate.ts'
 
 export type { App }
 
-export type SurfaceOptions = {
+export type SurfaceOptions = BodyRules & {
   readonly name: 'auth' | 'gateway'
   /** The body of every failure. */
   envelope(failure: Failure, request: FastifyRequest): object
   /** Every code that the surface answers. */
   readonly codes: FailureTable
-  /** Whether null in an optional member of a body counts as absence, as clients in other languages send it. */
-  readonly nullIsAbsent: boolean
   /** Parses JSON bodies. */
   readonly parse: (text: string) => unknown
 }

@@ -3,28 +3,39 @@ import type { TSchema } from 'typebox'
 import { Compile } from 'typebox/compile'
 import { isCleanText, readJson } from './body.ts'
 import { edge } from './failures.ts'
+import { misspeltMember } from './misspelt.ts'
 import { PARSED } from './schemas.ts'
 
 /**
  * Validation of body, query, path and headers by TypeBox. Flags and numbers may be texts, and objects JSON texts
- * (auth.md 1); only this function converts them to the type of the schema. `nullIsAbsent`: null in optional members of a
- * body counts as absent, except in a PATCH, where null is a value.
+ * (auth.md 1); only this function converts them to the type of the schema.
  */
 export const createValidatorCompiler = ({
   nullIsAbsent,
-}: {
-  readonly nullIsAbsent: boolean
-}): FastifySchemaCompiler<TSchema> => {
+  refusesMisspelt,
+}: BodyRules): FastifySchemaCompiler<TSchema> => {
   return ({ schema, httpPart, method }) =>
-    compile(schema, httpPart, nullIsAbsent && httpPart === 'body' && method !== 'PATCH')
+    compile(schema, httpPart, {
+      nullIsAbsent: nullIsAbsent && httpPart === 'body' && method !== 'PATCH',
+      refusesMisspelt: refusesMisspelt && httpPart === 'body',
+    })
 }
 
-function compile(documented: TSchema, httpPart: string | undefined, nullIsAbsent: boolean) {
+export type BodyRules = {
+  /** Null in optional members of a body counts as absent, as clients in other languages send it; except in a PATCH, where it is a value. */
+  readonly nullIsAbsent: boolean
+  /** An unknown member of a body is refused when its name is close to a known one; it is ignored otherwise. */
+  readonly refusesMisspelt: boolean
+}
+
+function compile(documented: TSchema, httpPart: string | undefined, rules: BodyRules) {
   const schema = validated(documented)
   const validator = Compile(schema)
   return (data: unknown) => {
     const value = normalise(schema, data ?? {})
-    if (nullIsAbsent) dropAbsent(schema, value)
+    if (rules.nullIsAbsent) dropAbsent(schema, value)
+    const misspelt = rules.refusesMisspelt ? misspeltMember(schema, value) : undefined
+    if (misspelt !== undefined) return { error: refuseMisspelt(misspelt) }
     if (httpPart !== 'body' && !allTextsClean(value)) return { error: edge('invalid_text') }
     if (validator.Check(value)) return { value }
     const errors = validator.Errors(value)
@@ -40,6 +51,12 @@ function compile(documented: TSchema, httpPart: string | undefined, nullIsAbsent
     }
   }
 }
+
+const refuseMisspelt = ({ path, meant }: { path: string; meant: string }): Error =>
+  edge('validation_error', {
+    message: `There is no member ${path}; did you mean ${meant}?`,
+    details: { field: path, in: 'body' },
+  })
 
 /** Repeated parameters are a list. */
 const allTextsClean = (value: unknown): boolean =>
