@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import type { RequestListener } from 'node:http'
+import { type AddressInfo, createServer } from 'node:net'
 import { after, test } from 'node:test'
 import { eventually } from '#test/embedded.ts'
 import { type LoopbackServer, startLoopbackServer } from '#test/loopback-server.ts'
@@ -239,6 +241,19 @@ test('the time limit applies to an answer that never begins and to one that neve
     await assert.rejects(send(url, { ...LIMITS, timeout: 150 }), { name: 'TimeoutError' })
     assert.ok(performance.now() - began < 30_000)
   }
+})
+
+test('the time limit and the signal end a request whose connection is not there yet', async () => {
+  const silent = createServer(() => {}).listen(0, '127.0.0.1')
+  after(() => silent.close())
+  await once(silent, 'listening')
+  const { port } = silent.address() as AddressInfo // a TCP server's
+  const { send } = outbound(LOOPBACK)
+  const url = `https://127.0.0.1:${port}/`
+  const request = { timeout: 50, maxBytes: 1 }
+  await assert.rejects(send(url, request), { name: 'TimeoutError' })
+  const signal = AbortSignal.abort(new Error('the caller has left'))
+  await assert.rejects(send(url, { ...request, signal }), /the caller has left/)
 })
 
 test('an unknown name and a closed port are ordinary errors', async () => {

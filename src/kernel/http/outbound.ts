@@ -1,5 +1,6 @@
 import { isIP, type LookupFunction } from 'node:net'
 import type { Agent, buildConnector, Dispatcher } from 'undici'
+import { unlessAborted } from '../abort.ts'
 import type { Config } from '../config/config.ts'
 import { createAddressPolicy } from './address-policy.ts'
 import { createNameLookups, type Resolve } from './name-lookups.ts'
@@ -110,16 +111,19 @@ async function exchange(
 ): Promise<OutboundAnswer> {
   const { method = 'GET', headers = {}, body, timeout, maxBytes, cutsBody = false, signal } = asked
   const late = AbortSignal.timeout(timeout)
-  const answer = await request(url, {
+  const ending = signal === undefined ? late : AbortSignal.any([late, signal])
+  const answering = request(url, {
     method,
     headers,
     body: body ?? null,
     dispatcher: agent,
-    signal: signal === undefined ? late : AbortSignal.any([late, signal]),
+    signal: ending,
     // One limit for all of it.
     headersTimeout: 0,
     bodyTimeout: 0,
   })
+  // undici 8 notices the signal only when it is connected.
+  const answer = await unlessAborted(ending, answering)
   const read = await readUpTo(maxBytes, answer.body, cutsBody)
   return { status: answer.statusCode, headers: answer.headers, ...read }
 }
