@@ -9,9 +9,13 @@ const sql = (url: string, text: string) => withClient(url, async (client) => (aw
 await sql(
   here.url,
   `create table book (id int primary key, pages int); insert into book select n, n from generate_series(1, 300) n;
-  create table back (id int primary key, pages int)`,
+  create table back (id int primary key, pages int);
+  create table reader (id int primary key, pages int, is_admin boolean default false)`,
 )
-await sql(there.url, 'create table shelf (id int primary key, pages int check (pages <> 123))')
+await sql(
+  there.url,
+  'create table shelf (id int primary key, pages int check (pages <> 123)); create table reader (id int primary key, pages int)',
+)
 const endpoint = await startPostgrestEndpoint(there.url)
 const t = await testService({
   config: { clients: { here: { url: here.url }, project: { driver: 'supabase', url: endpoint.url } } },
@@ -39,8 +43,6 @@ test('a Supabase project is a sink, and a source of a bounded number of rows', a
 })
 
 test('a source that returns other columns than were asked for writes none of them', async () => {
-  await sql(here.url, 'create table reader (id int primary key, pages int, is_admin boolean default false)')
-  await sql(there.url, 'create table reader (id int primary key, pages int)')
   endpoint.intercept = (request, response) => {
     if (!request.url?.includes('/reader?')) return false
     response.setHeader('content-type', 'application/json')
