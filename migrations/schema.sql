@@ -299,6 +299,11 @@ table service."session"
   user_verified boolean not null default false
   impersonated_by uuid
   parent_session_id uuid
+  shown text[] not null default '{}'::text[]
+  auth_time timestamp with time zone
+  password_shown_at timestamp with time zone
+  factor_shown_at timestamp with time zone
+  user_had text[] not null default '{}'::text[]
   constraint session_impersonation CHECK (((impersonated_by IS NULL) = (parent_session_id IS NULL)))
   constraint session_membership_key FOREIGN KEY (active_organization_id, user_id) REFERENCES service.member(organization_id, user_id) ON DELETE SET NULL (active_organization_id)
   constraint session_parent_session_id_fkey FOREIGN KEY (parent_session_id) REFERENCES service.session(id) ON DELETE CASCADE
@@ -499,6 +504,19 @@ CREATE OR REPLACE FUNCTION service.first_id_at(at timestamp with time zone)
  IMMUTABLE
  SET search_path TO 'pg_catalog', 'pg_temp'
 RETURN ((lpad(to_hex(((EXTRACT(epoch FROM at) * (1000)::numeric))::bigint), 12, '0'::text) || '70008000000000000000'::text))::uuid
+
+CREATE OR REPLACE FUNCTION service.methods_of(of_user uuid)
+ RETURNS text[]
+ LANGUAGE sql
+ STABLE
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+  select array(
+    select case a.provider_id when 'credential' then 'password' else 'provider:' || a.provider_id end
+      from service.account a where a.user_id = of_user and (a.provider_id <> 'credential' or a.password is not null)
+    union select 'passkey' from service.passkey p where p.user_id = of_user
+    union select f.method from service.two_factor f where f.user_id = of_user and f.in_force)
+$function$
 
 CREATE OR REPLACE FUNCTION service.prune_audit_events(keep interval, most integer)
  RETURNS integer

@@ -1,5 +1,6 @@
 import { actOnProof, type Proof } from '#identity/proof.ts'
 import { endWithinMaxAge, insertSession, type Session } from '#identity/sessions.ts'
+import { afterShowing, NOTHING_SHOWN, type Shown } from '#identity/shown.ts'
 import { tokenHash } from '#identity/tokens.ts'
 import { isBanned, type User } from '#identity/users.ts'
 import { recordAct } from '#kernel/audit/record-act.ts'
@@ -29,6 +30,8 @@ export type StartedSession = {
 /** A way in, and what it has proven. */
 export type Entrance = {
   readonly way: Way
+  /** Shown by the session from its beginning. */
+  readonly shown: readonly Shown[]
   readonly proof: Proof
   /** The failure when the proof does not hold any more. */
   readonly refuse: () => Error
@@ -42,21 +45,21 @@ const DAY = 86_400_000
  */
 export async function admit(
   kernel: Kernel,
-  { way, proof, refuse }: Entrance,
+  { way, shown, proof, refuse }: Entrance,
   context: SignInContext,
 ): Promise<Admission> {
   const { require_email_verification } = kernel.config.auth.email_password
   const outcome = await actOnProof(kernel, proof, refuse, async (kernel, user) => {
     if (isBanned(user, kernel.now())) throw fail('BANNED_USER')
     const isUnverified = require_email_verification && !user.emailVerified
-    return isUnverified ? { unverified: user } : startOrAsk(kernel, user, { ...context, way })
+    return isUnverified ? { unverified: user } : startOrAsk(kernel, user, { ...context, way, shown })
   })
   if (!('unverified' in outcome)) return outcome
   await requestFirstLink(kernel, outcome.unverified, context)
   throw fail('EMAIL_NOT_VERIFIED')
 }
 
-type Arrival = SignInContext & { readonly way: Way }
+type Arrival = SignInContext & Pick<Entrance, 'way' | 'shown'>
 
 /** A trusted device is renewed at each sign-in, also when the way in counts as two factors. */
 async function startOrAsk(kernel: Kernel, user: User, arrival: Arrival): Promise<Admission> {
@@ -70,7 +73,7 @@ async function startOrAsk(kernel: Kernel, user: User, arrival: Arrival): Promise
 async function startSession(
   kernel: Kernel,
   user: User,
-  { way, remember, ipAddress, userAgent }: Arrival,
+  { way, shown, remember, ipAddress, userAgent }: Arrival,
   trustedDevice?: string,
 ): Promise<StartedSession> {
   const now = kernel.now()
@@ -88,6 +91,7 @@ async function startSession(
       createdAt: now,
       remembered: remember,
       userVerified: way === 'verified passkey',
+      ...afterShowing(NOTHING_SHOWN, trustedDevice === undefined ? shown : [...shown, 'trusted device'], now),
       ipAddress,
       userAgent: userAgent?.slice(0, 512) ?? null,
     },

@@ -1,5 +1,4 @@
 import { type Selectable, sql } from 'kysely'
-import { type AuditRecord, insertRecords } from '#kernel/audit/record-act.ts'
 import type { Config } from '#kernel/config/config.ts'
 import { type CoherentCache, createCoherentCache } from '#kernel/db/coherent-cache.ts'
 import type { Db } from '#kernel/db/connect.ts'
@@ -7,6 +6,7 @@ import { preparedStatement, selectList } from '#kernel/db/pipelined-statements.t
 import type { SessionTable } from '#kernel/db/tables.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { type Impersonator, mayImpersonate } from './impersonation.ts'
+import type { ProofColumns } from './shown.ts'
 import { isTokenShaped, tokenHash } from './tokens.ts'
 import { isBanned, USER_COLUMNS, type User } from './users.ts'
 
@@ -82,7 +82,7 @@ const isAllowed = (kernel: Kernel, { session, user, impersonator }: LiveSession)
 
 const SESSION_COLUMNS = [
   'id', 'userId', 'expiresAt', 'createdAt', 'updatedAt', 'remembered', 'ipAddress', 'userAgent', 'activeOrganizationId',
-  'userVerified',
+  'userVerified', 'shown', 'authTime', 'passwordShownAt', 'factorShownAt', 'userHad',
   'impersonatedBy', 'parentSessionId',
 ] as const satisfies readonly (keyof Session)[] // biome-ignore format: one line reads better
 const IMPERSONATOR_COLUMNS = [
@@ -145,7 +145,13 @@ export function endWithinMaxAge({ session: { max_age } }: Config, createdAt: Dat
 
 export type NewSession = Omit<
   Session,
-  'updatedAt' | 'activeOrganizationId' | 'userVerified' | 'impersonatedBy' | 'parentSessionId'
+  | 'updatedAt'
+  | 'activeOrganizationId'
+  | 'userVerified'
+  | 'impersonatedBy'
+  | 'parentSessionId'
+  | 'userHad'
+  | keyof ProofColumns
 > & { readonly tokenHash: Buffer; readonly userVerified?: boolean }
 
 /** Begins an impersonated session. It ends none of the user's own. */
@@ -160,8 +166,12 @@ export async function insertImpersonation(
     .executeTakeFirstOrThrow()
 }
 
-/** Starts a session, and ends the user's oldest ones beyond `max`. */
-export async function insertSession(db: Db, session: NewSession, max: number): Promise<Session> {
+/** Starts a session, and ends the user's oldest ones beyond `max`. It keeps what the user has at this moment. */
+export async function insertSession(
+  db: Db,
+  session: NewSession & ProofColumns,
+  max: number,
+): Promise<Session> {
   return db
     .with('surplus', (with_) =>
       with_.deleteFrom('session').where('id', 'in', (of) =>
@@ -179,7 +189,12 @@ export async function insertSession(db: Db, session: NewSession, max: number): P
       ),
     )
     .insertInto('session')
-    .values({ ...session, updatedAt: session.createdAt })
+    .values({
+      ...session,
+      shown: [...session.shown],
+      userHad: sql`service.methods_of(${session.userId})`,
+      updatedAt: session.createdAt,
+    })
     .returning(SESSION_COLUMNS)
     .executeTakeFirstOrThrow()
 }
@@ -198,6 +213,15 @@ export async function extendSession(db: Db, session: Session, expiresAt: Date, n
 /** Replaces the token of a session. Its age stays. */
 export async function updateSessionToken(db: Db, id: string, hash: Buffer, now: Date): Promise<void> {
   await db.updateTable('session').set({ tokenHash: hash, updatedAt: now }).where('id', '=', id).execute()
+}
+
+/** Keeps what a session has shown, for one that a proof has locked (proof.ts). */
+export async function updateShown(db: Db, id: string, { shown, ...times }: ProofColumns): Promise<void> {
+  await db
+    .updateTable('session')
+    .set({ ...times, shown: [...shown] })
+    .where('id', '=', id)
+    .execute()
 }
 
 /** A session that a proof has locked (proof.ts). */
@@ -219,39 +243,6 @@ export async function listSessions({ db, config, now }: Kernel, userId: string):
 
 export async function deleteSession(db: Db, id: string): Promise<void> {
   await db.deleteFrom('session').where('id', '=', id).execute()
-}
-
-/** A session, the hash of the token that was shown for it, and the row of the audit trail for its end. */
-export type ProvenSession = {
-  readonly id: string
-  readonly tokenHash: Buffer
-  readonly record: AuditRecord
-}
-
-/**
- * Ends the given sessions that are valid, have no tickets and no impersonations and are locked by no other transaction, with their users'
- * rows locked (proof.ts). Returns their ids. Tickets and impersonations are deleted with their session and might be locked by another
- * transaction, so such sessions are left out: this statement waits for no row, and no user waits for another.
- */
-export async function deleteProvenSessions(
-  { db, now }: Kernel,
-  proven: readonly ProvenSession[],
-): Promise<ReadonlySet<string>> {
-  const { rows } = await sql<{ readonly id: string }>`
-    with proven as materialized (
-      select s.id from unnest(${proven.map(({ id }) => id)}::uuid[], ${proven.map(({ tokenHash }) => tokenHash)}::bytea[]) as shown (id, token_hash)
-        join service.session s on s.id = shown.id and s.token_hash = shown.token_hash
-        join service."user" u on u.id = s.user_id
-      where s.expires_at > ${now()} and not u.banned
-        and not exists (select from service.verification v where v.session_id = s.id)
-        and not exists (select from service.session c where c.parent_session_id = s.id) and s.impersonated_by is null
-      for no key update of u skip locked for update of s skip locked
-    )
-    , ended as (delete from service.session using proven where session.id = proven.id returning session.id)
-    , recorded as (${insertRecords(proven.map(({ record }) => record))}
-        where details ->> 'sessionId' in (select id::text from ended))
-    select id from ended`.execute(db)
-  return new Set(rows.map(({ id }) => id))
 }
 
 export type NamedSession = { readonly id: string } | { readonly token: string }

@@ -7,6 +7,7 @@ import { testKernel } from '#test/harness.ts'
 import { applyBan } from './bans.ts'
 import { actOnAddressTicket } from './proof.ts'
 import { deleteSession, insertSession } from './sessions.ts'
+import { NOTHING_SHOWN } from './shown.ts'
 import {
   deleteExpiredTickets,
   deleteTickets,
@@ -111,7 +112,11 @@ test('a ticket ends with the session that asked for it, by deletion or expiry', 
     const createdAt = kernel.now()
     const expiresAt = new Date(createdAt.getTime() + lifetime)
     const more = { createdAt, expiresAt, remembered: true, ipAddress: null, userAgent: null }
-    await insertSession(kernel.db, { id, userId: ada.id, tokenHash: kernel.random(32), ...more }, 100)
+    await insertSession(
+      kernel.db,
+      { id, userId: ada.id, tokenHash: kernel.random(32), ...more, ...NOTHING_SHOWN },
+      100,
+    )
     const ticket = { userId: ada.id, sessionId: id, address: ada.email, lifetime: HOUR, payload: {} }
     return { id, token: await issueTicket(kernel, 'delete-user', ticket) }
   }

@@ -2,6 +2,7 @@ import { sql } from 'kysely'
 import type { Db } from '#kernel/db/connect.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { randomToken } from '#kernel/random.ts'
+import type { Shown } from './shown.ts'
 import { isTokenShaped, tokenHash } from './tokens.ts'
 import type { User } from './users.ts'
 
@@ -22,7 +23,7 @@ type Purposes = {
   'social-sign-in': Of<'nobody', SocialState>
   'social-link': Of<'user', SocialState>
   /** A sign-in that waits for its second factor, by one of these methods or a backup code. */
-  'second-factor': Of<'user', { readonly methods: readonly ('totp' | 'otp')[]; readonly remember: boolean }>
+  'second-factor': Of<'user', PendingSignIn>
   /** In place of a token it has a code, valid for one session or pending sign-in (mailed-codes.ts). */
   'second-factor-code': Of<'user', { readonly subject: string }>
 }
@@ -37,6 +38,12 @@ type Of<Subject extends keyof Subjects, Payload> = {
   readonly payload: Payload
 }
 type Nothing = Record<string, never>
+type PendingSignIn = {
+  readonly methods: readonly ('totp' | 'otp')[]
+  readonly remember: boolean
+  /** Shown by the first step. Absent in a sign-in that began before this was kept. */
+  readonly shown?: readonly Shown[]
+}
 /** In base64url. It is public: the browser shows it to the authenticator. */
 type PasskeyChallenge = { readonly challenge: string }
 

@@ -59,7 +59,8 @@ async function redeem(
     const mayStart = click.caller === undefined && !click.context.isCrossSite && !user.emailVerified
     const signsIn = kernel.config.auth.email.sign_in_after_verification && mayStart
     if (!signsIn || ticket.purpose !== 'verify-email') return { user: changed, admission: undefined }
-    const entrance = { way: 'mail', proof: { userId: user.id }, refuse: invalidToken } as const
+    const proof = { userId: user.id }
+    const entrance = { way: 'mail', shown: ['mail'], proof, refuse: invalidToken } as const
     return { user: changed, admission: await admitUnlessByPassword(kernel, entrance, click.context) }
   })
   await kernel.coherence.settle()

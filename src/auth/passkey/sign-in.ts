@@ -39,12 +39,14 @@ export async function signInWithPasskey(
     )
     throw await refused(kernel, userId)
   }
-  const way = asserted.userVerified ? 'verified passkey' : 'passkey'
+  const entrance = asserted.userVerified
+    ? ({ way: 'verified passkey', shown: ['passkey'] } as const)
+    : ({ way: 'passkey', shown: ['unverified passkey'] } as const)
   const refuse = () => fail('AUTHENTICATION_FAILED')
   return recordingRefusal(
     kernel,
     async () => userId,
-    () => admit(kernel, { way, proof: { userId, passkey: id }, refuse }, context),
+    () => admit(kernel, { ...entrance, proof: { userId, passkey: id }, refuse }, context),
   )
 }
 

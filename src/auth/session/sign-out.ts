@@ -1,4 +1,5 @@
-import { deleteProvenSessions, deleteSession, type ProvenSession } from '#identity/sessions.ts'
+import { deleteProvenSessions, type ProvenSession } from '#identity/proven-sessions.ts'
+import { deleteSession } from '#identity/sessions.ts'
 import { tokenHash } from '#identity/tokens.ts'
 import { auditRecord, recordAct } from '#kernel/audit/record-act.ts'
 import { createGroupCommit } from '#kernel/group-commit.ts'

@@ -101,7 +101,8 @@ async function signInAs(
   const { id: userId } = found
   if (found.mustChangePassword === true) await refuseUntilChanged(kernel, found)
   const proof = { userId, password: stored }
-  const admission = await admit(kernel, { way: 'password', proof, refuse: () => changed }, context)
+  const entrance = { way: 'password', shown: ['password'], proof, refuse: () => changed } as const
+  const admission = await admit(kernel, entrance, context)
   await rehashPassword(kernel, { userId, stored, password })
   return admission
 }

@@ -44,8 +44,8 @@ async function signUpOpenly(
       if (email.send_on_sign_up) await requestFirstLink(kernel, added, context, { isSignUp: true })
       if (email_password.require_email_verification) return { user: added, admission: undefined }
       const refuse = () => new Error('the user was added in this transaction and is gone')
-      const admission = await admit(kernel, { way: 'sign-up', proof: { userId: added.id }, refuse }, context)
-      return { user: added, admission }
+      const entrance = { way: 'sign-up', shown: ['password'], proof: { userId: added.id }, refuse } as const
+      return { user: added, admission: await admit(kernel, entrance, context) }
     })
   } catch (error) {
     if (isConflict(error, 'user_username_key')) throw fail('USERNAME_IS_ALREADY_TAKEN')

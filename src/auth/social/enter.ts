@@ -45,7 +45,11 @@ async function enterOnce(kernel: Kernel, entering: Entering, context: SignInCont
   const found = await findOrLink(kernel, entering, context)
   // The account may be unlinked in the meantime.
   const entrance = {
-    ...({ way: 'social', proof: { userId: found.userId, account } } as const),
+    ...({
+      way: 'social',
+      shown: [`provider:${providerId}`],
+      proof: { userId: found.userId, account },
+    } as const),
     refuse: () => fail('ACCOUNT_NOT_LINKED'),
   }
   const admission = await admit(kernel, entrance, context)

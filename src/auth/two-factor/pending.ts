@@ -1,5 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import { listPasskeys } from '#identity/passkeys.ts'
+import type { Shown } from '#identity/shown.ts'
 import { issueTicket } from '#identity/tickets.ts'
 import { tokenHash } from '#identity/tokens.ts'
 import { insertTrustedDevice, rotateTrustedDevice } from '#identity/trusted-devices.ts'
@@ -34,13 +35,13 @@ export const TRUST_LIFETIME = 30 * DAY
 export async function beginSecondFactor(
   kernel: Kernel,
   { id: userId, email: address }: User,
-  { way, remember }: SignInContext & { readonly way: Way },
+  { way, shown, remember }: SignInContext & { readonly way: Way; readonly shown: readonly Shown[] },
 ): Promise<PendingSecondFactor> {
   const methods = await methodsFor(kernel, userId, way)
   const token = await issueTicket(kernel, 'second-factor', {
     ...{ userId, address, sessionId: null },
     lifetime: PENDING_LIFETIME,
-    payload: { methods, remember },
+    payload: { methods, remember, shown },
   })
   return { pendingToken: `${PREFIX}${token}`, methods }
 }

@@ -1,5 +1,6 @@
 import { actOnOpenTicket } from '#identity/proof.ts'
-import type { Session } from '#identity/sessions.ts'
+import { getSession, type Session, updateShown } from '#identity/sessions.ts'
+import { afterShowing, type Shown } from '#identity/shown.ts'
 import { countTicketAttempt, redeemTicket, type Ticket } from '#identity/tickets.ts'
 import { tokenHash } from '#identity/tokens.ts'
 import type { User } from '#identity/users.ts'
@@ -109,19 +110,27 @@ function completeSignIn(
       return { refused, userId: user.id }
     }
     await redeemTicket(kernel, user, PENDING, token)
-    const started = await startSession(kernel, user, { ...context, remember: payload.remember })
+    const shown = [...(payload.shown ?? []), SHOWN[name]]
+    const started = await startSession(kernel, user, shown, { ...context, remember: payload.remember })
     return typed.trustDevice === true && started.trustedDevice === undefined
       ? { ...started, trustedDevice: await trustDevice(kernel, user.id) }
       : started
   })
 }
 
-async function startSession(kernel: Kernel, user: User, context: SignInContext): Promise<StartedSession> {
-  const entrance = { way: 'second factor', proof: { userId: user.id }, refuse: notPending } as const
+async function startSession(
+  kernel: Kernel,
+  { id: userId }: User,
+  shown: readonly Shown[],
+  context: SignInContext,
+): Promise<StartedSession> {
+  const entrance = { way: 'second factor', shown, proof: { userId }, refuse: notPending } as const
   const admission = await admit(kernel, entrance, context)
   if ('pendingToken' in admission) throw new Error('a verified second factor asked for another one')
   return admission
 }
+
+const SHOWN = { totp: 'totp', otp: 'otp', backup: 'backup code' } as const satisfies Record<CheckName, Shown>
 
 /** In a session, a right code confirms a new factor, or shows that the user has the one in force. */
 function verifyInSession(
@@ -137,6 +146,11 @@ function verifyInSession(
     const subject = { sessionId: session.id, subject: session.id }
     const refused = await checkCode(kernel, user, factor, subject, name, typed.code)
     if (refused !== undefined) return { refused, userId: user.id }
+    await updateShown(
+      kernel.db,
+      session.id,
+      afterShowing(await getSession(kernel.db, session.id), [SHOWN[name]], kernel.now()),
+    )
     const held = { token: caller.token, user }
     const { token, user: now } = factor.inForce
       ? held

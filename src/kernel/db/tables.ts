@@ -222,6 +222,11 @@ export interface SessionTable {
   userVerified: Generated<boolean>
   impersonatedBy: string | null
   parentSessionId: string | null
+  shown: Generated<string[]>
+  authTime: Date | null
+  passwordShownAt: Date | null
+  factorShownAt: Date | null
+  userHad: Generated<string[]>
 }
 
 export interface TrustedDeviceTable {
