@@ -60,6 +60,30 @@ test('a new table has its columns, key and defaults, and can be used at once', a
   assert.match(row.statement, /^create table "public"\."orders"/)
 })
 
+test('a cast in a default keeps its length, precision or fields', async () => {
+  const table_name = 'modified'
+  const defaults = {
+    days: ["interval '30' day", 'P30D'],
+    span: ["interval(0) '1.7 seconds'", 'PT2S'],
+    price: ['1.239::numeric(4,2)', '1.24'],
+    short: ["'abcdef'::varchar(3)", 'abc'],
+    letter: ["'xyz'::char", 'x'],
+    second: ["timestamp(0) '2026-01-01 10:00:00.6'", '2026-01-01 10:00:01'],
+    list: ["'{1.239}'::numeric(4,2)[]", '{1.24}'],
+  } as const
+  const columns = Object.entries(defaults).map(([name, [default_expression]]) => ({ name, data_type: 'text', default_expression })) // biome-ignore format: short
+  const made = await key.post('/management/tables', { table_name, columns })
+  assert.equal(made.status, 200, made.text)
+  const { body } = await key.post('/gateway/insert', { table_name, insert_body: {} })
+  for (const [name, [expression, value]] of Object.entries(defaults))
+    assert.equal(body.data[0][name], value, expression)
+  for (const default_expression of ["interval(word) '1'", "'1'::numeric(now())", "'a'::text(3)"]) {
+    const operations = [{ operation: 'set_default', column_name: 'days', default_expression }]
+    const refused = await key.send('PATCH', `/management/tables/${table_name}`, { body: { operations } })
+    assert.ok(refused.status === 400, refused.text)
+  }
+})
+
 test('an existing name gets 409, even with if_not_exists, and is logged as failed', async () => {
   const body = { table_name: 'twice', columns: [{ name: 'a', data_type: 'text' }], if_not_exists: true }
   assert.equal((await key.post('/management/tables', body)).status, 200)

@@ -102,14 +102,30 @@ export const literal = (text: string): string => `'${text.replaceAll("'", "''")}
 function typedText({ arg, typeName }: TypeCast): string | undefined {
   const text = arg && expressionText(arg)
   const type = systemName(typeName?.names)
+  const modifiers = modifiersOf(typeName?.typmods)
   if (text === undefined || type === undefined || typeName?.setof || typeName?.pct_type) return undefined
   const array = (typeName?.arrayBounds ?? []).length > 0 ? '[]' : ''
   try {
-    return `${text}::${castText(castOf(type === 'bpchar' ? 'text' : type))}${array}`
+    return modifiers && `${text}::${typeText(type, modifiers)}${array}`
   } catch {
     return undefined
   }
 }
+
+/** Length, precision and scale of a type, and the fields of an interval, which the parser gives as a number too. */
+function modifiersOf(nodes: readonly Node[] = []): readonly number[] | undefined {
+  const numbers = nodes.map((node) => ('A_Const' in node ? node.A_Const.ival : undefined))
+  return numbers.includes(undefined) ? undefined : numbers.map((number) => number?.ival ?? 0)
+}
+
+/** Without a length, texts of all types are alike. */
+function typeText(type: string, modifiers: readonly number[]): string {
+  if (modifiers.length === 0) return castText(castOf(type === 'bpchar' ? 'text' : type))
+  const name = TEXTS_WITH_LENGTH.has(type) ? `pg_catalog.${type}` : castText(castOf(type))
+  return `${name}(${modifiers.join(', ')})`
+}
+
+const TEXTS_WITH_LENGTH: ReadonlySet<string> = new Set(['bpchar', 'varchar'])
 
 function callText(call: FuncCall): string | undefined {
   const { funcname, args = [], funcformat: _format, location: _place, ...rest } = call
