@@ -39,7 +39,12 @@ export async function createSecuredTables() {
     const { apiKey } = await t.key(rights, bound)
     return actor(t.url, { apikey: apiKey, 'x-service-client': 'app' })
   }
-  const admin = await keyWith(['management.*', 'gateway.*', 'gateway.bypass_row_level_security'])
+  const admin = await keyWith([
+    'management.*',
+    'management.functions.write',
+    'gateway.*',
+    'gateway.bypass_row_level_security',
+  ])
   const pages = (
     await t.key(['gateway.read', 'gateway.write', 'gateway.delete', 'gateway.rpc.execute'], bound)
   ).apiKey

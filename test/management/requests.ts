@@ -27,7 +27,7 @@ export const REQUESTS: Readonly<Record<Operation, (name: string) => ManagementRe
   read_row_level_security: (name) => ({ path: `/management/tables/${name}/row-level-security` }),
   row_level_security: (name) => ({
     path: `/management/tables/${name}/row-level-security`,
-    body: { enabled: true, policies: [{ preset: 'public_read' }] },
+    body: { enabled: true, policies: [] },
   }),
   list_functions: () => ({ path: '/management/functions' }),
   upsert_function: (name) => ({

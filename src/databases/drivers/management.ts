@@ -148,7 +148,14 @@ export type DefinitionChange = { signature: string; before: string | null; after
 export type TablePolicies = {
   read(table: Table): Promise<TableSecurity>
   /** Policies and rights of the two roles as a whole. The catalogue has the tables that expressions may read. */
-  set(table: Table, asked: SecurityDefinition, catalogue: Catalogue): Promise<SchemaStatements>
+  set(table: Table, asked: SecurityDefinition, catalogue: Catalogue): Promise<SecurityStatements>
+}
+
+export type SecurityStatements = SchemaStatements & {
+  /** Names of the policies with an expression that the change removes, also of presets whose expression was changed in the database. */
+  readonly lostExpressions: readonly string[]
+  /** As the change has left it. `run` fills it in, in its transaction. */
+  readonly result: { security?: TableSecurity }
 }
 
 export type SecurityDefinition = {

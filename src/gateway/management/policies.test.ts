@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { testDatabase } from '#test/database.ts'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { OWN_LOCKS, testDatabase, withClient } from '#test/database.ts'
 import { type Actor, actor } from '#test/harness.ts'
 import { createSecuredTables, TEXT, USER } from '#test/secured-tables.ts'
 
@@ -9,6 +10,7 @@ const {
   users,
   roles,
   sql,
+  database,
   admin,
   adas,
   beas,
@@ -227,6 +229,28 @@ test('a new table is closed until its policies are set, also where default privi
   await sql(`alter default privileges revoke all on tables from public, ${roles.anon}, ${roles.member}`)
   await secured('public_one', [{ preset: 'signed_in_read' }])
   assert.equal((await fetched(adas, 'public_one')).length, 1)
+})
+
+test('the answer is what the change has made, not what others make of it afterwards', async () => {
+  await createTable('followed', [TEXT, USER])
+  const waiting = `select from ${OWN_LOCKS} where not granted`
+  await withClient(t.loggingUrl, async (log) => {
+    const change = await withClient(database.url, async (holder) => {
+      await holder.query('begin; lock table followed')
+      // An object, because an async function would wait for a promise that it returns.
+      const started = { answer: secured('followed', [{ preset: 'owner' }]) }
+      while ((await holder.query(waiting)).rowCount === 0) await sleep(10)
+      await log.query('begin; lock table database_audit_log')
+      await holder.query('rollback')
+      return started
+    })
+    // It is committed, and its end cannot be logged yet.
+    while ((await log.query(waiting)).rowCount === 0) await sleep(10)
+    await sql('alter policy gatehouse_owner on followed using (true)')
+    await log.query('rollback')
+    assert.deepEqual((await change.answer).policies, [{ preset: 'owner', column: 'user_id' }])
+  })
+  assert.equal((await readBack('followed')).policies[0].using, 'true')
 })
 
 test('a client that was registered over HTTP is told to be configured for row-level security', async () => {

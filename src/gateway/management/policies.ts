@@ -8,9 +8,9 @@ import type { Table } from '#databases/plan/catalogue.ts'
 import type { TableName } from '#databases/request/request.ts'
 import type { Failure } from '#kernel/errors.ts'
 import type { GatewayCaller } from '../caller.ts'
-import { requireRight } from '../caller-rights.ts'
 import { fail } from '../errors.ts'
 import { audited, type Changer, type EmitChange, managementOf } from './change.ts'
+import { requireExpressionRight, requirePolicyRights } from './policy-rights.ts'
 import { findTable } from './tables.ts'
 
 /** A policy of a body: a preset with its column, or a policy with expressions. */
@@ -34,19 +34,22 @@ type AskedSecurity = {
 export async function setRowLevelSecurity(
   changer: Changer,
   { schema, table }: TableName,
-  { enabled, policies: asked = [], replace = false }: AskedSecurity,
+  { enabled, policies: asked, replace = false }: AskedSecurity,
 ) {
   const { caller } = changer
-  // An expression may read other tables, as a function may.
-  if (asked.some(({ preset }) => preset === undefined)) requireRight(caller, ['management.functions.write'])
   const ability = policiesOf(caller)
+  const policies = readPolicies(enabled, asked)
+  for (const policy of policies) requirePolicyRights(caller, { schema, table }, policy)
   const found = await findTable(caller, { schema, table })
-  const definition = { enabled, policies: asked.map(readPolicy), replace }
+  const definition = { enabled, policies, replace }
   const written = await ability.set(found, definition, await caller.backend.catalogue())
+  if (written.lostExpressions.length > 0) requireExpressionRight(caller)
   const event = { table: `${schema}.${table}`, operations: ['row_level_security'] }
   const announce = (emit: EmitChange) => emit('schema_table_altered', event)
   await audited(changer, { operation: 'row_level_security', schema, object: table, announce }, written)
-  return answerOf(found, await ability.read(found))
+  const { security } = written.result
+  if (security === undefined) throw new Error('A change of policies was committed without its result')
+  return answerOf(found, security)
 }
 
 export async function readRowLevelSecurity(caller: GatewayCaller, { schema, table }: TableName) {
@@ -66,6 +69,15 @@ function policiesOf(caller: GatewayCaller): TablePolicies {
         : `Only clients of the configuration have it: give this one its url and ${setting}: true in gatehouse.yaml, and start the service again.`,
     details: { setting },
   })
+}
+
+function readPolicies(enabled: boolean, asked: AskedSecurity['policies']): readonly PolicyDefinition[] {
+  if (asked === undefined && enabled)
+    throw fail('invalid_policy', {
+      hint: 'With enabled: true, policies is required: it is the whole list, and [] removes every policy',
+      details: { field: 'policies' },
+    })
+  return asked?.map(readPolicy) ?? []
 }
 
 function readPolicy(asked: AskedPolicy, index: number): PolicyDefinition {

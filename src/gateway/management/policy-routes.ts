@@ -48,7 +48,13 @@ const NewSecurity = Type.Object({
     description: 'false: the policies are removed and callers lose all rights on the table',
     examples: [true],
   }),
-  policies: Type.Optional(Type.Array(Policy, { maxItems: 50, examples: [[{ preset: 'owner' }]] })),
+  policies: Type.Optional(
+    Type.Array(Policy, {
+      maxItems: 50,
+      description: 'The whole list, required with enabled: true; [] removes every policy',
+      examples: [[{ preset: 'owner' }]],
+    }),
+  ),
   replace: Type.Optional(
     Type.Boolean({ default: false, description: 'Also removes policies that others have made' }),
   ),

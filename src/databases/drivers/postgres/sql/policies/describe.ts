@@ -28,6 +28,12 @@ export const changedPolicies = ({ policies }: SecurityState): ReadonlySet<string
     }),
   )
 
+/** Whether it is the policy of a preset, with the expression that the preset gave it. */
+export function isIntactPreset(stored: StoredPolicy): boolean {
+  const mark = markOf(stored)
+  return mark !== undefined && 'preset' in mark.policy && askedPolicy(stored, mark) !== undefined
+}
+
 /** It was changed in the database after it was set. */
 const asStored = ({ name, command, roles, using, check }: StoredPolicy): PolicyDefinition => ({
   name,

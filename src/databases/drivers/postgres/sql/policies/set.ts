@@ -1,11 +1,12 @@
 import type { RowLevelSecurity } from '#databases/drivers/driver.ts'
-import type { RunQuery, SchemaStatements, SecurityDefinition } from '#databases/drivers/management.ts'
+import type { RunQuery, SecurityDefinition, SecurityStatements } from '#databases/drivers/management.ts'
 import { OF_EXPRESSIONS, refusalAs } from '#databases/drivers/postgres/sql/ddl/explanations.ts'
 import {
   COMMANDS,
   type ConcretePolicy,
   commandsOf,
 } from '#databases/drivers/postgres/sql/policies/concrete.ts'
+import { describeSecurity, isIntactPreset } from '#databases/drivers/postgres/sql/policies/describe.ts'
 import { markOf, markText } from '#databases/drivers/postgres/sql/policies/mark.ts'
 import {
   type SecurityState,
@@ -28,9 +29,10 @@ export type SecurityChange = {
 }
 
 /** Sets row-level security of a table as a whole: policies, rights of the two roles, and defaults of columns with a claim. */
-export function setSecurity(change: SecurityChange): SchemaStatements {
+export function setSecurity(change: SecurityChange): SecurityStatements {
   const { table, roles, state } = change
   const name = tableText(table)
+  const result: SecurityStatements['result'] = {}
   return {
     statements: [
       ...removed(change).map((policy) => `drop policy ${quoteName(policy.name)} on ${name}`),
@@ -41,11 +43,11 @@ export function setSecurity(change: SecurityChange): SchemaStatements {
     ],
     async check(query) {
       await query(`lock table ${name} in access exclusive mode`, [])
-      const present = await readState(query, change)
+      const present = await presentState(query, change)
       if (JSON.stringify(present) !== JSON.stringify(state)) throw fail('write_conflict')
     },
     async verify(query) {
-      const made = await readState(query, change)
+      const made = await presentState(query, change)
       requireHarmless(
         await query<UsedFunction>(USED_SQL, [state.oid, change.policies.map((policy) => policy.name)]),
       )
@@ -54,21 +56,24 @@ export function setSecurity(change: SecurityChange): SchemaStatements {
       for (const [index, { name: policy }] of change.policies.entries()) {
         const mark = markText(
           change.asked.policies[index],
-          made?.policies.find((found) => found.name === policy),
+          made.policies.find((found) => found.name === policy),
         )
         await query(`comment on policy ${quoteName(policy)} on ${name} is ${mark}`, [])
       }
+      result.security = describeSecurity(await presentState(query, change))
     },
     explain: explainPolicy,
+    lostExpressions: removed(change)
+      .filter((policy) => !isIntactPreset(policy))
+      .map((policy) => policy.name),
+    result,
   }
 }
 
-async function readState(
-  query: RunQuery,
-  { table, roles }: SecurityChange,
-): Promise<SecurityState | undefined> {
+async function presentState(query: RunQuery, { table, roles }: SecurityChange): Promise<SecurityState> {
   const [row] = await query<{ state: SecurityState }>(STATE_SQL, stateValues(table, roles))
-  return row?.state
+  if (row === undefined) throw fail('write_conflict')
+  return row.state
 }
 
 /** The gateway's own policies, and with `replace` all. */
@@ -142,8 +147,8 @@ function rightStatements(change: SecurityChange, role: string): string[] {
  * Without row-level security, every right of a role shows all rows: also a right of a role that is not one of this client's callers, as the
  * callers of another client of the same database.
  */
-function requireClosed({ asked, state }: SecurityChange, made: SecurityState | undefined): void {
-  if (asked.enabled || made === undefined) return
+function requireClosed({ asked, state }: SecurityChange, made: SecurityState): void {
+  if (asked.enabled) return
   const open = [...made.rights, ...(state.enabled ? made.others : [])].find(
     ({ privileges }) => privileges.length > 0,
   )
