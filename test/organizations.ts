@@ -25,7 +25,15 @@ export async function createPerson(
   const email = `${id.slice(-12)}@example.com`
   await db
     .insertInto('user')
-    .values({ id, name: 'Ada', email, emailVerified: verified, role, ...times })
+    .values({
+      id,
+      name: 'Ada',
+      email,
+      emailVerified: verified,
+      emailProvenAt: verified ? at : null,
+      role,
+      ...times,
+    })
     .execute()
   const session = { id: sessionId, userId: id, tokenHash: tokenHash(token), remembered: true }
   await db

@@ -30,7 +30,7 @@ export async function mailLink<P extends MailedPurpose>(
   const lifetime = flow.lifetime(kernel.config)
   const token = await issueTicket(kernel, flow.purpose, { ...ticket, lifetime })
   const url = linkOf(kernel, flow, token, callbackURL)
-  const to = recipient ?? { name: '', email: address, emailVerified: false }
+  const to = recipient ?? { name: '', email: address, emailProvenAt: null }
   await deliver(kernel, mail({ recipient: to, address, payload, url, lifetime }))
 }
 

@@ -42,7 +42,7 @@ test('a mail to an unproven address contains no text of a caller', async () => {
 test('a user with a proven address is greeted by name, and the mail names the new address', async () => {
   const ada = await named('Ada King')
   const { kernel } = t.service
-  await updateUser(kernel.db, ada.id, { emailVerified: true }, kernel.now())
+  await updateUser(kernel.db, ada.id, { emailVerified: true, emailProvenAt: kernel.now() }, kernel.now())
   await kernel.coherence.settle()
   const own = (await everyMail(ada)).filter((mail) => mail.includes(`To: ${ada.email}`))
   for (const mail of own) assert.match(body(mail), /Hello Ada King,/)

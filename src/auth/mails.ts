@@ -1,8 +1,8 @@
-import type { User } from '#identity/users.ts'
+import { hasProvenEmail, type User } from '#identity/users.ts'
 import type { Mail } from '#kernel/mail/mailer.ts'
 import { composeMail } from '#kernel/mail/messages.ts'
 
-export type Recipient = Pick<User, 'name' | 'email' | 'emailVerified'>
+export type Recipient = Pick<User, 'name' | 'email' | 'emailProvenAt'>
 
 /** A link in a mail. */
 export type MailedLink = {
@@ -20,9 +20,8 @@ export type MailedInvitation = MailedLink & {
 }
 
 /** An unproven address may be a stranger's. Mails to it contain no text of a caller, since a name could be an advertisement. */
-const greeting = ({ name, emailVerified }: Recipient): string => (emailVerified ? `Hello ${name},` : 'Hello,')
-const addressFor = ({ emailVerified }: Recipient, email: string): string =>
-  emailVerified ? email : 'another one'
+const greeting = (user: Recipient): string => (hasProvenEmail(user) ? `Hello ${user.name},` : 'Hello,')
+const addressFor = (user: Recipient, email: string): string => (hasProvenEmail(user) ? email : 'another one')
 
 const minutesOf = (lifetime: number): string =>
   lifetime < 7_200_000
@@ -113,7 +112,7 @@ export const MAILS = {
       subject: 'A passkey was added to your account',
       paragraphs: [
         greeting(user),
-        user.emailVerified && name !== null
+        hasProvenEmail(user) && name !== null
           ? `the passkey "${name}" has just been added to your account. It signs in without a password.`
           : 'a passkey has just been added to your account. It signs in without a password.',
         'If it was not you, change your password, end all sessions and remove the passkey.',
@@ -193,7 +192,7 @@ export const MAILS = {
       subject: 'You are invited to an organization',
       paragraphs: [
         greeting(recipient),
-        `${inviter.emailVerified ? inviter.email : 'someone'} invites you to ${recipient.emailVerified ? organization.name : 'an organization'}, with the role ${role.replaceAll(',', ', ')}.`,
+        `${hasProvenEmail(inviter) ? inviter.email : 'someone'} invites you to ${hasProvenEmail(recipient) ? organization.name : 'an organization'}, with the role ${role.replaceAll(',', ', ')}.`,
         `The invitation is for ${recipient.email} and lasts ${minutesOf(lifetime)}. If you do not expect it, ignore this mail.`,
       ],
       action: { label: 'See the invitation', url },

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type { Db } from '#kernel/db/connect.ts'
 
-/** A user from an import or from the operator, with the hash of a password if there is one. */
+/** A user from an import or from the operator, whose word proves the address, with the hash of a password if there is one. */
 export type UserToAdd = {
   readonly id: string
   readonly name: string
@@ -53,10 +53,10 @@ async function insertUsers(db: Db, users: readonly UserToAdd[]): Promise<Readonl
       )
     ), added as (
       insert into service."user" (
-        id, name, email, email_verified, image, username, display_username, role, banned, ban_reason, ban_expires,
+        id, name, email, email_verified, email_proven_at, image, username, display_username, role, banned, ban_reason, ban_expires,
         created_at, updated_at
       )
-      select "id", "name", "email", "emailVerified", "image", "username", "displayUsername", "role", "banned",
+      select "id", "name", "email", "emailVerified", case when "emailVerified" then now() end, "image", "username", "displayUsername", "role", "banned",
         "banReason", "banExpires", "createdAt", "createdAt"
       from line
       -- A join would change the order, and the first of two lines with one username has to get it.

@@ -15,6 +15,8 @@ export type NewUser = {
   readonly username: string | null
   readonly displayUsername: string | null
   readonly createdAt: Date
+  /** Default: null, not proven. */
+  readonly emailProvenAt?: Date | null
   /** Default: `user`. */
   readonly role?: string
 }
@@ -58,7 +60,7 @@ export async function insertUserWithPassword(
 }
 
 export const USER_COLUMNS = [
-  'id', 'name', 'email', 'emailVerified', 'image', 'username', 'displayUsername', 'role', 'twoFactorEnabled',
+  'id', 'name', 'email', 'emailVerified', 'emailProvenAt', 'image', 'username', 'displayUsername', 'role', 'twoFactorEnabled',
   'banned', 'banReason', 'banExpires', 'createdAt', 'updatedAt',
 ] as const satisfies readonly (keyof User)[] // biome-ignore format: one line reads better
 
@@ -112,15 +114,22 @@ export function searchUsers(
 export type UserChange = Partial<
   Pick<
     User,
-    'name' | 'email' | 'emailVerified' | 'image' | 'username' | 'displayUsername' | 'twoFactorEnabled'
+    | 'name'
+    | 'email'
+    | 'emailVerified'
+    | 'emailProvenAt'
+    | 'image'
+    | 'username'
+    | 'displayUsername'
+    | 'twoFactorEnabled'
   >
 >
 
-/** Throws a unique violation (`user_email_key`, `user_username_key`). */
+/** Another address is unproven unless the change says so. Throws a unique violation (`user_email_key`, `user_username_key`). */
 export function updateUser(db: Db, id: string, change: UserChange, now: Date): Promise<User | undefined> {
   return db
     .updateTable('user')
-    .set({ ...change, updatedAt: now })
+    .set({ ...(change.email !== undefined && { emailProvenAt: null }), ...change, updatedAt: now })
     .where('id', '=', id)
     .returningAll()
     .executeTakeFirst()
@@ -140,6 +149,13 @@ export async function isUsernameTaken(db: Db, username: string): Promise<boolean
     .executeTakeFirst()
   return found !== undefined
 }
+
+/**
+ * Has the user shown by a mail that the address is theirs (decision 15)? `emailVerified` may be an admin's or a provider's word: it lets in
+ * where verification is required, and shows nothing about who has opened the account.
+ */
+export const hasProvenEmail = ({ emailProvenAt }: Pick<User, 'emailProvenAt'>): boolean =>
+  emailProvenAt !== null
 
 /** False when the ban has expired. */
 export const isBanned = ({ banned, banExpires }: Pick<User, 'banned' | 'banExpires'>, now: Date): boolean =>

@@ -8,7 +8,11 @@ import { createOrganization } from '#test/organizations.ts'
 export async function createVictim(t: TestService): Promise<string> {
   const { db } = t.service.kernel
   const user = await t.signUp('Victim')
-  await db.updateTable('user').set({ role: 'admin', emailVerified: true }).where('id', '=', user.id).execute()
+  await db
+    .updateTable('user')
+    .set({ role: 'admin', emailVerified: true, emailProvenAt: new Date() })
+    .where('id', '=', user.id)
+    .execute()
   const session = await db
     .selectFrom('session')
     .select('id')

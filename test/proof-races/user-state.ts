@@ -113,7 +113,8 @@ export async function createUsers(
     .values(
       people.map(({ state, id, username, email }) => ({
         ...{ id, username, email, displayUsername: username, ...times },
-        ...{ name: state.name, role: state.role, emailVerified: state.verified },
+        ...{ name: state.name, role: state.role },
+        ...{ emailVerified: state.verified, emailProvenAt: state.verified ? times.createdAt : null },
         twoFactorEnabled: state.factor !== 'none',
       })),
     )

@@ -32,7 +32,8 @@ const userRow = (id: string) =>
   kernel.db.selectFrom('user').selectAll().where('id', '=', id).executeTakeFirst()
 
 async function prove({ id }: User): Promise<void> {
-  await kernel.db.updateTable('user').set({ emailVerified: true }).where('id', '=', id).execute()
+  const proof = { emailVerified: true, emailProvenAt: new Date() }
+  await kernel.db.updateTable('user').set(proof).where('id', '=', id).execute()
   await kernel.coherence.settle()
 }
 

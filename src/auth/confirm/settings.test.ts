@@ -15,7 +15,7 @@ async function linksOf(t: TestService): Promise<Record<string, string>> {
   const first = await t.mails()
   await t.service.kernel.db
     .updateTable('user')
-    .set({ emailVerified: true })
+    .set({ emailVerified: true, emailProvenAt: new Date() })
     .where('id', '=', ada.id)
     .execute()
   await t.service.kernel.coherence.settle()

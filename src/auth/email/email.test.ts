@@ -93,7 +93,7 @@ async function provenUser(name: string) {
   const user = await t.signUp(name)
   await t.service.kernel.db
     .updateTable('user')
-    .set({ emailVerified: true })
+    .set({ emailVerified: true, emailProvenAt: new Date() })
     .where('id', '=', user.id)
     .execute()
   await t.service.kernel.coherence.settle()

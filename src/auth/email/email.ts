@@ -1,6 +1,6 @@
 import { actOnTicket } from '#identity/proof.ts'
 import { deleteTickets, deleteTicketsFor, type Ticket } from '#identity/tickets.ts'
-import { findUser, type User } from '#identity/users.ts'
+import { findUser, hasProvenEmail, type User } from '#identity/users.ts'
 import { recordAct } from '#kernel/audit/record-act.ts'
 import type { Config } from '#kernel/config/config.ts'
 import { isConflict } from '#kernel/db/conflicts.ts'
@@ -56,7 +56,7 @@ async function redeem(
     const changed = await follow(kernel, user, ticket, click)
     // An attacker may send a victim the link of the attacker's own account. It must not sign the victim in to that account,
     // neither from the attacker's page nor by our button, which asks for no password when the address is proven already.
-    const mayStart = click.caller === undefined && !click.context.isCrossSite && !user.emailVerified
+    const mayStart = click.caller === undefined && !click.context.isCrossSite && !hasProvenEmail(user)
     const signsIn = kernel.config.auth.email.sign_in_after_verification && mayStart
     if (!signsIn || ticket.purpose !== 'verify-email') return { user: changed, admission: undefined }
     const proof = { userId: user.id }
@@ -128,7 +128,7 @@ export async function changeEmail(kernel: Kernel, caller: Caller, asked: ChangeE
     const to = { newEmail, callbackURL: asked.callbackURL }
     await deleteTicketsFor(kernel.db, user.id, CHANGE)
     await recordAct(kernel, 'email.change_requested', { targetId: user.id })
-    if (user.emailVerified && password === undefined) await mailOldAddress(kernel, from, to)
+    if (hasProvenEmail(user) && password === undefined) await mailOldAddress(kernel, from, to)
     else await mailNewAddress(kernel, from, to)
   })
 }

@@ -254,7 +254,11 @@ test('the endpoint without the page at the new address removes sessions and link
 
 test('the same holds for an account whose old address was proven; with its own session everything stays', async () => {
   const markAsVerified = async ({ id }: User) => {
-    await db.updateTable('user').set({ emailVerified: true }).where('id', '=', id).execute()
+    await db
+      .updateTable('user')
+      .set({ emailVerified: true, emailProvenAt: new Date() })
+      .where('id', '=', id)
+      .execute()
     await t.service.kernel.coherence.settle()
   }
   const [ada, eve] = [await signUpAndChangeEmail('Ada'), await signUpAndChangeEmail('Eve')]

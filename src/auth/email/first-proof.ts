@@ -4,7 +4,7 @@ import { hashPassword } from '#identity/passwords.ts'
 import { lockProvenUser } from '#identity/proof.ts'
 import { deleteUserSessions } from '#identity/sessions.ts'
 import { deleteTickets, type Ticket, type UserPurpose } from '#identity/tickets.ts'
-import { type User, updateUser } from '#identity/users.ts'
+import { hasProvenEmail, type User, updateUser } from '#identity/users.ts'
 import { recordAct } from '#kernel/audit/record-act.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { sendMail } from '#kernel/mail/mailer.ts'
@@ -54,12 +54,18 @@ export async function proveEmail(
   click: ProvingClick,
   mark: string | undefined,
 ): Promise<User> {
-  if (user.emailVerified) {
+  if (hasProvenEmail(user)) {
     // The link is not a second way to reset a password.
     if (click.evidence.by === 'new password') throw fail('INVALID_TOKEN')
-    return user
+    return user.emailVerified ? user : verifyAgain(kernel, user)
   }
   return prove(kernel, user, { ...click, mark, email: user.email })
+}
+
+/** An admin has taken the verification back since the address was proven. */
+const verifyAgain = async (kernel: Kernel, user: User): Promise<User> => {
+  await recordAct(kernel, 'email.verified', { targetId: user.id, details: { removedWhatOthersAdded: false } })
+  return (await updateUser(kernel.db, user.id, { emailVerified: true }, kernel.now())) ?? user
 }
 
 /** First proof of an address that replaces another. A stranger may have named it for an account of their own. */
@@ -95,7 +101,9 @@ async function prove(
   // Before the address is the user's: the redemption of one of its tickets may be about to add an account (proof.ts), and would wait
   // for this transaction while this one waits for the ticket.
   if (!isOwner) await removeWhatOthersAdded(kernel, { ...user, email })
-  const proven = (await updateUser(kernel.db, user.id, { email, emailVerified: true }, kernel.now())) ?? user
+  const now = kernel.now()
+  const proof = { email, emailVerified: true, emailProvenAt: now }
+  const proven = (await updateUser(kernel.db, user.id, proof, now)) ?? user
   if (!isOwner && evidence.by === 'new password') await choosePassword(kernel, proven, evidence.hash)
   const action = email === user.email ? 'email.verified' : 'email.changed'
   await recordAct(kernel, action, { targetId: user.id, details: { removedWhatOthersAdded: !isOwner } })

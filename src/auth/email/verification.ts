@@ -1,5 +1,5 @@
 import { lockProvenUser } from '#identity/proof.ts'
-import { findUser, isBanned, type User } from '#identity/users.ts'
+import { findUser, hasProvenEmail, isBanned, type User } from '#identity/users.ts'
 import { atomically, type Kernel } from '#kernel/kernel.ts'
 import { sendMail } from '#kernel/mail/mailer.ts'
 import { ADMISSION_FAILURES, LINK_FAILURES, PASSWORD_POLICY_FAILURES } from '../errors.ts'
@@ -36,7 +36,7 @@ export const VERIFY_EMAIL: MailFlow<'verify-email'> = {
     askAgain: 'askAgainVerify',
   },
   view: async (kernel, link, click) =>
-    link.user.emailVerified
+    hasProvenEmail(link.user)
       ? plainView(VERIFICATION_TEXTS)
       : proofView(kernel, link, click, VERIFICATION_TEXTS),
   async act(kernel, _link, { token, click, values }) {
@@ -51,17 +51,21 @@ export async function mailVerification(
   { email, callbackURL }: MailRequest['verify-email'],
 ): Promise<void> {
   const user = await findUser(kernel.db, 'email', email)
-  if (user === undefined || user.emailVerified) return
+  if (user === undefined || isVerified(user)) return
   await sendVerificationMail(kernel, user, { callbackURL })
 }
+
+/** Without one of the two there is something left that a link does. */
+const isVerified = (user: User): boolean => user.emailVerified && hasProvenEmail(user)
 
 /** The queue's side of `requestFirstLink`. The link carries the browser's mark only when the address belongs to the user who was named. */
 export async function mailFirstLink(kernel: Kernel, request: FirstLink): Promise<void> {
   const { email, userId, browser, callbackURL, isSignUp } = request
   const user = await findUser(kernel.db, 'email', email)
   if (user === undefined) return
-  // The user has proven the address in the meantime and needs no mail.
-  if (user.emailVerified) return user.id === userId ? undefined : mailAlreadyRegistered(kernel, user)
+  if (user.id !== userId && hasProvenEmail(user)) return mailAlreadyRegistered(kernel, user)
+  // The user has verified the address in the meantime and needs no mail.
+  if (isVerified(user)) return
   if (!isSignUp || kernel.config.auth.email.send_on_sign_up)
     await sendVerificationMail(kernel, user, { callbackURL, ...(user.id === userId && { browser }) })
 }
@@ -84,7 +88,7 @@ async function sendVerificationMail(
 ): Promise<void> {
   await atomically(kernel, async (kernel) => {
     const user = await lockProvenUser(kernel, { userId })
-    if (user?.email !== address || user.emailVerified || isBanned(user, kernel.now())) return
+    if (user?.email !== address || isVerified(user) || isBanned(user, kernel.now())) return
     // The link outlives the session that sign-up or sign-in begins: the mail may be read on another device.
     const ticket = { userId, sessionId: null, address, payload: browser === undefined ? {} : { browser } }
     await mailLink(kernel, VERIFY_EMAIL, { ticket, recipient: user, callbackURL })

@@ -1,4 +1,4 @@
-import { findUser, isBanned, type User } from '#identity/users.ts'
+import { findUser, hasProvenEmail, isBanned, type User } from '#identity/users.ts'
 import type { Action } from '#kernel/audit/actions.ts'
 import { recordAct } from '#kernel/audit/record-act.ts'
 import { emit, type Kernel } from '#kernel/kernel.ts'
@@ -118,7 +118,7 @@ async function mailInvitation(
   const page = kernel.config.auth.email.links.invitation
   const url = page === undefined ? authUrl(kernel, '/confirm/invitation', { id }) : withQuery(page, { id })
   const user = await findUser(kernel.db, 'email', email)
-  const recipient = user ?? { name: '', email, emailVerified: false }
+  const recipient = user ?? { name: '', email, emailProvenAt: null }
   const lifetime = expiresAt.getTime() - kernel.now().getTime()
   await sendMail(kernel, MAILS.invitation({ recipient, url, lifetime, organization, inviter, role }))
 }
@@ -127,7 +127,7 @@ async function mailInvitation(
 export async function getInvitation(kernel: Kernel, { user }: Caller, id: string): Promise<InvitationView> {
   const invitation = await findOpen(kernel, id)
   if (invitation.email === user.email) {
-    if (!user.emailVerified) throw fail('EMAIL_VERIFICATION_REQUIRED_FOR_INVITATION')
+    if (!hasProvenEmail(user)) throw fail('EMAIL_VERIFICATION_REQUIRED_FOR_INVITATION')
     return invitation
   }
   const membership = await findMembership(kernel.db, user.id, { id: invitation.organizationId })
@@ -155,7 +155,7 @@ export async function invitationsOf(
 
 /** Pending invitations to the caller's address, which has to be proven. */
 export async function invitationsTo(kernel: Kernel, { user }: Caller, page: Page): Promise<InvitationView[]> {
-  if (!user.emailVerified) throw fail('EMAIL_VERIFICATION_REQUIRED_FOR_INVITATION')
+  if (!hasProvenEmail(user)) throw fail('EMAIL_VERIFICATION_REQUIRED_FOR_INVITATION')
   return listInvitationsTo(kernel.db, user.email, kernel.now(), page)
 }
 
@@ -253,7 +253,7 @@ const actAsRecipient = <T>(
 ): Promise<T> =>
   actWithUsers(kernel, caller, [], (kernel, user) => {
     if (user.email !== email) throw notFound()
-    if (!user.emailVerified)
+    if (!hasProvenEmail(user))
       throw fail('EMAIL_VERIFICATION_REQUIRED_BEFORE_ACCEPTING_OR_REJECTING_INVITATION')
     return work(kernel, user)
   })

@@ -8,7 +8,7 @@ import {
 import { deleteUserSessions } from '#identity/sessions.ts'
 import { deleteTicketsFor } from '#identity/tickets.ts'
 import { deleteTrustedDevices } from '#identity/trusted-devices.ts'
-import type { User } from '#identity/users.ts'
+import { hasProvenEmail, type User } from '#identity/users.ts'
 import { isLastWayIn } from '#identity/ways-in.ts'
 import { recordAct } from '#kernel/audit/record-act.ts'
 import type { Kernel } from '#kernel/kernel.ts'
@@ -108,8 +108,8 @@ export async function renamePasskey(
 }
 
 /** An unproven address may be a stranger's, who must not get any number of notices. */
-const mayNotify = async ({ limits }: Kernel, { user: { email, emailVerified } }: Caller): Promise<boolean> =>
-  emailVerified || (await limits.allows('mail_recipient', email))
+const mayNotify = async ({ limits }: Kernel, { user }: Caller): Promise<boolean> =>
+  hasProvenEmail(user) || (await limits.allows('mail_recipient', user.email))
 
 /** Runs the change as `actAsCaller` does, and ends the other sessions if the caller asks for that. */
 async function changeFactors<T extends object | undefined>(

@@ -2,7 +2,7 @@ import { hashPassword } from '#identity/passwords.ts'
 import { actOnTicket, lockProvenUser } from '#identity/proof.ts'
 import { deleteUserSessions } from '#identity/sessions.ts'
 import { findTicket } from '#identity/tickets.ts'
-import { findUser, isBanned, updateUser } from '#identity/users.ts'
+import { findUser, hasProvenEmail, isBanned, updateUser } from '#identity/users.ts'
 import { recordAct } from '#kernel/audit/record-act.ts'
 import { atomically, type Kernel } from '#kernel/kernel.ts'
 import { removeWhatOthersAdded } from '../email/first-proof.ts'
@@ -74,11 +74,13 @@ export async function resetPassword(kernel: Kernel, token: string, newPassword: 
   await actOnTicket(kernel, link, invalidToken, async (kernel, user, { expired }) => {
     if (expired) throw invalidToken()
     const ended = await deleteUserSessions(kernel.db, user.id)
-    if (user.emailVerified) await countResetByMail(kernel, user)
+    if (hasProvenEmail(user)) await countResetByMail(kernel, user)
     else await removeWhatOthersAdded(kernel, user)
     await storePassword(kernel, user, password, 'all')
     await recordAct(kernel, 'password.reset', { targetId: user.id, details: { sessionsEnded: ended } })
-    await updateUser(kernel.db, user.id, { emailVerified: true }, kernel.now())
+    const now = kernel.now()
+    const proof = { emailVerified: true, emailProvenAt: user.emailProvenAt ?? now }
+    await updateUser(kernel.db, user.id, proof, now)
   })
   await kernel.coherence.settle()
 }

@@ -7,7 +7,7 @@ import {
   rehashPassword,
 } from '#identity/passwords.ts'
 import { usernameFrom } from '#identity/usernames.ts'
-import { findUserWithPassword, isBanned, type UserWithPassword } from '#identity/users.ts'
+import { findUserWithPassword, hasProvenEmail, isBanned, type UserWithPassword } from '#identity/users.ts'
 import { recordFailure } from '#kernel/audit/record-failure.ts'
 import { Failure } from '#kernel/errors.ts'
 import type { Kernel } from '#kernel/kernel.ts'
@@ -133,7 +133,7 @@ async function checkByEmail(
     return (await findHiddenPassword(kernel, email, hash)) !== undefined
   }
   const claimed = { account: email, ...storedOf(found, claim), isHidden }
-  const isProven = found?.emailVerified === true
+  const isProven = found !== undefined && hasProvenEmail(found)
   const outcome = await attemptHiddenPassword(kernel, { ...claimed, isProven }, password)
   if (outcome === 'hidden' && found !== undefined) return { isRight: false, hiddenOf: found.id }
   return { isRight: outcome === 'right' }
@@ -153,7 +153,7 @@ async function checkByUsername(
     stored: (found ?? hidden)?.password ?? undefined,
     isHidden: async () => false,
   }
-  const isProven = found?.emailVerified === true
+  const isProven = found !== undefined && hasProvenEmail(found)
   const isRight = (await attemptHiddenPassword(kernel, { ...claimed, isProven }, password)) === 'right'
   return isRight && hidden !== undefined ? { isRight: false, hiddenOf: hidden.userId } : { isRight }
 }

@@ -55,6 +55,7 @@ async function signUpOpenly(
 
 const asIfAdded = (user: NewUser): Omit<User, 'role'> => ({
   ...user,
+  emailProvenAt: null,
   twoFactorEnabled: false,
   banned: false,
   banReason: null,

@@ -129,7 +129,11 @@ const OTHERS: Readonly<Record<string, string>> = {
 }
 
 const verified = ({ id }: User) =>
-  db.updateTable('user').set({ emailVerified: true }).where('id', '=', id).execute()
+  db
+    .updateTable('user')
+    .set({ emailVerified: true, emailProvenAt: new Date() })
+    .where('id', '=', id)
+    .execute()
 const sessionsOf = async ({ id }: User) =>
   (await db.selectFrom('session').select('id').where('userId', '=', id).execute()).length
 

@@ -78,7 +78,7 @@ test('a change of the password or of the factor, a reset and the end of all sess
     t.anon.post(`${AUTH}${path}`, body, { headers: { authorization: `Bearer ${token}` } })
   await t.service.kernel.db
     .updateTable('user')
-    .set({ emailVerified: true })
+    .set({ emailVerified: true, emailProvenAt: new Date() })
     .where('id', '=', ada.id)
     .execute()
   const ways: Readonly<Record<string, () => Promise<Answer>>> = {
@@ -152,7 +152,11 @@ test('the mailbox counts once: after a reset by mail a code by mail is no second
   const bob = await enrolOtp(t, await t.signUp('Bob'))
   const newPassword = 'a password of the reset'
   for (const { id, email } of [ada, bob]) {
-    await t.service.kernel.db.updateTable('user').set({ emailVerified: true }).where('id', '=', id).execute()
+    await t.service.kernel.db
+      .updateTable('user')
+      .set({ emailVerified: true, emailProvenAt: new Date() })
+      .where('id', '=', id)
+      .execute()
     await t.mails()
     await t.anon.post(`${AUTH}/forget-password`, { email })
     const token = linkIn((await t.mails()).at(-1) ?? '')

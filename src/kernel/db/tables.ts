@@ -265,6 +265,7 @@ export interface UserTable {
   banExpires: Date | null
   createdAt: Date
   updatedAt: Date
+  emailProvenAt: Date | null
 }
 
 export interface VerificationTable {
