@@ -2,6 +2,7 @@ import type { CookieSerializeOptions } from '@fastify/cookie'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { tokenHash } from '#identity/tokens.ts'
 import type { Config } from '#kernel/config/config.ts'
+import { bearerOf } from '#kernel/http/bearer.ts'
 import { COOKIE_PREFIX, HEADER } from '#kernel/http/header-names.ts'
 
 const options = ({ session }: Config): CookieSerializeOptions => ({
@@ -30,10 +31,6 @@ export function clearSessionToken(config: Config, reply: FastifyReply): void {
 }
 
 export type Presented = { readonly token: string; readonly by: 'bearer' | 'cookie' }
-
-/** The token of the Authorization header. */
-export const bearerOf = ({ headers }: FastifyRequest): string | undefined =>
-  /^bearer +(\S+) *$/i.exec(headers.authorization ?? '')?.[1]
 
 /** The session token of a request. When header and cookie differ, the header wins. */
 export function presentedToken(config: Config, request: FastifyRequest): Presented | undefined {

@@ -5,11 +5,17 @@ import type { Kernel } from '#kernel/kernel.ts'
 import { calledClient, clientHeader } from './called-client.ts'
 import { gatewayCaller } from './caller.ts'
 import { type FixedRight, requireRight, requireThawed } from './caller-rights.ts'
-import { createPersonaLookup } from './caller-role.ts'
+import { createPersonaLookup, createSessionReader } from './caller-role.ts'
 import { type ClientOverride, createClientOverride } from './client-override.ts'
 import { fail, REFUSED } from './errors.ts'
 import { createGrants, type Grants } from './grants.ts'
-import { createDataIdentify, createIdentify, createTakeRole, type Identify } from './identify.ts'
+import {
+  createDataIdentify,
+  createIdentify,
+  createSqlIdentify,
+  createTakeRole,
+  type Identify,
+} from './identify.ts'
 import { adminKeyOf } from './keys/admin-key.ts'
 import { type Enforcement, keyEnforcement } from './keys/config.ts'
 import { KEY_SECURITY, type OperatorAccess, operatorAccess } from './operator-access.ts'
@@ -29,6 +35,8 @@ export type GatewayAccess = OperatorAccess & {
    * is needed if the client does not enforce keys.
    */
   fixed(rights: readonly FixedRight[], more?: { readonly asData?: boolean }): Access
+  /** Requires a key with a right to SQL, or the admin key, and no session on clients with row-level security. */
+  readonly sql: Access
   /** Requires a key with this right, or the admin key, and no client. */
   keyed(right: FixedRight): Access
   /** Requires what the record of the called public route asks for. */
@@ -55,13 +63,14 @@ export function gatewayAccess(
   const operator = adminKeyOf(kernel, adminKey)
   const grants = createGrants(kernel, clients, operator)
   const identify = createIdentify(clients)
-  const takeRole = createTakeRole(kernel, sessions)
+  const presentedSession = createSessionReader(kernel, operator.isSame)
+  const personaOf = createPersonaLookup(kernel, sessions, presentedSession)
+  const takeRole = createTakeRole(personaOf)
   const identifyForData = createDataIdentify(identify, takeRole)
   const enforcement = keyEnforcement(kernel)
   const retain = createRetention(clients)
   const data = dataAccess(grants, identifyForData, enforcement)
   const find = createOpenRoutes(kernel)
-  const personaOf = createPersonaLookup(kernel, sessions)
   const security = [{}, ...DATA_SECURITY]
   const operating = operatorAccess(operator, grants.of)
   return {
@@ -71,6 +80,7 @@ export function gatewayAccess(
     management: (right) => managementAccess(grants, identify, right),
     fixed: (rights, { asData = false } = {}) =>
       asData ? fixedDataAccess(data, rights) : fixedAccess(grants, identify, rights),
+    sql: sqlAccess(grants, createSqlIdentify(identify, presentedSession)),
     keyed: (right) => keyedAccess(grants, right),
     publicCall: createPublicAccess(kernel, { clients, grants, find, personaOf, security }),
     originsOf: async (routeKey, address) => (await find(routeKey, address))?.record.allowedOrigins,
@@ -136,6 +146,11 @@ const fixedAccess = (grants: Grants, identify: Identify, rights: readonly FixedR
     requireRight(caller, rights)
     request.gateway = caller
   },
+})
+
+const sqlAccess = (grants: Grants, identify: Identify): Access => ({
+  ...fixedAccess(grants, identify, ['gateway.query', 'gateway.query.read']),
+  failures: REFUSED.asSql,
 })
 
 const keyedAccess = (grants: Grants, right: FixedRight): Access => ({

@@ -3,22 +3,37 @@ import type { Persona, RowLevelSecurity } from '#databases/drivers/driver.ts'
 import { effectiveRole } from '#identity/permissions.ts'
 import { hasSecondFactor, lacksSecondFactor } from '#identity/second-factor.ts'
 import type { LiveSession, Sessions } from '#identity/sessions.ts'
+import { bearerOf, tokenOf } from '#kernel/http/bearer.ts'
 import { HEADER } from '#kernel/http/header-names.ts'
 import { isGet } from '#kernel/http/methods.ts'
 import { crossSite } from '#kernel/http/origins.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { fail } from './errors.ts'
 
-/** Role and claims of a request for row-level security (gateway.md 19): from its session, or anonymous. */
+/**
+ * Role and claims for row-level security (gateway.md 19) from the session that a request presents. Undefined: it presents none. Throws if
+ * the session is invalid, so that it never counts as none.
+ */
 export type PersonaLookup = (
   request: FastifyRequest,
   roles: RowLevelSecurity,
-) => Promise<{ readonly persona: Persona; readonly isImpersonated: boolean }>
+) => Promise<ActingAs | undefined>
 
-export function createPersonaLookup(kernel: Kernel, sessions: Sessions): PersonaLookup {
-  return async (request, { anonymousRole, signedInRole }) => {
-    const token = presentedSession(kernel, request)
-    if (token === undefined) return { persona: { role: anonymousRole, claims: '{}' }, isImpersonated: false }
+export type ActingAs = { readonly persona: Persona; readonly isImpersonated: boolean }
+
+export const anonymous = ({ anonymousRole }: RowLevelSecurity): ActingAs => ({
+  persona: { role: anonymousRole, claims: '{}' },
+  isImpersonated: false,
+})
+
+export function createPersonaLookup(
+  kernel: Kernel,
+  sessions: Sessions,
+  presentedSession: SessionReader,
+): PersonaLookup {
+  return async (request, { signedInRole }) => {
+    const token = presentedSession(request)
+    if (token === undefined) return undefined
     const live = await sessions.find(token, request.clientAddress)
     if (live !== undefined && lacksSecondFactor(kernel.config, live)) throw fail('two_factor_required')
     if (live !== undefined) {
@@ -43,29 +58,32 @@ const claimsOf = (kernel: Kernel, { session, user, organizationRole, impersonato
   impersonated_by: session.impersonatedBy,
 })
 
-/** A header takes precedence over the cookie, which pages of other sites can make a browser send. */
-function presentedSession(kernel: Kernel, request: FastifyRequest): string | undefined {
-  const { headers, cookies } = request
-  const bearer = bearerOf(request)
-  const given = [
-    headers[HEADER.sessionToken],
-    headers[HEADER.sessionBearer],
-    bearer && !isApiKey(bearer) ? bearer : '',
-  ]
-    .map((value) => (typeof value === 'string' ? value.replace(/^bearer +/i, '').trim() : ''))
-    .filter((token) => token !== '')
-  const [token, other] = new Set(given)
-  if (other !== undefined) throw fail('ambiguous_session')
-  if (token !== undefined) return token
-  const cookie = cookies[kernel.config.session.cookie_name]
-  if (cookie === undefined || cookie === '') return undefined
-  const from = isGet(request) ? undefined : crossSite(kernel, headers)
-  if (from !== undefined) throw fail(from === 'foreign' ? 'invalid_origin' : 'missing_or_null_origin')
-  return cookie
+/** The session token that a request presents. Throws for two of them, and for a cookie that another site may have sent. */
+export type SessionReader = (request: FastifyRequest) => string | undefined
+
+/** A header takes precedence over the cookie, which pages of other sites can make a browser send. A Bearer token may be the API key instead. */
+export function createSessionReader(kernel: Kernel, isAdminKey: (text: string) => boolean): SessionReader {
+  const ofBearer = (request: FastifyRequest): string | undefined => {
+    const bearer = bearerOf(request)
+    return bearer === undefined || isApiKey(bearer) || isAdminKey(bearer) ? undefined : bearer
+  }
+  return (request) => {
+    const { headers, cookies } = request
+    const given = [
+      tokenOf(headers[HEADER.sessionToken]),
+      tokenOf(headers[HEADER.sessionBearer]),
+      ofBearer(request),
+    ]
+    const [token, other] = new Set(given.filter((one) => one !== undefined))
+    if (other !== undefined) throw fail('ambiguous_session')
+    if (token !== undefined) return token
+    const cookie = cookies[kernel.config.session.cookie_name]
+    if (cookie === undefined || cookie === '') return undefined
+    const from = isGet(request) ? undefined : crossSite(kernel, headers)
+    if (from !== undefined) throw fail(from === 'foreign' ? 'invalid_origin' : 'missing_or_null_origin')
+    return cookie
+  }
 }
 
-export const bearerOf = ({ headers }: FastifyRequest): string | undefined =>
-  /^bearer\s+(.+)$/i.exec(headers.authorization ?? '')?.[1]?.trim()
-
-/** Recognises API keys by their form. The admin key need not be recognised: its callers act as the client's own role, without a session. */
+/** Recognises API keys by their form. */
 export const isApiKey = (text: string): boolean => text.startsWith('svc_')

@@ -19,6 +19,7 @@ const GATEWAY_FAILURES = {
   invalid_session: [401, 'The session is invalid or has ended'],
   two_factor_required: [403, 'This account needs a second factor; set one up first'],
   ambiguous_session: [400, 'The request contains two different sessions'],
+  sql_with_session: [400, 'SQL cannot run as a session'],
   not_while_impersonating: [403, 'An impersonated session may only read'],
   invalid_origin: [403, 'This origin may not use the session'],
   missing_or_null_origin: [403, 'The request has no valid Origin header'],
@@ -85,6 +86,7 @@ export const fail = defineFailures(GATEWAY_FAILURES, {
   missing_client_header: 'Name a client in it, like default',
   api_key_client_mismatch: 'The key is bound to another client',
   unknown_pipeline: 'GET /pipelines/templates lists them',
+  sql_with_session: 'Send it without the session, or use a data operation or a function',
 })
 
 const KEY_FAILURES: readonly string[] = [
@@ -125,6 +127,13 @@ export const REFUSED = {
   asAdminOfClient: [...KEY_FAILURES, 'missing_client_header', 'unknown_client', 'no_client'],
   withClient: WITH_CLIENT,
   asData: [...WITH_CLIENT, ...SESSION_FAILURES],
+  asSql: [
+    ...WITH_CLIENT,
+    'sql_with_session',
+    'ambiguous_session',
+    'invalid_origin',
+    'missing_or_null_origin',
+  ],
   asPublic: [
     ...WITH_CLIENT,
     ...SESSION_FAILURES,

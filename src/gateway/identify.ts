@@ -1,12 +1,10 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Client, Clients } from '#databases/clients/clients.ts'
 import type { Presence } from '#databases/drivers/driver.ts'
-import type { Sessions } from '#identity/sessions.ts'
-import type { Kernel } from '#kernel/kernel.ts'
 import { calledClient } from './called-client.ts'
 import type { GatewayCaller } from './caller.ts'
 import { bypassesPolicies } from './caller-rights.ts'
-import { createPersonaLookup } from './caller-role.ts'
+import { anonymous, type PersonaLookup, type SessionReader } from './caller-role.ts'
 import { fail } from './errors.ts'
 import type { Grant } from './grant.ts'
 import type { ApiKey } from './keys/keys.ts'
@@ -53,22 +51,37 @@ export const unboundCaller = (
 /** Gives a caller the role of its session, if its client has row-level security. */
 export type TakeRole = (request: FastifyRequest, caller: GatewayCaller) => Promise<GatewayCaller>
 
-/** Row-level security applies to all except the admin key and keys with the right to bypass it. */
-export function createTakeRole(kernel: Kernel, sessions: Sessions): TakeRole {
-  const personaOf = createPersonaLookup(kernel, sessions)
-  return async (request, caller) => {
+/**
+ * A presented session decides about role and claims, whatever the key. Without one, the admin key and keys with the right to bypass
+ * row-level security act as the client's own role, and all others as the anonymous role.
+ */
+export const createTakeRole =
+  (personaOf: PersonaLookup): TakeRole =>
+  async (request, caller) => {
     const { rowLevelSecurity } = caller.client
-    if (rowLevelSecurity === undefined || bypassesPolicies(caller.grant)) return caller
-    const { persona, isImpersonated } = await personaOf(request, rowLevelSecurity)
+    if (rowLevelSecurity === undefined) return caller
+    const presented = await personaOf(request, rowLevelSecurity)
+    if (presented === undefined && bypassesPolicies(caller.grant)) return caller
+    const { persona, isImpersonated } = presented ?? anonymous(rowLevelSecurity)
     return { ...actingAs(caller, persona), isImpersonated }
   }
-}
 
 /** Identifies callers with row-level security. */
 export const createDataIdentify =
   (identify: Identify, takeRole: TakeRole): Identify =>
   async (request, reply, grant) =>
     takeRole(request, await identify(request, reply, grant))
+
+/** Identifies callers of SQL, which cannot act as a session: it could take the client's own role again. */
+export const createSqlIdentify =
+  (identify: Identify, presentedSession: SessionReader): Identify =>
+  async (request, reply, grant) => {
+    const caller = await identify(request, reply, grant)
+    const { rowLevelSecurity } = caller.client
+    if (rowLevelSecurity !== undefined && presentedSession(request) !== undefined)
+      throw fail('sql_with_session')
+    return caller
+  }
 
 /** A key without a client is valid for any client except the logging client, which requires a bound key. */
 const isFor = ({ clientName }: ApiKey, client: Client): boolean =>

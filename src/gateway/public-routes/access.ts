@@ -7,7 +7,7 @@ import type { Kernel } from '#kernel/kernel.ts'
 import { unknownClient } from '../called-client.ts'
 import type { GatewayCaller } from '../caller.ts'
 import { requireRight } from '../caller-rights.ts'
-import type { PersonaLookup } from '../caller-role.ts'
+import { anonymous, type PersonaLookup } from '../caller-role.ts'
 import { fail, REFUSED } from '../errors.ts'
 import type { Grant } from '../grant.ts'
 import type { Grants } from '../grants.ts'
@@ -123,6 +123,7 @@ async function actingFor(
   const { rowLevelSecurity } = caller.client
   if (rowLevelSecurity === undefined) return caller
   if (record.runAs === 'owner') return actingAs(caller, OWNER)
-  const { persona, isImpersonated } = await personaOf(request, rowLevelSecurity)
+  const presented = await personaOf(request, rowLevelSecurity)
+  const { persona, isImpersonated } = presented ?? anonymous(rowLevelSecurity)
   return { ...actingAs(caller, persona), isImpersonated }
 }

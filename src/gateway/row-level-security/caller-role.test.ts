@@ -4,7 +4,7 @@ import { actor } from '#test/harness.ts'
 import { whileArriving } from '#test/slow-body.ts'
 import { createTenants, docsOf, fetchDocs, whoIs } from '#test/tenants.ts'
 
-const { t, roles, users, signedIn } = await createTenants()
+const { t, sql, roles, users, signedIn } = await createTenants()
 const { ada, cem } = users
 
 test('a session is accepted by cookie, by either header, or as Bearer token together with a key in another header', async () => {
@@ -89,15 +89,115 @@ test('the API key is checked before the session', async () => {
   assert.equal((await fetchDocs(wide({ apikey: weak.apiKey, ...session }))).body.code, 'insufficient_rights')
 })
 
-test("the admin key and keys with the right to bypass policies act as the client's own role; wildcards do not include that right", async () => {
-  const wide = (apikey: string) =>
-    actor(t.url, { 'x-service-client': 'wide', apikey, 'x-service-auth-session-token': cem.token })
+test("without a session, the admin key and keys with the right to bypass policies act as the client's own role; wildcards do not include that right", async () => {
+  const wide = (apikey: string) => actor(t.url, { 'x-service-client': 'wide', apikey })
   const roleOf = async (apikey: string) => (await whoIs(wide(apikey))).role
   const key = async (rights: string[]) => (await t.key(rights, { client_name: 'wide' })).apiKey
-  assert.equal(await roleOf(t.admin.headers.apikey ?? ''), roles.owner)
+  assert.equal(await roleOf(adminKey), roles.owner)
   assert.equal(await roleOf(await key(['gateway.*', 'gateway.bypass_row_level_security'])), roles.owner)
   for (const rights of [['*'], ['gateway.*'], ['gateway.read'], ['*.read', 'management.*']])
-    assert.equal(await roleOf(await key(rights)), roles.member)
+    assert.equal(await roleOf(await key(rights)), roles.anon)
+})
+
+const adminKey = t.admin.headers.apikey ?? ''
+const bypassing = (await t.key(['*', 'gateway.bypass_row_level_security'], { client_name: 'wide' })).apiKey
+/** The ways of presenting a session token beside a key. */
+const carriers: readonly ((token: string) => Record<string, string>)[] = [
+  (token) => ({ 'x-service-auth-session-token': token }),
+  (token) => ({ 'x-service-auth-bearer-token': `Bearer ${token}` }),
+  (token) => ({ authorization: `Bearer ${token}` }),
+  (token) => ({ authorization: `Bearer\t${token}` }),
+  (token) => ({ cookie: `service-auth.session-token=${token}`, origin: new URL(t.url).origin }),
+]
+/** Every kind of data operation, each of which touches document 2. */
+const operations: readonly (readonly [string, string, object])[] = [
+  ['POST', '/gateway/fetch', { table_name: 'doc', conditions: [{ eq_column: 'id', eq_value: 2 }] }],
+  ['POST', '/query/count', { table_name: 'doc', conditions: [{ eq_column: 'id', eq_value: 2 }] }],
+  ['GET', '/data?view=doc&eq_column=id&eq_value=2', {}],
+  ['PUT', '/gateway/insert', { table_name: 'doc', insert_body: { id: 77, title: 'x' } }],
+  ['POST', '/gateway/update', { table_name: 'doc', set: { title: 'x' }, where: { id: 2 } }],
+  ['DELETE', '/gateway/delete', { table_name: 'doc', resource_id: 2 }],
+  [
+    'POST',
+    '/gateway/transaction',
+    { operations: [{ id: 'a', kind: 'delete', payload: { table_name: 'doc', resource_id: 2 } }] },
+  ],
+  ['POST', '/gateway/rpc', { function: 'whoami' }],
+  ['POST', '/rpc/whoami', {}],
+  ['POST', '/pipelines', { source: { table_name: 'doc' }, sink: { table_name: 'plain' } }],
+  ['POST', '/pipelines/simulate', { source: { table_name: 'doc' } }],
+]
+
+test('a presented session decides about role and claims whatever the key, and an invalid one is never the role of the client', async () => {
+  const before = await sql('select * from doc order by id')
+  for (const apikey of [adminKey, bypassing])
+    for (const carried of carriers) {
+      const as = (token: string) => actor(t.url, { 'x-service-client': 'wide', apikey, ...carried(token) })
+      assert.equal((await whoIs(as(ada.token))).claims.user_id, ada.id)
+      assert.deepEqual(await docsOf(as(ada.token)), [1, 3])
+      for (const [method, path, body] of operations) {
+        const answer = await as('A'.repeat(43)).send(method, path, method === 'GET' ? {} : { body })
+        assert.deepEqual(
+          [answer.status, answer.body.code],
+          [401, 'invalid_session'],
+          `${path} ${answer.text}`,
+        )
+      }
+    }
+  assert.deepEqual(await sql('select * from doc order by id'), before)
+})
+
+test('a key that bypasses policies does not excuse a cookie that another site may have sent, nor two sessions', async () => {
+  const cookie = `service-auth.session-token=${ada.token}`
+  for (const apikey of [adminKey, bypassing]) {
+    const headers = { 'x-service-client': 'wide', apikey }
+    const foreign = await fetchDocs(actor(t.url, { ...headers, cookie, origin: 'https://evil.example' }))
+    assert.deepEqual([foreign.status, foreign.body.code], [403, 'invalid_origin'])
+    const two = await fetchDocs(
+      actor(t.url, {
+        ...headers,
+        'x-service-auth-session-token': ada.token,
+        authorization: `Bearer ${cem.token}`,
+      }),
+    )
+    assert.deepEqual([two.status, two.body.code], [400, 'ambiguous_session'])
+  }
+})
+
+test('both halves read the same token from Authorization', async () => {
+  for (const [between, after, isValid] of [
+    [' ', '', true],
+    ['\t', '', true],
+    [' \t ', ' \t', true],
+    [' ', ' x', false],
+    ['', '', false],
+  ] as const) {
+    const authorization = `bEARER${between}${ada.token}${after}`
+    const session = await actor(t.url, { authorization }).get('/api/auth/get-session')
+    assert.equal(session.body?.user?.id, isValid ? ada.id : undefined, authorization)
+    const docs = await fetchDocs(actor(t.url, { 'x-service-client': 'app', authorization }))
+    if (isValid) assert.deepEqual(docs.body.data.length, 2)
+    else assert.notEqual(docs.body.data?.length, 2)
+  }
+})
+
+test('a key as Bearer token is no session', async () => {
+  for (const key of [adminKey, bypassing])
+    assert.equal(
+      (await whoIs(actor(t.url, { 'x-service-client': 'wide', authorization: `Bearer ${key}` }))).role,
+      roles.owner,
+    )
+})
+
+test('SQL with a session is refused, because it cannot act as it', async () => {
+  for (const apikey of [adminKey, bypassing])
+    for (const token of [ada.token, 'A'.repeat(43)])
+      for (const carried of carriers)
+        for (const path of ['/gateway/query', '/query/sql', '/gateway/sql']) {
+          const who = actor(t.url, { 'x-service-client': 'wide', apikey, ...carried(token) })
+          const answer = await who.post(path, { driver: 'postgresql', query: 'select title from doc' })
+          assert.deepEqual([answer.status, answer.body.code], [400, 'sql_with_session'], answer.text)
+        }
 })
 
 test("a caller's own SQL requires the right to bypass policies", async () => {

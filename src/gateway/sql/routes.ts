@@ -54,7 +54,7 @@ const QueryBody = Type.Object(SQL_FIELDS)
 
 export function sqlRoutes(app: App, kernel: Kernel, access: GatewayAccess): void {
   const config = {
-    access: access.fixed(['gateway.query', 'gateway.query.read']),
+    access: access.sql,
     failures: [...FAILURES_OF.sql, 'driver_mismatch'],
   }
   const run = async (request: FastifyRequest, reply: FastifyReply, body: RequestedSql) =>
