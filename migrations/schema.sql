@@ -423,6 +423,8 @@ table service."webhook"
   deleted_at timestamp with time zone
   sealed_former_secrets text[] not null default '{}'::text[]
   former_secrets_until timestamp with time zone[] not null default '{}'::timestamp with time zone[]
+  failing_days integer not null default 0
+  last_failure_at timestamp with time zone
   constraint webhook_former_secrets CHECK ((cardinality(sealed_former_secrets) = cardinality(former_secrets_until)))
   constraint webhook_pkey PRIMARY KEY (id)
   constraint webhook_secret CHECK (((deleted_at IS NOT NULL) OR (sealed_secret IS NOT NULL)))

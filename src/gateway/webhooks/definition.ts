@@ -5,7 +5,7 @@ import { fail } from '../errors.ts'
 import { SECRET_PREFIX } from './delivery/signature.ts'
 import { acceptableFilter } from './filter/filter.ts'
 import { sealHeaders } from './headers.ts'
-import type { Webhook } from './store.ts'
+import { NOT_FAILING, type Webhook } from './store.ts'
 import { fullTableName } from './subscription.ts'
 
 export type WebhookChange = {
@@ -45,7 +45,7 @@ export async function columnsOf(
     ...(given.description !== undefined && { description: given.description }),
     ...(isActive !== undefined && { isActive }),
     // Activated again, it starts without the failures that have deactivated it.
-    ...(isActive === true && { disabledReason: null, failingSince: null, consecutiveFailures: 0 }),
+    ...(isActive === true && { disabledReason: null, ...NOT_FAILING }),
     ...(given.headers !== undefined && { sealedHeaders: sealHeaders(kernel, id, given.headers ?? {}) }),
     ...(given.filter !== undefined && { filter: acceptableFilter(kernel, given.filter) }),
     ...(given.timeout_ms !== undefined && { timeoutMs: given.timeout_ms }),

@@ -195,34 +195,44 @@ export function findEndpoint(db: Db, id: string): Promise<EndpointRow | undefine
     .executeTakeFirst()
 }
 
+/** The columns of a webhook whose last attempt did not fail. */
+export const NOT_FAILING = {
+  consecutiveFailures: 0,
+  failingSince: null,
+  failingDays: 0,
+  lastFailureAt: null,
+} as const
+
 /** Ends the count of failures in a row, if the webhook still has this address. */
 export async function clearFailures(db: Db, id: string, url: string): Promise<void> {
   await db
     .updateTable('webhook')
-    .set({ consecutiveFailures: 0, failingSince: null })
+    .set(NOT_FAILING)
     .where('id', '=', id)
     .where('url', '=', url)
     .where('failingSince', 'is not', null)
     .execute()
 }
 
-/** Counts a failed attempt and returns the time of the first one in a row; undefined when the webhook has another address. */
+/** Counts a failed attempt. Returns the time of the first one in a row and the number of days; undefined when the address is another. */
 export async function countFailure(
   db: Db,
   id: string,
   { url, now }: { readonly url: string; readonly now: Date },
-): Promise<Date | undefined> {
+): Promise<{ readonly failingSince: Date; readonly failingDays: number } | undefined> {
   const row = await db
     .updateTable('webhook')
     .set(({ eb, fn }) => ({
       consecutiveFailures: eb('consecutiveFailures', '+', 1),
       failingSince: fn.coalesce('failingSince', eb.val(now)),
+      failingDays: sql<number>`failing_days + (last_failure_at is null or last_failure_at at time zone 'UTC' < date_trunc('day', ${now}::timestamptz at time zone 'UTC'))::int`,
+      lastFailureAt: now,
     }))
     .where('id', '=', id)
     .where('url', '=', url)
-    .returning('failingSince')
+    .returning(['failingSince', 'failingDays'])
     .executeTakeFirst()
-  return row?.failingSince ?? undefined
+  return row?.failingSince ? { ...row, failingSince: row.failingSince } : undefined
 }
 
 type Deactivation = {

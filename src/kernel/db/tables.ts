@@ -300,6 +300,8 @@ export interface WebhookTable {
   deletedAt: Date | null
   sealedFormerSecrets: Generated<string[]>
   formerSecretsUntil: Generated<Date[]>
+  failingDays: Generated<number>
+  lastFailureAt: Date | null
 }
 
 export interface WebhookDeliveryTable {

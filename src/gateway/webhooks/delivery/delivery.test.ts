@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict'
+import type { ServerResponse } from 'node:http'
 import { test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { testClock, testService } from '#test/harness.ts'
 import { TO_LOOPBACK } from '#test/identity-provider/visits.ts'
 import { addEvents, addWebhook, startReceiver, verified } from '#test/webhooks.ts'
-import { listFailingWebhooks } from '../store.ts'
+import { listFailingWebhooks, NOT_FAILING } from '../store.ts'
 
 const SECOND = 1_000
 const HOUR = 3_600 * SECOND
@@ -180,17 +182,16 @@ test('an answer of a former address says nothing about the new one', async () =>
   assert.deepEqual([isActive, consecutiveFailures, await actsOn(id)], [true, 0, []])
 })
 
-test('an endpoint that fails for five days is set inactive; what waits is sent when it is active again', async () => {
+test('an endpoint that fails on five days is set inactive; what waits is sent when it is active again', async () => {
   let status = 500
   const { url, received } = await startReceiver((response) => response.writeHead(status).end())
   const { id } = await addWebhook(kernel, { url })
-  await addEvents(kernel, id)
-  await workers.drain()
-  clock.advance(4.9 * DAY)
-  await addEvents(kernel, id)
-  await workers.drain()
-  assert.equal((await webhookOf(id)).isActive, true)
-  clock.advance(0.2 * DAY)
+  for (let day = 0; day < 5; day++) {
+    await addEvents(kernel, id)
+    await workers.drain()
+    assert.equal((await webhookOf(id)).isActive, true, `day ${day}`)
+    clock.advance(DAY)
+  }
   await workers.drain()
   const { isActive, disabledReason } = await webhookOf(id)
   assert.equal(isActive, false)
@@ -200,9 +201,38 @@ test('an endpoint that fails for five days is set inactive; what waits is sent w
   status = 200
   clock.advance(DAY)
   assert.equal(await workers.drain(), 0)
-  await change(id, { isActive: true, disabledReason: null, failingSince: null, consecutiveFailures: 0 })
-  assert.equal(await workers.drain(), 2)
-  assert.equal(received.length, before + 2)
+  await change(id, { isActive: true, disabledReason: null, ...NOT_FAILING })
+  assert.equal(await workers.drain(), 5)
+  assert.equal(received.length, before + 5)
+})
+
+test('an endpoint that failed once is not set inactive by one failure after quiet days', async () => {
+  const { url } = await startReceiver((response) => response.writeHead(503).end())
+  const { id } = await addWebhook(kernel, { url })
+  await addEvents(kernel, id, 10)
+  await workers.drain()
+  await db.deleteFrom('webhookDelivery').where('webhookId', '=', id).execute()
+  clock.advance(6 * DAY)
+  await addEvents(kernel, id)
+  await workers.drain()
+  assert.equal((await webhookOf(id)).isActive, true)
+  assert.deepEqual(await actsOn(id), [])
+})
+
+test('a success clears a failure that was written while it was under way', async () => {
+  const held: ServerResponse[] = []
+  const { url } = await startReceiver((response) => {
+    if (held.length === 0) held.push(response)
+    else response.writeHead(503).end()
+  })
+  const { id } = await addWebhook(kernel, { url })
+  await addEvents(kernel, id, 2)
+  const draining = workers.drain()
+  while ((await webhookOf(id)).consecutiveFailures !== 1) await sleep(5)
+  held[0]?.writeHead(200).end()
+  await draining
+  const { consecutiveFailures, failingSince, failingDays } = await webhookOf(id)
+  assert.deepEqual([consecutiveFailures, failingSince, failingDays], [0, null, 0])
 })
 
 test('a redirect, a silent endpoint and a closed port are failures that the log explains', async () => {

@@ -1,7 +1,7 @@
 import type { Kernel } from '#kernel/kernel.ts'
 import type { Background } from './background.ts'
 import type { AttemptClaimed } from './claimed-attempts.ts'
-import { type Lane, type Lanes, MAX_IN_FLIGHT, SLOW_MS } from './lanes.ts'
+import { type Lane, type Lanes, MAX_IN_FLIGHT, patienceOf } from './lanes.ts'
 import { createOutcomes } from './outcomes.ts'
 import { type ClaimedDelivery, type ClaimRequest, claimDeliveries, releaseClaims } from './store.ts'
 
@@ -67,7 +67,7 @@ export function createDispatcher(kernel: Kernel, { lanes, background, attempt, o
   }
 
   async function deliver(lane: Lane, delivery: ClaimedDelivery): Promise<void> {
-    const late = setTimeout(() => makeRoom(lane), SLOW_MS)
+    const late = setTimeout(() => makeRoom(lane), patienceOf(lane))
     const made = await attempt(delivery).finally(() => {
       clearTimeout(late)
       lane.inFlight--
@@ -76,7 +76,7 @@ export function createDispatcher(kernel: Kernel, { lanes, background, attempt, o
     const { result, url } = made
     attempts++
     lanes.learn(lane, result)
-    if (lane.isSlow) giveBack(lane)
+    if (lane.pace !== 'quick') giveBack(lane)
     // The endpoint need not wait until the outcome is written.
     advance(lane)
     const { nextAttemptAt } = await recordOutcome(delivery, result, url)
@@ -86,8 +86,8 @@ export function createDispatcher(kernel: Kernel, { lanes, background, attempt, o
 
   /** A silent endpoint keeps only the requests that it has: others need the places. */
   function makeRoom(lane: Lane): void {
-    if (lane.isSlow) return
-    lanes.slowDown(lane)
+    if (lane.pace === 'silent') return
+    lanes.suspect(lane)
     giveBack(lane)
     dispatch()
   }

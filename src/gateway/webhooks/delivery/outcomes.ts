@@ -9,8 +9,9 @@ import { type ClaimedDelivery, type Outcome, writeOutcomes } from './store.ts'
 /** The answer of an endpoint that wants no more (RFC 9110 section 15.5.11; Standard Webhooks specification, "Responses"). */
 const GONE = 410
 
-/** An endpoint whose attempts all fail for so long is set inactive: 5 days, milliseconds. */
+/** An endpoint is set inactive when all attempts have failed for so long, milliseconds, and on so many days. */
 const MAX_FAILING_TIME = 5 * 86_400_000
+const MIN_FAILING_DAYS = 5
 
 /** Writes the end of an attempt at this address and returns it. */
 export type RecordOutcome = (claim: ClaimedDelivery, result: AttemptResult, url: string) => Promise<Outcome>
@@ -19,16 +20,20 @@ export type RecordOutcome = (claim: ClaimedDelivery, result: AttemptResult, url:
 const MAX_PER_STATEMENT = 200
 
 export function createOutcomes(kernel: Kernel): RecordOutcome {
-  const write = createGroupCommit<Outcome, boolean>(MAX_PER_STATEMENT, async (outcomes) => {
-    const held = await writeOutcomes(kernel.db, outcomes)
-    return outcomes.map(({ id }) => held.has(id))
-  })
+  const write = createGroupCommit<Outcome, { readonly isFailing: boolean } | undefined>(
+    MAX_PER_STATEMENT,
+    async (outcomes) => {
+      const written = await writeOutcomes(kernel.db, outcomes)
+      return outcomes.map(({ id }) => written.get(id))
+    },
+  )
   return async (claim, result, url) => {
     const outcome = outcomeOf(kernel, claim, result)
     // Of this process, which may have been paused: another one has the delivery now, and its attempt counts.
-    if (!(await write(outcome))) return outcome
+    const written = await write(outcome)
+    if (written === undefined) return outcome
     kernel.metrics.count(COUNTERS[outcome.status])
-    await noteHealth(kernel, claim, result, url)
+    await noteHealth(kernel, { ...written, id: claim.webhookId, url }, result)
     return outcome
   }
 }
@@ -61,9 +66,8 @@ function outcomeOf(
 /** An attempt at a former address says nothing about the one that the webhook has by now. */
 async function noteHealth(
   kernel: Kernel,
-  { webhookId: id, isFailing }: ClaimedDelivery,
+  { id, url, isFailing }: { readonly id: string; readonly url: string; readonly isFailing: boolean },
   { isSuccess, responseStatus }: AttemptResult,
-  url: string,
 ): Promise<void> {
   if (isSuccess) {
     // Most webhooks have none to clear, and cost no statement.
@@ -71,11 +75,12 @@ async function noteHealth(
     return
   }
   const at = kernel.now()
-  const failingSince = await countFailure(kernel.db, id, { url, now: at })
-  if (failingSince === undefined) return
+  const failing = await countFailure(kernel.db, id, { url, now: at })
+  if (failing === undefined) return
+  const { failingSince, failingDays } = failing
   if (responseStatus === GONE)
     await deactivate(kernel, id, { url, reason: 'The endpoint answered 410 Gone.' })
-  else if (at.getTime() - failingSince.getTime() >= MAX_FAILING_TIME)
+  else if (at.getTime() - failingSince.getTime() >= MAX_FAILING_TIME && failingDays >= MIN_FAILING_DAYS)
     await deactivate(kernel, id, {
       url,
       reason: `Every attempt has failed since ${failingSince.toISOString()}.`,

@@ -9,8 +9,6 @@ export type ClaimedDelivery = Pick<Delivery, 'id' | 'webhookId' | 'eventId' | 'a
   readonly claimedUntil: Date
   /** The text that is signed and sent; null when it is long, and read when it is needed (`readBody`). */
   readonly body: string | null
-  /** Whether the attempts before have failed. */
-  readonly isFailing: boolean
 }
 
 /** Largest number of deliveries of one webhook that a claim takes. A constant, so that the planner knows how few rows it means. */
@@ -62,8 +60,7 @@ export async function claimDeliveries(
     from service.webhook w, service.webhook_event e
     where d.id = any (array(select id from due where taken)) and w.id = d.webhook_id and e.id = d.event_id
     returning d.id, d.webhook_id as "webhookId", d.event_id as "eventId", d.attempt, d.claimed_until as "claimedUntil",
-      case when octet_length(e.body) <= ${sql.lit(MAX_CLAIMED_BODY)} then e.body end as body,
-      w.failing_since is not null as "isFailing"`.execute(db)
+      case when octet_length(e.body) <= ${sql.lit(MAX_CLAIMED_BODY)} then e.body end as body`.execute(db)
   return rows
 }
 
@@ -93,10 +90,16 @@ export type Outcome = Pick<
   readonly nextAttemptAt: Date | null
 }
 
-/** Writes the outcomes of claims that still hold, and returns their ids; another process has taken over the others. */
-export async function writeOutcomes(db: Db, outcomes: readonly Outcome[]): Promise<ReadonlySet<string>> {
+/**
+ * Writes the outcomes of claims that still hold; another process has taken over the others. Returns for each id whether attempts of its
+ * webhook have failed until now.
+ */
+export async function writeOutcomes(
+  db: Db,
+  outcomes: readonly Outcome[],
+): Promise<ReadonlyMap<string, { readonly isFailing: boolean }>> {
   const column = <Name extends keyof Outcome>(name: Name) => outcomes.map((outcome) => outcome[name])
-  const { rows } = await sql<{ id: string }>`
+  const { rows } = await sql<{ id: string; isFailing: boolean }>`
     update service.webhook_delivery d
     set status = o.status, attempt = o.attempt, next_attempt_at = o.next_attempt_at, claimed_until = null,
       response_status = o.response_status, response_body = o.response_body, error = o.error, duration_ms = o.duration_ms
@@ -105,8 +108,11 @@ export async function writeOutcomes(db: Db, outcomes: readonly Outcome[]): Promi
       ${column('responseBody')}::text[], ${column('error')}::text[], ${column('durationMs')}::integer[])
       as o (id, claimed_until, status, attempt, next_attempt_at, response_status, response_body, error, duration_ms)
     where d.id = o.id and d.claimed_until = o.claimed_until
-    returning d.id`.execute(db)
-  return new Set(rows.map(({ id }) => id))
+    returning d.id,
+      exists (select from service.webhook w where w.id = d.webhook_id and w.failing_since is not null) as "isFailing"`.execute(
+    db,
+  )
+  return new Map(rows.map((row) => [row.id, row]))
 }
 
 /** Gives claims back that were not attempted: they are due now. */

@@ -118,6 +118,66 @@ test('endpoints that have never answered, with many events due, do not delay ano
   assert.ok(waited < 15_000, 'before a request to a silent one has ended')
 })
 
+test('an endpoint that needs 700 ms does not wait for 200 silent ones', async () => {
+  const crowded = createDeliveryWorkers(other)
+  const silent = await startReceiver(() => {})
+  const unhurried = await startReceiver(
+    (response) => void setTimeout(() => response.writeHead(204).end(), 700),
+  )
+  const { id: good } = await addWebhook(other, { url: unhurried.url })
+  const bad: string[] = []
+  for (let number = 0; number < 200; number++) {
+    const { id } = await addWebhook(kernel, { url: silent.url, timeoutMs: 20_000 })
+    await addEvents(kernel, id, 20)
+    bad.push(id)
+  }
+  const draining = crowded.drain()
+  while (silent.received.length < 200) await sleep(5)
+  crowded.start()
+  const began = performance.now()
+  for (let round = 1; round <= 5; round++) {
+    await addEvents(other, good, 5)
+    crowded.wake([good])
+    while (unhurried.received.length < round * 5 && performance.now() - began < 15_000) await sleep(5)
+  }
+  const waited = performance.now() - began
+  for (const id of [...bad, good]) await deactivate(id)
+  await crowded.stop(50)
+  await draining
+  assert.equal(unhurried.received.length, 25)
+  assert.ok(waited < 15_000, 'before a request to a silent one has ended')
+})
+
+test('an endpoint that has just answered 503 does not wait for silent ones', async () => {
+  const crowded = createDeliveryWorkers(other)
+  const silent = await startReceiver(() => {})
+  let status = 503
+  const recovering = await startReceiver((response) => response.writeHead(status).end())
+  const { id: good } = await addWebhook(other, { url: recovering.url })
+  crowded.start()
+  await addEvents(other, good)
+  crowded.wake([good])
+  while (recovering.received.length < 1) await sleep(5)
+  status = 204
+  const bad: string[] = []
+  for (let number = 0; number < 140; number++) {
+    const { id } = await addWebhook(kernel, { url: silent.url, timeoutMs: 20_000 })
+    await addEvents(kernel, id, 5)
+    bad.push(id)
+  }
+  crowded.wake(bad)
+  while (silent.received.length < 140) await sleep(5)
+  await sleep(600)
+  const began = performance.now()
+  await addEvents(other, good, 3)
+  crowded.wake([good])
+  while (recovering.received.length < 4 && performance.now() - began < 15_000) await sleep(5)
+  const waited = performance.now() - began
+  for (const id of bad) await deactivate(id)
+  await crowded.stop(50)
+  assert.ok(waited < 15_000, 'before a request to a silent one has ended')
+})
+
 test('a long event waits in the database, not in the memory of a process, and arrives whole', async () => {
   const { url, received } = await startReceiver()
   const { id } = await addWebhook(kernel, { url })
