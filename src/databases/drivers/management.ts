@@ -183,6 +183,8 @@ export type TableSecurity = {
   readonly policies: PolicyDefinition[]
   /** Made by others. */
   readonly otherPolicies: OtherPolicy[]
+  /** Defaults that presets have replaced. Each comes back when its preset goes, unless the column has another default by then. */
+  readonly replacedDefaults: { readonly column: string; readonly default_expression: string }[]
   /** Privileges of the two roles of callers, also through PUBLIC. */
   readonly grants: { readonly role: string; readonly privileges: string[] }[]
 }

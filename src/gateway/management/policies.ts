@@ -111,9 +111,13 @@ function readPreset(preset: PolicyPreset, { column, ...others }: Own, refuse: Re
   return { preset }
 }
 
-const answerOf = ({ schema, name }: Table, { otherPolicies, ...security }: TableSecurity) => ({
+const answerOf = (
+  { schema, name }: Table,
+  { otherPolicies, replacedDefaults, ...security }: TableSecurity,
+) => ({
   schema_name: schema,
   table_name: name,
   ...security,
   other_policies: otherPolicies,
+  replaced_defaults: replacedDefaults,
 })

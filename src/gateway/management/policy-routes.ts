@@ -76,6 +76,10 @@ const Security = Type.Object(
     enabled: Type.Boolean(),
     policies: Type.Array(Policy),
     other_policies: Type.Array(OtherPolicy),
+    replaced_defaults: Type.Array(Type.Object({ column: Type.String(), default_expression: Type.String() }), {
+      description:
+        'Defaults that presets have replaced. Each comes back when its preset goes, unless the column has another default by then',
+    }),
     grants: Type.Array(Type.Object({ role: Type.String(), privileges: Type.Array(Type.String()) })),
   },
   named('RowLevelSecurity'),

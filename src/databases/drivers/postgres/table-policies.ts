@@ -4,9 +4,10 @@ import type { Runner } from '#databases/drivers/postgres/runner.ts'
 import { existingTable } from '#databases/drivers/postgres/sql/ddl/names.ts'
 import { concretePolicies } from '#databases/drivers/postgres/sql/policies/concrete.ts'
 import { changedPolicies, describeSecurity } from '#databases/drivers/postgres/sql/policies/describe.ts'
+import { requireExpressions } from '#databases/drivers/postgres/sql/policies/preset-defaults.ts'
 import { setSecurity } from '#databases/drivers/postgres/sql/policies/set.ts'
 import { type SecurityState, STATE_SQL, stateValues } from '#databases/drivers/postgres/sql/policies/state.ts'
-import { bind, createSql } from '#databases/drivers/postgres/sql/sql-builder.ts'
+import { bind, createSql, tableText } from '#databases/drivers/postgres/sql/sql-builder.ts'
 import { fail } from '#databases/failures.ts'
 import type { Table } from '#databases/plan/catalogue.ts'
 
@@ -34,6 +35,7 @@ export function createTablePolicies(read: Runner['systemValue'], roles: RowLevel
       const asked = { ...given, policies: given.policies.map(withColumn) }
       const target = { table, catalogue, roles, changed: changedPolicies(state) }
       const policies = await concretePolicies(asked.policies, target)
+      await requireExpressions({ name: tableText(table), policies, state })
       return setSecurity({ table, roles, asked, policies, state })
     },
   }

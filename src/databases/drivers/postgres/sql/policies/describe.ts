@@ -1,9 +1,11 @@
 import type { PolicyDefinition, TableSecurity } from '#databases/drivers/management.ts'
 import { askedPolicy, markOf } from '#databases/drivers/postgres/sql/policies/mark.ts'
+import { replacedDefaults } from '#databases/drivers/postgres/sql/policies/preset-defaults.ts'
 import type { SecurityState, StoredPolicy } from '#databases/drivers/postgres/sql/policies/state.ts'
 
-/** Policies as they were set, those that others have made, and what the roles of callers may do. */
-export function describeSecurity({ enabled, policies, rights }: SecurityState): TableSecurity {
+/** Policies as they were set, those that others have made, defaults that presets have replaced, and what the roles of callers may do. */
+export function describeSecurity(state: SecurityState): TableSecurity {
+  const { enabled, policies, rights } = state
   const marked = policies.map((stored) => ({ stored, mark: markOf(stored) }))
   return {
     enabled,
@@ -15,6 +17,7 @@ export function describeSecurity({ enabled, policies, rights }: SecurityState): 
       const { name, command, permissive, roles, using, check } = stored
       return [{ name, command, permissive, roles, using, check }]
     }),
+    replacedDefaults: replacedDefaults(state),
     grants: rights.map(({ role, privileges }) => ({ role, privileges })),
   }
 }

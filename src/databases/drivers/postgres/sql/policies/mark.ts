@@ -5,7 +5,14 @@ import type { StoredPolicy } from '#databases/drivers/postgres/sql/policies/stat
 import { quoteName } from '#databases/drivers/quote-name.ts'
 
 /** In the comment of a policy: what was asked for, and a digest of what it has become, by which a later change is noticed. */
-type Mark = { readonly policy: MarkedPolicy; readonly digest: string }
+type Mark = {
+  readonly policy: MarkedPolicy
+  readonly digest: string
+  readonly default?: MarkedDefault
+}
+
+/** The default that a preset gave its column, as the server writes it, and the one that the column had before. */
+export type MarkedDefault = { readonly own: string; readonly former: string | null }
 
 /** A preset with its column is stored with the column's name. */
 type MarkedPolicy = Exclude<PolicyDefinition, OfColumn> | (OfColumn & { readonly column: string })
@@ -24,8 +31,13 @@ export function markOf({ comment }: StoredPolicy): Mark | undefined {
 }
 
 /** The comment of a policy as it is stored. */
-export function markText(policy: PolicyDefinition | undefined, stored: StoredPolicy | undefined): string {
-  return literal(`${MARK}${JSON.stringify({ policy, digest: stored && digestOf(stored) })}`)
+export function markText(
+  policy: PolicyDefinition | undefined,
+  stored: StoredPolicy | undefined,
+  given: MarkedDefault | undefined,
+): string {
+  const mark = { policy, digest: stored && digestOf(stored), default: given }
+  return literal(`${MARK}${JSON.stringify(mark)}`)
 }
 
 /**

@@ -9,6 +9,11 @@ import {
 import { describeSecurity, isIntactPreset } from '#databases/drivers/postgres/sql/policies/describe.ts'
 import { markOf, markText } from '#databases/drivers/postgres/sql/policies/mark.ts'
 import {
+  defaultStatements,
+  markedDefault,
+  requireRestorable,
+} from '#databases/drivers/postgres/sql/policies/preset-defaults.ts'
+import {
   type SecurityState,
   STATE_SQL,
   type StoredPolicy,
@@ -36,7 +41,7 @@ export function setSecurity(change: SecurityChange): SecurityStatements {
   return {
     statements: [
       ...removed(change).map((policy) => `drop policy ${quoteName(policy.name)} on ${name}`),
-      ...defaultStatements(change),
+      ...defaultStatements({ ...change, name }),
       ...change.policies.map((policy) => createText(name, policy)),
       `alter table ${name} ${change.asked.enabled ? 'enable' : 'disable'} row level security`,
       ...[roles.anonymousRole, roles.signedInRole].flatMap((role) => rightStatements(change, role)),
@@ -45,6 +50,7 @@ export function setSecurity(change: SecurityChange): SecurityStatements {
       await query(`lock table ${name} in access exclusive mode`, [])
       const present = await presentState(query, change)
       if (JSON.stringify(present) !== JSON.stringify(state)) throw fail('write_conflict')
+      await requireRestorable(query, { ...change, name })
     },
     async verify(query) {
       const made = await presentState(query, change)
@@ -53,12 +59,13 @@ export function setSecurity(change: SecurityChange): SecurityStatements {
       )
       requireClosed(change, made)
       await requireFinite(query, change)
-      for (const [index, { name: policy }] of change.policies.entries()) {
+      for (const [index, policy] of change.policies.entries()) {
         const mark = markText(
           change.asked.policies[index],
-          made.policies.find((found) => found.name === policy),
+          made.policies.find((found) => found.name === policy.name),
+          markedDefault(policy, { before: state, made }),
         )
-        await query(`comment on policy ${quoteName(policy)} on ${name} is ${mark}`, [])
+        await query(`comment on policy ${quoteName(policy.name)} on ${name} is ${mark}`, [])
       }
       result.security = describeSecurity(await presentState(query, change))
     },
@@ -90,27 +97,6 @@ function createText(table: string, { name, command, roles, using, check }: Concr
     ...(check === undefined ? [] : [`with check (${check})`]),
   ]
   return parts.join(' ')
-}
-
-/** Columns of presets get the claim as their default; those of former presets lose it. */
-function defaultStatements({ table, policies, state }: SecurityChange): string[] {
-  const owned = policies.flatMap((policy) => policy.owned ?? [])
-  const former = new Set(state.policies.flatMap(presetColumns))
-  const alter = (column: string, change: string) =>
-    `alter table ${tableText(table)} alter column ${quoteName(column)} ${change}`
-  return [
-    ...[...former]
-      .filter((column) => state.ofClaims.includes(column) && !owned.some((other) => other.column === column))
-      .map((column) => alter(column, 'drop default')),
-    ...owned.map(({ column, fallback }) => alter(column, `set default ${fallback}`)),
-  ]
-}
-
-/** The column of a preset, also under a new name. */
-function presetColumns(stored: StoredPolicy): readonly string[] {
-  const policy = markOf(stored)?.policy
-  if (policy === undefined || !('column' in policy)) return []
-  return [policy.column, ...stored.columns.map(({ name }) => name)]
 }
 
 /** Exactly the rights that the policies need. A right for policies of others stays, if there was one. */

@@ -14,8 +14,7 @@ export type SecurityState = {
   readonly others: readonly Pick<RoleRights, 'role' | 'privileges'>[]
   /** Sequences that defaults of the table use, as SQL. */
   readonly sequences: readonly string[]
-  /** Columns with a default that reads the claims. */
-  readonly ofClaims: readonly string[]
+  readonly defaults: readonly { readonly column: string; readonly text: string }[]
 }
 
 export type StoredPolicy = OtherPolicy & {
@@ -87,10 +86,10 @@ select json_build_object(
         where f.adrelid = c.oid and d.refclassid = 'pg_class'::regclass
     )
   ),
-  'ofClaims', (
-    select coalesce(json_agg(a.attname order by a.attnum), '[]') from pg_attribute a
-    join pg_attrdef f on f.adrelid = a.attrelid and f.adnum = a.attnum
-    where a.attrelid = c.oid and not a.attisdropped and position('request.claims' in pg_get_expr(f.adbin, f.adrelid)) > 0
+  'defaults', (
+    select coalesce(json_agg(json_build_object('column', a.attname, 'text', pg_get_expr(f.adbin, f.adrelid)) order by a.attnum), '[]')
+    from pg_attribute a join pg_attrdef f on f.adrelid = a.attrelid and f.adnum = a.attnum
+    where a.attrelid = c.oid and not a.attisdropped and a.attgenerated = ''
   )
 ) as state
 from ${LIMITED_LOCKS} cross join pg_class c join pg_namespace n on n.oid = c.relnamespace
