@@ -143,6 +143,7 @@ export const AUTH_FAILURES = {
   YOU_ARE_NOT_ALLOWED_TO_IMPERSONATE_USERS: [403, 'Your role may not impersonate this user'],
   YOU_ARE_NOT_ALLOWED_TO_DELETE_USERS: [403, 'Your role may not delete this user'],
   YOU_ARE_NOT_ALLOWED_TO_SET_USERS_PASSWORD: [403, 'Your role may not set the password of this user'],
+  YOU_ARE_NOT_ALLOWED_TO_SET_USERS_EMAIL: [403, 'Your role may not set the email address of this user'],
   YOU_ARE_NOT_ALLOWED_TO_UPDATE_USERS: [403, 'Your role may not change this user'],
   YOU_ARE_NOT_ALLOWED_TO_LIST_USERS_SESSIONS: [403, 'Your role may not list the sessions of this user'],
   YOU_ARE_NOT_ALLOWED_TO_REVOKE_USERS_SESSIONS: [403, 'Your role may not end the sessions of this user'],
@@ -150,7 +151,10 @@ export const AUTH_FAILURES = {
   YOU_ARE_NOT_ALLOWED_TO_SET_NON_EXISTENT_VALUE: [400, 'There is no such role'],
   YOU_CANNOT_BAN_YOURSELF: [400, 'You cannot ban yourself'],
   YOU_CANNOT_REMOVE_YOURSELF: [400, 'You cannot remove yourself; use delete-user'],
-  YOU_CANNOT_IMPERSONATE_ADMINS: [403, 'Admins cannot be impersonated'],
+  YOU_CANNOT_IMPERSONATE_ADMINS: [
+    403,
+    'The account of an admin is not impersonated and not taken over; a former admin counts as one for 7 days',
+  ],
   YOU_ARE_NOT_IMPERSONATING_ANYONE: [400, 'This session impersonates no one'],
 
   INVALID_CALLBACK_URL: [403, 'The redirect target is neither a path nor a URL of a trusted origin'],

@@ -185,6 +185,16 @@ export const MAILS = {
         'If it was not you, change your password now.',
       ],
     }),
+  emailChangedByAdmin: (user: Recipient, newEmail: string): Mail =>
+    composeMail({
+      to: user.email,
+      subject: 'Your email address was changed',
+      paragraphs: [
+        greeting(user),
+        `an administrator has changed the email address of your account to ${addressFor(user, newEmail)}.`,
+        'If you do not expect this, ask the administrators of this service.',
+      ],
+    }),
   /** A stranger's address gets no text of a caller: not the organization's name, and the inviter only by a proven address. */
   invitation: ({ recipient, url, lifetime, organization, inviter, role }: MailedInvitation): Mail =>
     composeMail({

@@ -1,7 +1,7 @@
 import type { Clock } from '#kernel/clock.ts'
 import type { Config } from '#kernel/config/config.ts'
 import type { Kernel } from '#kernel/kernel.ts'
-import { coversPermissions, isAdmin, isPermitted } from './permissions.ts'
+import { coversPermissions, hasPermissions, isPermitted } from './permissions.ts'
 import { isBanned, type User } from './users.ts'
 
 /** The admin who has begun an impersonated session. */
@@ -21,7 +21,7 @@ export function mayImpersonate(
     !isBanned(admin, kernel.now()) &&
     isPermitted(kernel, admin, { user: ['impersonate'] }) &&
     coversPermissions(kernel, admin, user) &&
-    (kernel.config.auth.admin.allow_impersonating_admins || !isAdmin(kernel, user))
+    (kernel.config.auth.admin.allow_impersonating_admins || !hasPermissions(kernel, user))
   )
 }
 

@@ -78,6 +78,10 @@ export function coversPermissions(configured: Configured, one: Subject, other: S
   return actionsOf(configured, other).every((action) => own.has(action))
 }
 
+/** Whether the user may do anything that a plain user may not. */
+export const hasPermissions = (configured: Configured, user: Subject): boolean =>
+  actionsOf(configured, user).length > 0
+
 const actionsOf = (configured: Configured, user: Subject): readonly string[] =>
   rolesOf(configured, user).flatMap((role) =>
     Object.entries(role).flatMap(([resource, actions]) => actions.map((action) => `${resource}:${action}`)),

@@ -3,15 +3,17 @@ import { recordAct } from '#kernel/audit/record-act.ts'
 import type { Db } from '#kernel/db/connect.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { endImpersonations } from './impersonation.ts'
-import { isAdmin } from './permissions.ts'
+import { coversPermissions, hasPermissions, isAdmin } from './permissions.ts'
 import type { User } from './users.ts'
 
 /** For a user whose row is locked. Ends the impersonations by and of the user that the new role does not allow. */
 export async function changeRole(kernel: Kernel, user: User, role: string): Promise<User> {
   if (isAdmin(kernel, user)) await lockAdmins(kernel.db)
+  const now = kernel.now()
+  const loses = !coversPermissions(kernel, { id: user.id, role }, user)
   const changed = await kernel.db
     .updateTable('user')
-    .set({ role, updatedAt: kernel.now() })
+    .set({ role, updatedAt: now, ...(loses && { permissionLostAt: now }) })
     .where('id', '=', user.id)
     .returningAll()
     .executeTakeFirstOrThrow()
@@ -19,6 +21,13 @@ export async function changeRole(kernel: Kernel, user: User, role: string): Prom
   await recordAct(kernel, 'user.role_changed', { targetId: user.id, details: { from: user.role, to: role } })
   return changed
 }
+
+/** Whether the user has an admin permission, or has lost one in the last days: a demotion must not come before what is refused on admins. */
+export const countsAsAdmin = (kernel: Kernel, user: User): boolean =>
+  hasPermissions(kernel, user) ||
+  (user.permissionLostAt !== null && kernel.now().getTime() - user.permissionLostAt.getTime() < REMEMBERED)
+
+const REMEMBERED = 7 * 86_400_000
 
 /** For a user whose row is locked. The answer holds until the transaction ends, so that two last admins cannot both go. */
 export async function isLastAdmin(kernel: Kernel, user: User): Promise<boolean> {

@@ -120,11 +120,6 @@ for (const version of VERSIONS) {
       assert.equal(done(await root.newer.updateUser({ userId, data: { name: 'Other' } })).name, 'Other')
     }
 
-    assert.equal(done(await admin.setRole({ userId, role: 'admin' })).user.role, 'admin')
-    assert.equal(done(await ada.admin.hasPermission({ permissions: { user: ['ban'] } })).success, true)
-    assert.equal(done(await admin.setRole({ userId, role: 'user' })).user.role, 'user')
-    assert.equal(done(await ada.admin.hasPermission({ permissions: { user: ['ban'] } })).success, false)
-
     const { sessions } = done(await admin.listUserSessions({ userId }))
     assert.equal(sessions.length, 1)
     done(await admin.revokeUserSession({ sessionToken: sessions[0]?.token ?? '' }))
@@ -140,6 +135,12 @@ for (const version of VERSIONS) {
     assert.deepEqual([banned.banned, banned.banReason], [true, 'spam'])
     assert.equal(refused(await ada.signIn.email({ email, password: newPassword })).code, 'BANNED_USER')
     assert.equal(done(await admin.unbanUser({ userId })).user.banned, false)
+
+    done(await ada.signIn.email({ email, password: newPassword }))
+    assert.equal(done(await admin.setRole({ userId, role: 'admin' })).user.role, 'admin')
+    assert.equal(done(await ada.admin.hasPermission({ permissions: { user: ['ban'] } })).success, true)
+    assert.equal(done(await admin.setRole({ userId, role: 'user' })).user.role, 'user')
+    assert.equal(done(await ada.admin.hasPermission({ permissions: { user: ['ban'] } })).success, false)
 
     const begun = done(await admin.impersonateUser({ userId }))
     assert.deepEqual([begun.user.id, begun.session.userId], [userId, userId])

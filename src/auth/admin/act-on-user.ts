@@ -1,5 +1,6 @@
 import { type AdminPermissions, coversPermissions, isPermitted } from '#identity/permissions.ts'
 import { lockProvenUser, lockUsers } from '#identity/proof.ts'
+import { countsAsAdmin } from '#identity/roles.ts'
 import { findUser, type User } from '#identity/users.ts'
 import { atomically, type Kernel } from '#kernel/kernel.ts'
 import { UUID } from '#kernel/random.ts'
@@ -57,6 +58,15 @@ async function provenAdmin(kernel: Kernel, caller: Caller, permission: AdminPerm
 
 export function expectPermission(kernel: Kernel, user: User, permission: AdminPermissions): void {
   if (!isPermitted(kernel, user, permission)) throw fail(refusalOf(permission))
+}
+
+/**
+ * Refuses what hands the account to another person: an address, a password. On an admin it would be that admin's role, so it is refused
+ * as an impersonation is; on oneself it is not.
+ */
+export function expectMayHandOver(kernel: Kernel, { admin, user }: Act): void {
+  if (admin.id === user.id || kernel.config.auth.admin.allow_impersonating_admins) return
+  if (countsAsAdmin(kernel, user)) throw fail('YOU_CANNOT_IMPERSONATE_ADMINS')
 }
 
 /** The user, unless the admin lacks one of the user's permissions. */

@@ -1,5 +1,5 @@
 import { mayImpersonate } from '#identity/impersonation.ts'
-import { isAdmin } from '#identity/permissions.ts'
+import { hasPermissions } from '#identity/permissions.ts'
 import {
   deleteSession,
   endWithinMaxAge,
@@ -55,7 +55,9 @@ function expectImpersonable(kernel: Kernel, { admin, user }: Act): void {
   if (isBanned(user, kernel.now())) throw fail('BANNED_USER')
   if (mayImpersonate(kernel, admin, user)) return
   throw fail(
-    isAdmin(kernel, user) ? 'YOU_CANNOT_IMPERSONATE_ADMINS' : 'YOU_ARE_NOT_ALLOWED_TO_IMPERSONATE_USERS',
+    hasPermissions(kernel, user)
+      ? 'YOU_CANNOT_IMPERSONATE_ADMINS'
+      : 'YOU_ARE_NOT_ALLOWED_TO_IMPERSONATE_USERS',
   )
 }
 

@@ -4,7 +4,7 @@ import type { Kernel } from '#kernel/kernel.ts'
 import type { Caller } from '../access.ts'
 import { assignPassword } from '../password/password.ts'
 import { acceptablePassword } from '../password-policy.ts'
-import { actOnUser } from './act-on-user.ts'
+import { actOnUser, expectMayHandOver } from './act-on-user.ts'
 
 const SET_PASSWORD = { user: ['set-password'] } as const
 
@@ -22,8 +22,9 @@ export async function setUserPassword(
   { userId, newPassword, mustChange = false }: AssignPassword,
 ): Promise<void> {
   const password = await hashPassword(kernel, await acceptablePassword(kernel, newPassword))
-  await actOnUser(kernel, caller, { permission: SET_PASSWORD, userId }, async (kernel, { user }) => {
-    await assignPassword(kernel, user, password)
-    if (mustChange) await requirePasswordChange(kernel.db, user.id, kernel.now())
+  await actOnUser(kernel, caller, { permission: SET_PASSWORD, userId }, async (kernel, act) => {
+    expectMayHandOver(kernel, act)
+    await assignPassword(kernel, act.user, password)
+    if (mustChange) await requirePasswordChange(kernel.db, userId, kernel.now())
   })
 }

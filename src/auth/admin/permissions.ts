@@ -3,7 +3,10 @@ import type { ADMIN_ACTIONS } from '#kernel/config/sections/auth-admin.ts'
 import type { AUTH_FAILURES } from '../errors.ts'
 
 type Actions = typeof ADMIN_ACTIONS
-type Permission = { [Resource in keyof Actions]: `${Resource}:${Actions[Resource][number]}` }[keyof Actions]
+/** `user:ban`, as one word. */
+export type Permission = {
+  [Resource in keyof Actions]: `${Resource}:${Actions[Resource][number]}`
+}[keyof Actions]
 
 /** The failure of a caller who lacks a permission; the names are better-auth's. */
 const REFUSALS = {
@@ -15,6 +18,7 @@ const REFUSALS = {
   'user:impersonate': 'YOU_ARE_NOT_ALLOWED_TO_IMPERSONATE_USERS',
   'user:delete': 'YOU_ARE_NOT_ALLOWED_TO_DELETE_USERS',
   'user:set-password': 'YOU_ARE_NOT_ALLOWED_TO_SET_USERS_PASSWORD',
+  'user:set-email': 'YOU_ARE_NOT_ALLOWED_TO_SET_USERS_EMAIL',
   'user:update': 'YOU_ARE_NOT_ALLOWED_TO_UPDATE_USERS',
   'session:list': 'YOU_ARE_NOT_ALLOWED_TO_LIST_USERS_SESSIONS',
   'session:revoke': 'YOU_ARE_NOT_ALLOWED_TO_REVOKE_USERS_SESSIONS',

@@ -89,13 +89,13 @@ function userRoutes(app: App, kernel: Kernel, access: AuthAccess): void {
       access: access.admin({ user: ['create'] }),
       failures: [
         ...[...FIELD_FAILURES, ...PASSWORD_POLICY_FAILURES, NO_SUCH_ROLE],
-        ...['YOU_ARE_NOT_ALLOWED_TO_CHANGE_USERS_ROLE', 'YOU_ARE_NOT_ALLOWED_TO_UPDATE_USERS'],
+        ...['YOU_ARE_NOT_ALLOWED_TO_CHANGE_USERS_ROLE', 'YOU_ARE_NOT_ALLOWED_TO_SET_USERS_EMAIL'],
       ],
     },
     schema: {
       summary: 'Create a user',
       description:
-        '`role` needs the permission `user: set-role` too, `email` and `emailVerified` in `data` `user: update`.',
+        '`role` needs the permission `user: set-role` too, `email` and `emailVerified` in `data` `user: set-email`.',
       body: Type.Object({
         email: Email,
         password: Password(),
@@ -146,14 +146,17 @@ function userRoutes(app: App, kernel: Kernel, access: AuthAccess): void {
     url: '/admin/update-user',
     config: {
       access: access.admin({ user: ['update'] }),
-      failures: ['USER_NOT_FOUND', 'NO_FIELDS_TO_UPDATE', ...FIELD_FAILURES],
+      failures: [
+        ...['USER_NOT_FOUND', 'NO_FIELDS_TO_UPDATE', ...FIELD_FAILURES],
+        ...['YOU_ARE_NOT_ALLOWED_TO_SET_USERS_EMAIL', 'YOU_CANNOT_IMPERSONATE_ADMINS'],
+      ],
     },
     schema: {
       operationId: 'adminUpdateUser',
       summary: 'Change fields of a user',
       description:
-        '`emailVerified: true` for an unproven address is its first proof: sessions, passkeys, linked accounts and the second factor end, ' +
-        'since another person may have opened the account, and the password signs in after a reset or set-user-password.',
+        '`email` and `emailVerified` need the permission `user: set-email` too. A new address gets no mail, and a proven former one a ' +
+        'notice. `emailVerified: true` lets in where verification is required; it proves nothing and removes nothing.',
       body: Type.Object({ userId: UserId, data: UserData }),
       response: { 200: FullUser },
     },
@@ -259,7 +262,7 @@ function accountRoutes(app: App, kernel: Kernel, access: AuthAccess): void {
     url: '/admin/set-user-password',
     config: {
       access: access.admin({ user: ['set-password'] }),
-      failures: ['USER_NOT_FOUND', ...PASSWORD_POLICY_FAILURES],
+      failures: ['USER_NOT_FOUND', 'YOU_CANNOT_IMPERSONATE_ADMINS', ...PASSWORD_POLICY_FAILURES],
     },
     schema: {
       summary: 'Set the password of a user and end all of their sessions',

@@ -12,7 +12,7 @@ const t = await testService({
       admin: {
         user_ids: [CHIEF],
         roles: {
-          clerk: { user: ['create', 'update', 'get'] },
+          clerk: { user: ['create', 'update', 'set-email', 'get'] },
           head: { user: ['create', 'set-role', 'get'] },
         },
       },
@@ -83,7 +83,7 @@ test('giving a role needs the permission set-role and every permission of the ro
   await ok(head, 'create-user', { ...fields(), role: 'head' })
   assert.equal(
     await refused(head, 'create-user', { ...fields(), data: { emailVerified: true } }),
-    '403 YOU_ARE_NOT_ALLOWED_TO_UPDATE_USERS',
+    '403 YOU_ARE_NOT_ALLOWED_TO_SET_USERS_EMAIL',
   )
   const person = await createPerson(t)
   for (const role of ['admin', 'clerk', 'head,clerk', ['user', 'admin']])

@@ -1,18 +1,19 @@
 import { hashPassword } from '#identity/passwords.ts'
 import { deleteTickets } from '#identity/tickets.ts'
-import { type User, type UserChange, updateUser } from '#identity/users.ts'
+import { hasProvenEmail, type User, type UserChange, updateUser } from '#identity/users.ts'
 import { recordAct } from '#kernel/audit/record-act.ts'
 import { isConflict } from '#kernel/db/conflicts.ts'
 import type { Kernel } from '#kernel/kernel.ts'
+import { sendMail } from '#kernel/mail/mailer.ts'
 import type { Caller } from '../access.ts'
 import { addUser, newUser } from '../add-user.ts'
-import { removeWhatOthersAdded } from '../email/first-proof.ts'
 import { fail } from '../errors.ts'
+import { MAILS } from '../mails.ts'
 import { acceptablePassword } from '../password-policy.ts'
 import { removeUser } from '../profile/delete-account.ts'
 import { changeOf, type ProfileChange } from '../profile/profile.ts'
 import { acceptableEmail } from '../user-fields.ts'
-import { actAsAdmin, actOnUser, expectPermission } from './act-on-user.ts'
+import { actAsAdmin, actOnUser, expectMayHandOver, expectPermission } from './act-on-user.ts'
 import { acceptableRole, expectToCover } from './roles.ts'
 
 /** The fields of a user that an admin may set. */
@@ -28,6 +29,7 @@ export type CreateUser = {
 
 const CREATE = { user: ['create'] } as const
 const UPDATE = { user: ['update'] } as const
+const SET_EMAIL = { user: ['set-email'] } as const
 const SET_ROLE = { user: ['set-role'] } as const
 
 export async function createUser(kernel: Kernel, caller: Caller, asked: CreateUser): Promise<User> {
@@ -37,8 +39,7 @@ export async function createUser(kernel: Kernel, caller: Caller, asked: CreateUs
   const password = await hashPassword(kernel, await acceptablePassword(kernel, asked.password))
   return explained(() =>
     actAsAdmin(kernel, caller, CREATE, async (kernel, admin) => {
-      if (data.email !== undefined || data.emailVerified !== undefined)
-        expectPermission(kernel, admin, UPDATE)
+      if (isOfAddress(data)) expectPermission(kernel, admin, SET_EMAIL)
       if (role === undefined) return addUser(kernel, user, password)
       expectPermission(kernel, admin, SET_ROLE)
       expectToCover(kernel, admin, { id: user.id, role })
@@ -48,22 +49,33 @@ export async function createUser(kernel: Kernel, caller: Caller, asked: CreateUs
 }
 
 /**
- * A new address is unproven unless the admin says otherwise, and invalidates every open link. An admin who calls an unproven address
- * verified cannot know who has opened the account with it: this is a first proof without a sign of the owner (decision 15).
+ * A new address invalidates every open link. An admin who calls an address verified lets in where that is required. It proves nothing and
+ * removes nothing: who has opened the account is not known (decision 15).
  */
 export function changeUser(kernel: Kernel, caller: Caller, userId: string, asked: UserData): Promise<User> {
   return explained(() =>
-    actOnUser(kernel, caller, { permission: UPDATE, userId }, async (kernel, { admin, user }) => {
+    actOnUser(kernel, caller, { permission: UPDATE, userId }, async (kernel, act) => {
+      const { admin, user } = act
+      if (isOfAddress(asked)) {
+        expectPermission(kernel, admin, SET_EMAIL)
+        expectMayHandOver(kernel, act)
+      }
       const change = { ...changeOf(asked, user), ...addressChange(asked, user) }
       if (Object.keys(change).length === 0) throw fail('NO_FIELDS_TO_UPDATE')
-      const isFirstProof = !user.emailVerified && change.emailVerified === true && admin.id !== userId
-      if (isFirstProof) await removeWhatOthersAdded(kernel, { ...user, ...change })
-      if (change.email !== undefined) await deleteTickets(kernel.db, user)
-      const details = { fields: Object.keys(change), removedWhatOthersAdded: isFirstProof }
-      await recordAct(kernel, 'user.updated', { targetId: userId, details })
+      if (change.email !== undefined) await endFormerAddress(kernel, user, change.email)
+      await recordAct(kernel, 'user.updated', { targetId: userId, details: { fields: Object.keys(change) } })
       return (await updateUser(kernel.db, userId, change, kernel.now())) ?? user
     }),
   )
+}
+
+const isOfAddress = ({ email, emailVerified }: UserData): boolean =>
+  email !== undefined || emailVerified !== undefined
+
+/** A stranger's address gets no notice. */
+async function endFormerAddress(kernel: Kernel, user: User, email: string): Promise<void> {
+  await deleteTickets(kernel.db, user)
+  if (hasProvenEmail(user)) await sendMail(kernel, MAILS.emailChangedByAdmin(user, email))
 }
 
 function addressChange({ email, emailVerified }: UserData, user: User): UserChange {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
 import { PASSWORD, testService } from '#test/harness.ts'
-import { createPerson } from '#test/organizations.ts'
+import { createInvitation, createOrganization, createPerson } from '#test/organizations.ts'
 
 const t = await testService()
 const { kernel } = t.service
@@ -18,7 +18,19 @@ const providersOf = async (userId: string) => {
   return rows.map(({ providerId }) => providerId).sort()
 }
 const setVerified = (id: string, emailVerified: boolean) =>
-  db.updateTable('user').set({ emailVerified }).where('id', '=', id).execute()
+  db
+    .updateTable('user')
+    .set({ emailVerified, emailProvenAt: emailVerified ? kernel.now() : null })
+    .where('id', '=', id)
+    .execute()
+const isProven = async (id: string) => {
+  const { emailProvenAt } = await db
+    .selectFrom('user')
+    .select('emailProvenAt')
+    .where('id', '=', id)
+    .executeTakeFirstOrThrow()
+  return emailProvenAt !== null
+}
 
 /** A user with a session, a password and a linked account. */
 async function newcomer() {
@@ -32,29 +44,55 @@ async function newcomer() {
   return user
 }
 
-test('an address that an admin calls verified is proven without what others may have added', async () => {
+test('an admin who calls an address verified removes nothing, and the account goes on', async () => {
   const ada = await newcomer()
-  assert.equal(await update(ada.id, { name: 'Named' }), 200)
-  assert.equal((await ada.get('/api/auth/get-session')).status, 200)
+  await db.updateTable('user').set({ twoFactorEnabled: true }).where('id', '=', ada.id).execute()
+  await t.mails()
   assert.equal(await update(ada.id, { emailVerified: true }), 200)
-  assert.equal((await ada.get('/api/auth/get-session')).status, 401)
-  assert.deepEqual(await providersOf(ada.id), ['credential'])
-  const refusal = await signIn(ada.email)
-  assert.deepEqual([refusal.status, refusal.body.code], [403, 'PASSWORD_CHANGE_REQUIRED'])
-  const password = { userId: ada.id, newPassword: PASSWORD }
-  assert.equal((await admin.post('/api/auth/admin/set-user-password', password)).status, 200)
-  assert.equal((await signIn(ada.email)).status, 200)
+  assert.equal((await ada.get('/api/auth/get-session')).body.user.emailVerified, true)
+  assert.deepEqual(await providersOf(ada.id), ['credential', 'github'])
+  const { body } = await signIn(ada.email)
+  assert.equal(body.twoFactorRedirect, true, 'the second factor is asked for')
+  assert.equal(await isProven(ada.id), false)
+  assert.deepEqual(await t.mails(), [])
 })
 
-test('a proven account keeps everything when an admin gives it another verified address, and so does the own one', async () => {
-  const ada = await newcomer()
+test('a new address gets no mail and is not proven; the proven former one gets a notice, and a stranger’s none', async () => {
+  const [ada, eve] = [await newcomer(), await newcomer()]
   await setVerified(ada.id, true)
+  await t.mails()
   const email = `moved-${ada.email}`
   assert.equal(await update(ada.id, { email, emailVerified: true }), 200)
+  assert.equal(await update(eve.id, { email: `moved-${eve.email}` }), 200)
+  const [notice = '', ...more] = await t.mails()
+  assert.deepEqual(more, [])
+  assert.match(notice, new RegExp(`To: ${ada.email}`))
+  assert.match(notice, /Your email address was changed/)
   assert.equal((await ada.get('/api/auth/get-session')).status, 200)
   assert.deepEqual(await providersOf(ada.id), ['credential', 'github'])
   assert.equal((await signIn(email)).status, 200)
-  await setVerified(admin.id, false)
-  assert.equal(await update(admin.id, { emailVerified: true }), 200)
-  assert.equal(await isAlive(admin), true)
+  assert.equal(await isProven(ada.id), false)
+  const { body } = await eve.get('/api/auth/get-session')
+  assert.equal(body.user.emailVerified, false)
+})
+
+test('a proven address stays proven when an admin takes the verification back', async () => {
+  const ada = await newcomer()
+  await setVerified(ada.id, true)
+  assert.equal(await update(ada.id, { emailVerified: false }), 200)
+  assert.equal(await isProven(ada.id), true)
+})
+
+test('an admin changes the own address, and opens no invitation of a stranger with it', async () => {
+  const [root, owner] = [await createPerson(t, { role: 'admin' }), await createPerson(t)]
+  const organization = await createOrganization(t, [[owner, 'owner']])
+  const to = `invited-${root.email}`
+  const invitationId = await createInvitation(t, organization, { from: owner, to, role: 'admin' })
+  const data = { email: to, emailVerified: true }
+  assert.equal((await root.post('/api/auth/admin/update-user', { userId: root.id, data })).status, 200)
+  assert.equal(await isAlive(root), true)
+  const accepted = await root.post('/api/auth/organization/accept-invitation', { invitationId })
+  assert.equal(accepted.status, 403, accepted.text)
+  const listed = await root.get('/api/auth/organization/list-user-invitations')
+  assert.equal(listed.status, 403, listed.text)
 })

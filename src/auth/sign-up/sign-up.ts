@@ -60,5 +60,6 @@ const asIfAdded = (user: NewUser): Omit<User, 'role'> => ({
   banned: false,
   banReason: null,
   banExpires: null,
+  permissionLostAt: null,
   updatedAt: user.createdAt,
 })

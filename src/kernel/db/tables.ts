@@ -266,6 +266,7 @@ export interface UserTable {
   createdAt: Date
   updatedAt: Date
   emailProvenAt: Date | null
+  permissionLostAt: Date | null
 }
 
 export interface VerificationTable {

@@ -3,7 +3,9 @@ import { flag, list, named, section } from '../setting.ts'
 
 /** The permissions that a role of users may have: resource → actions. */
 export const ADMIN_ACTIONS = {
-  user: ['create', 'list', 'get', 'set-role', 'ban', 'impersonate', 'delete', 'set-password', 'update'],
+  user: [
+    'create', 'list', 'get', 'set-role', 'ban', 'impersonate', 'delete', 'set-password', 'set-email', 'update',
+  ], // biome-ignore format: one line reads better
   session: ['list', 'revoke', 'delete'],
   audit: ['list'],
 } as const
