@@ -7,7 +7,7 @@ import type { User } from '#identity/users.ts'
 import type { Access } from '#kernel/http/access.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { nameOfPermission, refusalOf } from './admin/permissions.ts'
-import { clearSessionToken, presentedToken, presentedTrustedDevice, setSessionToken } from './cookies.ts'
+import { clearDeadCookies, presentedToken, presentedTrustedDevice, setSessionToken } from './cookies.ts'
 import { fail } from './errors.ts'
 import { kernelAs } from './origin.ts'
 import { recordRefusedAct } from './record-refused-act.ts'
@@ -60,11 +60,11 @@ export function createAuthAccess(kernel: Kernel, sessions: Sessions): AuthAccess
     reply: FastifyReply,
   ): Promise<'TWO_FACTOR_REQUIRED' | undefined> => {
     const presented = presentedToken(config, request)
-    if (presented === undefined) return
-    const found = await sessions.find(presented.token, request.clientAddress)
+    const found = presented && (await sessions.find(presented.token, request.clientAddress))
     if (found !== undefined) await expectOpenTo(kernel, found, request)
     const live = found && (await rollSession(kernel, sessions, { live: found, presented, reply }))
-    if (live === undefined) return
+    clearDeadCookies(config, reply, live?.session)
+    if (live === undefined || presented === undefined) return
     const { withoutSecondFactor = false } = request.routeOptions.config
     if (!withoutSecondFactor && lacksSecondFactor(config, live)) return 'TWO_FACTOR_REQUIRED'
     request.caller = { ...live, token: presented.token, trustedDevice: presentedTrustedDevice(request) }
@@ -79,7 +79,6 @@ export function createAuthAccess(kernel: Kernel, sessions: Sessions): AuthAccess
       // Counted for GET too: the token may be a guess.
       await kernel.limits.consume('default', request.clientAddress)
       if (refused !== undefined) throw fail(refused)
-      if (request.cookies[config.session.cookie_name] !== undefined) clearSessionToken(config, reply)
       throw fail('UNAUTHORIZED')
     },
   }

@@ -12,7 +12,9 @@ const options = ({ session }: Config): CookieSerializeOptions => ({
   sameSite: session.cookie_same_site.toLowerCase() as 'lax' | 'strict' | 'none', // the setting's three values
 })
 
-/** Sends a session token in header and cookie. `maxAge` in milliseconds; without it the cookie lasts until the browser closes. */
+/**
+ * Sends a session token in header and cookie, and ends the impersonation of this browser: the caller that begins one sets the admin's token
+ * after this. `maxAge` in milliseconds; without it the cookie lasts until the browser closes. */
 export function setSessionToken(
   config: Config,
   reply: FastifyReply,
@@ -24,10 +26,13 @@ export function setSessionToken(
     ...options(config),
     ...(maxAge === undefined ? {} : { maxAge: Math.floor(maxAge / 1_000) }),
   })
+  clearAdminToken(config, reply)
 }
 
+/** Clears the admin's own token too, which means nothing without the impersonated session. */
 export function clearSessionToken(config: Config, reply: FastifyReply): void {
   reply.clearCookie(config.session.cookie_name, options(config))
+  clearAdminToken(config, reply)
 }
 
 export type Presented = { readonly token: string; readonly by: 'bearer' | 'cookie' }
@@ -38,6 +43,18 @@ export function presentedToken(config: Config, request: FastifyRequest): Present
   if (bearer !== undefined) return { token: bearer, by: 'bearer' }
   const cookie = request.cookies[config.session.cookie_name]
   return cookie === undefined || cookie === '' ? undefined : { token: cookie, by: 'cookie' }
+}
+
+/** Clears the cookies that mean nothing with this session, or without one. With a Bearer token the cookies were not looked at. */
+export function clearDeadCookies(
+  config: Config,
+  reply: FastifyReply,
+  session: { readonly impersonatedBy: string | null } | undefined,
+): void {
+  const presented = presentedToken(config, reply.request)
+  if (presented?.by === 'bearer' || session?.impersonatedBy != null) return
+  if (presented !== undefined && session === undefined) clearSessionToken(config, reply)
+  else clearAdminToken(config, reply)
 }
 
 /** The admin's own token, while the session cookie has that of an impersonated session. */
@@ -59,8 +76,9 @@ export function setAdminToken(
 export const presentedAdminToken = (request: FastifyRequest): string | undefined =>
   request.cookies[ADMIN_COOKIE]
 
-export function clearAdminToken(config: Config, reply: FastifyReply): void {
-  reply.clearCookie(ADMIN_COOKIE, { ...options(config), httpOnly: true })
+function clearAdminToken(config: Config, reply: FastifyReply): void {
+  if (presentedAdminToken(reply.request) !== undefined)
+    reply.clearCookie(ADMIN_COOKIE, { ...options(config), httpOnly: true })
 }
 
 /** Cookies of the second factor: the pending sign-in, and the browser that needs none. Scripts have no use for either. */

@@ -9,7 +9,6 @@ import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { type AuthAccess, callerOf, kernelFor } from '../access.ts'
 import {
-  clearAdminToken,
   clearSessionToken,
   presentedAdminToken,
   presentedToken,
@@ -95,8 +94,8 @@ function impersonationRoutes(app: App, kernel: Kernel, access: AuthAccess, sessi
         place,
       )
       if (isByCookie(request)) {
-        setAdminToken(config, reply, caller.token, cookieAge(kernel, caller.session))
         setSessionToken(config, reply, token, session.expiresAt.getTime() - session.createdAt.getTime())
+        setAdminToken(config, reply, caller.token, cookieAge(kernel, caller.session))
       } else reply.header(HEADER.authToken, token)
       return { session: { ...session, token }, user }
     },
@@ -133,7 +132,6 @@ function impersonationRoutes(app: App, kernel: Kernel, access: AuthAccess, sessi
   ): void {
     if (parent !== undefined) reply.header(HEADER.authToken, parent.token)
     if (!isByCookie(request)) return
-    clearAdminToken(config, reply)
     if (parent === undefined) clearSessionToken(config, reply)
     else setSessionToken(config, reply, parent.token, cookieAge(kernel, parent.session))
   }

@@ -9,7 +9,7 @@ import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { type AuthAccess, type Caller, kernelFor } from '../access.ts'
 import { findParent } from '../admin/impersonation.ts'
-import { clearAdminToken, clearSessionToken, presentedAdminToken } from '../cookies.ts'
+import { clearSessionToken, presentedAdminToken } from '../cookies.ts'
 import { revokeOtherSessions, revokeSession, revokeSessions, sessionsOf } from './session.ts'
 import { createSignOut } from './sign-out.ts'
 
@@ -67,15 +67,14 @@ export function sessionRoutes(app: App, kernel: Kernel, access: AuthAccess, sess
     handler: async (request, reply) => {
       clearSessionToken(kernel.config, reply)
       const leave = (caller: Caller) => signOut(kernelFor(kernel, request), caller)
-      await actOrEmpty(kernel, await signedOutBy(request, reply), leave, undefined)
+      await actOrEmpty(kernel, await signedOutBy(request), leave, undefined)
       return { success: true }
     },
   })
   /** The caller; in a browser that impersonates a user the admin, whose session ends with the impersonated one. */
-  async function signedOutBy(request: FastifyRequest, reply: FastifyReply): Promise<Caller | undefined> {
+  async function signedOutBy(request: FastifyRequest): Promise<Caller | undefined> {
     const { caller, clientAddress } = request
     if (caller === undefined || caller.session.impersonatedBy === null) return caller
-    clearAdminToken(kernel.config, reply)
     return (await findParent(sessions, caller, presentedAdminToken(request), clientAddress)) ?? caller
   }
 
