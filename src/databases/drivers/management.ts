@@ -168,7 +168,13 @@ export type SecurityDefinition = {
 export type PolicyPreset = 'owner' | 'organization' | 'public_read' | 'signed_in_read'
 
 export type PolicyDefinition =
-  | { readonly preset: 'owner' | 'organization'; readonly column?: string }
+  | { readonly preset: 'owner'; readonly column?: string }
+  | {
+      readonly preset: 'organization'
+      readonly column?: string
+      /** A column that holds the session's user on insert and never changes. */
+      readonly insert_only_as_self?: string
+    }
   | { readonly preset: 'public_read' | 'signed_in_read' }
   | {
       readonly name: string

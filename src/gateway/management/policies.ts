@@ -17,6 +17,7 @@ import { findTable } from './tables.ts'
 export type AskedPolicy = {
   readonly preset?: PolicyPreset
   readonly column?: string
+  readonly insert_only_as_self?: string
   readonly name?: string
   readonly command?: Extract<PolicyDefinition, { name: string }>['command']
   readonly roles?: string[]
@@ -89,10 +90,14 @@ function readPolicy(asked: AskedPolicy, index: number): PolicyDefinition {
 type Own = Omit<AskedPolicy, 'preset'>
 type Refuse = (hint: string) => Failure
 
-function readOwn({ column, name, command, roles, using, check }: Own, refuse: Refuse): PolicyDefinition {
+function readOwn(
+  { column, insert_only_as_self: self, name, command, roles, using, check }: Own,
+  refuse: Refuse,
+): PolicyDefinition {
   if (name === undefined || command === undefined || roles === undefined)
     throw refuse('A policy is a preset, or has name, command and roles')
   if (column !== undefined) throw refuse('Only a preset has a column')
+  if (self !== undefined) throw refuse(ONLY_ORGANIZATION)
   return {
     name,
     command,
@@ -102,14 +107,23 @@ function readOwn({ column, name, command, roles, using, check }: Own, refuse: Re
   }
 }
 
-function readPreset(preset: PolicyPreset, { column, ...others }: Own, refuse: Refuse): PolicyDefinition {
+function readPreset(
+  preset: PolicyPreset,
+  { column, insert_only_as_self: self, ...others }: Own,
+  refuse: Refuse,
+): PolicyDefinition {
   const [other] = Object.keys(others)
   if (other !== undefined) throw refuse(`A preset has no ${other}`)
-  if (preset === 'owner' || preset === 'organization')
-    return { preset, ...(column !== undefined && { column }) }
+  if (self !== undefined && preset !== 'organization') throw refuse(ONLY_ORGANIZATION)
+  const named = column !== undefined && { column }
+  if (preset === 'owner') return { preset, ...named }
+  if (preset === 'organization')
+    return { preset, ...named, ...(self !== undefined && { insert_only_as_self: self }) }
   if (column !== undefined) throw refuse(`The preset ${preset} has no column`)
   return { preset }
 }
+
+const ONLY_ORGANIZATION = 'Only the preset organization has insert_only_as_self'
 
 const answerOf = (
   { schema, name }: Table,

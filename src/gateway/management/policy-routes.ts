@@ -16,7 +16,7 @@ const Policy = Type.Object(
     preset: Type.Optional(
       OneOf(['owner', 'organization', 'public_read', 'signed_in_read'], {
         description:
-          'owner: the user’s own rows; organization: rows of the session’s organization; public_read and signed_in_read: all rows may be read. Takes no other member but column',
+          'owner: the user’s own rows; organization: rows of the session’s organization; public_read and signed_in_read: all rows may be read. Takes no other member but column and insert_only_as_self',
       }),
     ),
     column: Type.Optional(
@@ -25,6 +25,15 @@ const Policy = Type.Object(
         maxLength: 63,
         description:
           'Of owner (user_id) and organization (organization_id); its default becomes the id of the session',
+      }),
+    ),
+    insert_only_as_self: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 63,
+        examples: ['author_id'],
+        description:
+          'Of organization: a column that holds the session’s user when a row is inserted and never changes. Its default becomes the user’s id',
       }),
     ),
     name: Type.Optional(Type.String({ minLength: 1, maxLength: 63, description: 'A policy of your own' })),
@@ -52,7 +61,10 @@ const NewSecurity = Type.Object({
     Type.Array(Policy, {
       maxItems: 50,
       description: 'The whole list, required with enabled: true; [] removes every policy',
-      examples: [[{ preset: 'owner' }]],
+      examples: [
+        [{ preset: 'owner' }],
+        [{ preset: 'organization', column: 'organization_id', insert_only_as_self: 'author_id' }],
+      ],
     }),
   ),
   replace: Type.Optional(

@@ -4,6 +4,7 @@ import type { Runner } from '#databases/drivers/postgres/runner.ts'
 import { existingTable } from '#databases/drivers/postgres/sql/ddl/names.ts'
 import { concretePolicies } from '#databases/drivers/postgres/sql/policies/concrete.ts'
 import { changedPolicies, describeSecurity } from '#databases/drivers/postgres/sql/policies/describe.ts'
+import type { MarkedPolicy } from '#databases/drivers/postgres/sql/policies/mark.ts'
 import { requireExpressions } from '#databases/drivers/postgres/sql/policies/preset-defaults.ts'
 import { setSecurity } from '#databases/drivers/postgres/sql/policies/set.ts'
 import { type SecurityState, STATE_SQL, stateValues } from '#databases/drivers/postgres/sql/policies/state.ts'
@@ -32,23 +33,28 @@ export function createTablePolicies(read: Runner['systemValue'], roles: RowLevel
           hint: 'With enabled: false callers lose all rights on the table, so there are no policies',
           details: { field: 'policies' },
         })
-      const asked = { ...given, policies: given.policies.map(withColumn) }
+      const asked = [...given.policies.map(withColumn), ...given.policies.flatMap(asSelf)]
       const target = { table, catalogue, roles, changed: changedPolicies(state) }
-      const policies = await concretePolicies(asked.policies, target)
+      const policies = await concretePolicies(asked, target)
       await requireExpressions({ name: tableText(table), policies, state })
-      return setSecurity({ table, roles, asked, policies, state })
+      return setSecurity({ table, roles, asked: given, policies, state })
     },
   }
 }
 
 /** A policy is read back as it was set, with the column that it means. */
-function withColumn(policy: PolicyDefinition): PolicyDefinition {
+function withColumn(policy: PolicyDefinition): MarkedPolicy {
   if (!('preset' in policy)) return policy
   if (policy.preset === 'owner') return { preset: 'owner', column: policy.column ?? 'user_id' }
   if (policy.preset === 'organization')
     return { preset: 'organization', column: policy.column ?? 'organization_id' }
   return { preset: policy.preset }
 }
+
+const asSelf = (policy: PolicyDefinition): readonly MarkedPolicy[] =>
+  'insert_only_as_self' in policy && policy.insert_only_as_self !== undefined
+    ? [{ preset: 'insert_only_as_self', column: policy.insert_only_as_self }]
+    : []
 
 function requireSettable(
   { schema, name, kind }: Table,

@@ -9,17 +9,22 @@ import {
   requireUnreserved,
 } from '#databases/drivers/postgres/sql/ddl/names.ts'
 import { defaultText } from '#databases/drivers/postgres/sql/defaults.ts'
+import { grantAddedColumns } from '#databases/drivers/postgres/sql/policies/column-grants.ts'
 import { quoteName } from '#databases/drivers/quote-name.ts'
 import { fail } from '#databases/failures.ts'
 import type { Table } from '#databases/plan/catalogue.ts'
 
-/** A table as the edits so far leave it: its name, and its columns with whether they are text. */
-type Edited = { name: string; readonly columns: Map<string, boolean> }
+/** A table as the edits so far leave it: its name, its columns with whether they are text, and which of them are new. */
+type Edited = {
+  name: string
+  readonly columns: Map<string, boolean>
+  readonly added: Set<string>
+}
 
 export async function editTable(table: Table, edits: readonly TableEdit[]): Promise<SchemaStatements> {
   existingTable(table)
   const columns = new Map([...table.columns].map(([name, { category }]) => [name, category === STRING]))
-  const edited: Edited = { name: table.name, columns }
+  const edited: Edited = { name: table.name, columns, added: new Set() }
   const statements: string[] = []
   for (const edit of edits) {
     const target = `${quoteName(table.schema)}.${quoteName(edited.name)}`
@@ -28,7 +33,10 @@ export async function editTable(table: Table, edits: readonly TableEdit[]): Prom
   return {
     statements,
     check: requireOwnColumns(table, edits.flatMap(touchedColumn)),
-    ...(edits.some(addsSequence) && { verify: grantSequences(table.schema, edited) }),
+    async verify(query) {
+      if (edits.some(addsSequence)) await grantSequences(table.schema, edited)(query)
+      if (edited.added.size > 0) await grantAddedColumns(table.schema, edited.name, [...edited.added])(query)
+    },
     explain: explainDefinition,
   }
 }
@@ -70,16 +78,18 @@ async function editText(schema: string, edited: Edited, edit: TableEdit): Promis
   }
 }
 
-async function addColumn({ columns }: Edited, column: NewColumn): Promise<string> {
+async function addColumn({ columns, added }: Edited, column: NewColumn): Promise<string> {
   const definition = await columnDefinition(column)
   columns.set(column.name, isText(dataTypeText(column.name, column.data_type)))
+  added.add(column.name)
   return `add column ${definition}${column.primary_key ? ' primary key' : ''}`
 }
 
-function renameColumn({ columns }: Edited, { column, newName: name }: RenamedColumn): string {
+function renameColumn({ columns, added }: Edited, { column, newName: name }: RenamedColumn): string {
   const text = `rename column ${existingColumn(columns, column)} to ${newName(name, 'operations.new_name')}`
   columns.set(name, columns.get(column) === true)
   columns.delete(column)
+  if (added.delete(column)) added.add(name)
   return text
 }
 

@@ -1,7 +1,7 @@
 import type { RowLevelSecurity } from '#databases/drivers/driver.ts'
-import type { PolicyDefinition } from '#databases/drivers/management.ts'
 import { newName } from '#databases/drivers/postgres/sql/ddl/names.ts'
 import { policyExpression } from '#databases/drivers/postgres/sql/policies/expression.ts'
+import { INSERT_ONLY_AS_SELF, type MarkedPolicy } from '#databases/drivers/postgres/sql/policies/mark.ts'
 import { quoteName } from '#databases/drivers/quote-name.ts'
 import { fail } from '#databases/failures.ts'
 import type { Catalogue, Column, Table } from '#databases/plan/catalogue.ts'
@@ -16,9 +16,13 @@ export type ConcretePolicy = {
   readonly roles: readonly string[]
   readonly using: string | undefined
   readonly check: string | undefined
+  readonly isRestrictive?: boolean
   /** The column that gets a claim as its default. */
   readonly owned?: { readonly column: string; readonly fallback: string }
 }
+
+/** With the policy as it is read back. */
+export type NewPolicy = ConcretePolicy & { readonly asked: MarkedPolicy }
 
 /** Names of the presets' policies begin so, and no others do. */
 const OF_PRESETS = 'gatehouse_'
@@ -32,30 +36,48 @@ type Target = {
 }
 
 export async function concretePolicies(
-  policies: readonly PolicyDefinition[],
+  policies: readonly MarkedPolicy[],
   target: Target,
-): Promise<readonly ConcretePolicy[]> {
-  const concrete: ConcretePolicy[] = []
-  for (const [index, policy] of policies.entries())
-    concrete.push(
-      'preset' in policy ? ofPreset(policy, target) : await ownPolicy(policy, `policies[${index}]`, target),
-    )
+): Promise<readonly NewPolicy[]> {
+  const concrete: NewPolicy[] = []
+  for (const [index, policy] of policies.entries()) {
+    const written =
+      'preset' in policy ? ofPreset(policy, target) : await ownPolicy(policy, `policies[${index}]`, target)
+    concrete.push({ ...written, asked: policy })
+  }
   const names = concrete.map(({ name }) => name)
   const twice = names.find((name, index) => names.indexOf(name) < index)
   if (twice !== undefined) throw refusal('policies', `${twice} is given twice`)
+  requireOneValue(concrete)
   return concrete
 }
 
-type Preset = Extract<PolicyDefinition, { preset: string }>
+function requireOneValue(policies: readonly ConcretePolicy[]): void {
+  const values = new Map<string, string>()
+  for (const { owned } of policies) {
+    if (owned === undefined) continue
+    const other = values.get(owned.column)
+    if (other !== undefined && other !== owned.fallback)
+      throw refusal(
+        'policies.column',
+        `Column ${owned.column} holds the id of the user or of the organization`,
+      )
+    values.set(owned.column, owned.fallback)
+  }
+}
+
+type Preset = Extract<MarkedPolicy, { preset: string }>
 
 function ofPreset(policy: Preset, target: Target): ConcretePolicy {
   const name = `${OF_PRESETS}${policy.preset}`
   const { anonymousRole, signedInRole } = target.roles
   switch (policy.preset) {
     case 'owner':
-      return ofClaim(name, 'user_id', { ...target, column: policy.column ?? 'user_id' })
+      return ofClaim(name, 'user_id', { ...target, column: policy.column })
     case 'organization':
-      return ofClaim(name, 'organization_id', { ...target, column: policy.column ?? 'organization_id' })
+      return ofClaim(name, 'organization_id', { ...target, column: policy.column })
+    case 'insert_only_as_self':
+      return asSelf({ ...target, column: policy.column })
     case 'public_read':
       return readable(name, [anonymousRole, signedInRole])
     case 'signed_in_read':
@@ -104,6 +126,18 @@ function ofClaim(
   }
 }
 
+/** Restrictive, and for both roles, so that no other policy of the table lets rows of another user in. */
+function asSelf(target: Target & { readonly column: string }): ConcretePolicy {
+  const { anonymousRole, signedInRole } = target.roles
+  return {
+    ...ofClaim(INSERT_ONLY_AS_SELF, 'user_id', target),
+    command: 'insert',
+    roles: [anonymousRole, signedInRole],
+    using: undefined,
+    isRestrictive: true,
+  }
+}
+
 /** Types of a column with ids of users, by the name of its base type. */
 const CLAIM_TYPES: ReadonlyMap<string, string> = new Map([
   ['uuid', 'uuid'],
@@ -124,7 +158,7 @@ function requireRoom({ name, type }: Column, claim: string): void {
 /** Characters of a UUID. */
 const ID_LENGTH = 36
 
-type Own = Exclude<PolicyDefinition, { preset: string }>
+type Own = Exclude<MarkedPolicy, { preset: string }>
 
 async function ownPolicy(policy: Own, field: string, target: Target): Promise<ConcretePolicy> {
   const { name, command, roles } = policy
@@ -158,10 +192,15 @@ function requireParts({ command, using, check }: Own, field: string): void {
 
 const refusal = (field: string, hint: string) => fail('invalid_policy', { hint, details: { field } })
 
+type Permission = Pick<ConcretePolicy, 'command' | 'roles' | 'isRestrictive'>
+
 /** The commands that policies for this role allow. */
-export const commandsOf = (policies: readonly Pick<ConcretePolicy, 'command' | 'roles'>[], role: string) =>
+export const commandsOf = (policies: readonly Permission[], role: string) =>
   COMMANDS.filter((command) =>
     policies.some(
-      (policy) => policy.roles.includes(role) && (policy.command === 'all' || policy.command === command),
+      (policy) =>
+        policy.isRestrictive !== true &&
+        policy.roles.includes(role) &&
+        (policy.command === 'all' || policy.command === command),
     ),
   )

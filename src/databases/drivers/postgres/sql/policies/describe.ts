@@ -1,5 +1,10 @@
 import type { PolicyDefinition, TableSecurity } from '#databases/drivers/management.ts'
-import { askedPolicy, markOf } from '#databases/drivers/postgres/sql/policies/mark.ts'
+import {
+  askedPolicy,
+  type MarkedPolicy,
+  markOf,
+  type Self,
+} from '#databases/drivers/postgres/sql/policies/mark.ts'
 import { replacedDefaults } from '#databases/drivers/postgres/sql/policies/preset-defaults.ts'
 import type { SecurityState, StoredPolicy } from '#databases/drivers/postgres/sql/policies/state.ts'
 
@@ -9,8 +14,10 @@ export function describeSecurity(state: SecurityState): TableSecurity {
   const marked = policies.map((stored) => ({ stored, mark: markOf(stored) }))
   return {
     enabled,
-    policies: marked.flatMap(({ stored, mark }) =>
-      mark === undefined ? [] : [askedPolicy(stored, mark) ?? asStored(stored)],
+    policies: joined(
+      marked.flatMap(({ stored, mark }) =>
+        mark === undefined ? [] : [askedPolicy(stored, mark) ?? asStored(stored)],
+      ),
     ),
     otherPolicies: marked.flatMap(({ stored, mark }) => {
       if (mark !== undefined) return []
@@ -21,6 +28,19 @@ export function describeSecurity(state: SecurityState): TableSecurity {
     grants: rights.map(({ role, privileges }) => ({ role, privileges })),
   }
 }
+
+/** `insert_only_as_self` is a member of its preset. */
+function joined(policies: readonly (MarkedPolicy | PolicyDefinition)[]): PolicyDefinition[] {
+  const self = policies.flatMap((policy) => (isSelf(policy) ? [policy.column] : []))[0]
+  return policies.flatMap((policy): PolicyDefinition[] => {
+    if (isSelf(policy)) return []
+    const isWithSelf = self !== undefined && 'preset' in policy && policy.preset === 'organization'
+    return [isWithSelf ? { ...policy, insert_only_as_self: self } : policy]
+  })
+}
+
+const isSelf = (policy: MarkedPolicy | PolicyDefinition): policy is Self =>
+  'preset' in policy && policy.preset === 'insert_only_as_self'
 
 /** Names of policies that were changed in the database after they were set. */
 export const changedPolicies = ({ policies }: SecurityState): ReadonlySet<string> =>

@@ -14,14 +14,25 @@ type Mark = {
 /** The default that a preset gave its column, as the server writes it, and the one that the column had before. */
 export type MarkedDefault = { readonly own: string; readonly former: string | null }
 
-/** A preset with its column is stored with the column's name. */
-type MarkedPolicy = Exclude<PolicyDefinition, OfColumn> | (OfColumn & { readonly column: string })
-type OfColumn = Extract<PolicyDefinition, { preset: 'owner' | 'organization' }>
+/** A preset with its column is stored with the column's name. `insert_only_as_self` has a policy of its own. */
+export type MarkedPolicy =
+  | Exclude<PolicyDefinition, { preset: 'owner' | 'organization' }>
+  | { readonly preset: 'owner' | 'organization'; readonly column: string }
+  | Self
+export type Self = { readonly preset: 'insert_only_as_self'; readonly column: string }
 
-const MARK = 'Set by the gateway: '
+export const MARK = 'Set by the gateway: '
+/** Name of the restrictive policy of `insert_only_as_self`. */
+export const INSERT_ONLY_AS_SELF = 'gatehouse_insert_only_as_self'
 
-/** Undefined for a policy that others have made. */
-export function markOf({ comment }: StoredPolicy): Mark | undefined {
+/** Undefined for a policy that others have made, and for a restriction that was changed: set again, its expression would permit. */
+export function markOf(stored: StoredPolicy): Mark | undefined {
+  const mark = readMark(stored)
+  const isChanged = mark !== undefined && askedPolicy(stored, mark) === undefined
+  return isChanged && !stored.permissive ? undefined : mark
+}
+
+function readMark({ comment }: StoredPolicy): Mark | undefined {
   if (comment === null || !comment.startsWith(MARK)) return undefined
   try {
     return JSON.parse(comment.slice(MARK.length))
@@ -32,7 +43,7 @@ export function markOf({ comment }: StoredPolicy): Mark | undefined {
 
 /** The comment of a policy as it is stored. */
 export function markText(
-  policy: PolicyDefinition | undefined,
+  policy: MarkedPolicy,
   stored: StoredPolicy | undefined,
   given: MarkedDefault | undefined,
 ): string {
@@ -44,7 +55,7 @@ export function markText(
  * The policy as it was asked for, with the present name of a preset's column. Undefined when it was changed in the database since: also by
  * a new name of a column in an expression.
  */
-export function askedPolicy(stored: StoredPolicy, { policy, digest }: Mark): PolicyDefinition | undefined {
+export function askedPolicy(stored: StoredPolicy, { policy, digest }: Mark): MarkedPolicy | undefined {
   if (digest === digestOf(stored)) return policy
   const [present] = stored.columns
   if (present === undefined || !('column' in policy)) return undefined

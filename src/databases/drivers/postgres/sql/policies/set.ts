@@ -2,9 +2,9 @@ import type { RowLevelSecurity } from '#databases/drivers/driver.ts'
 import type { RunQuery, SecurityDefinition, SecurityStatements } from '#databases/drivers/management.ts'
 import { OF_EXPRESSIONS, refusalAs } from '#databases/drivers/postgres/sql/ddl/explanations.ts'
 import {
-  COMMANDS,
   type ConcretePolicy,
   commandsOf,
+  type NewPolicy,
 } from '#databases/drivers/postgres/sql/policies/concrete.ts'
 import { describeSecurity, isIntactPreset } from '#databases/drivers/postgres/sql/policies/describe.ts'
 import { markOf, markText } from '#databases/drivers/postgres/sql/policies/mark.ts'
@@ -13,6 +13,11 @@ import {
   markedDefault,
   requireRestorable,
 } from '#databases/drivers/postgres/sql/policies/preset-defaults.ts'
+import {
+  requireClosed,
+  requireFixed,
+  rightStatements,
+} from '#databases/drivers/postgres/sql/policies/rights.ts'
 import {
   type SecurityState,
   STATE_SQL,
@@ -27,41 +32,45 @@ import type { Table } from '#databases/plan/catalogue.ts'
 export type SecurityChange = {
   readonly table: Table
   readonly roles: RowLevelSecurity
-  readonly asked: SecurityDefinition
-  readonly policies: readonly ConcretePolicy[]
+  readonly asked: Pick<SecurityDefinition, 'enabled' | 'replace'>
+  readonly policies: readonly NewPolicy[]
   /** As it was when the statements were written. */
   readonly state: SecurityState
 }
 
 /** Sets row-level security of a table as a whole: policies, rights of the two roles, and defaults of columns with a claim. */
 export function setSecurity(change: SecurityChange): SecurityStatements {
-  const { table, roles, state } = change
+  const { table, policies, asked, state } = change
   const name = tableText(table)
+  const isRemoved = (policy: StoredPolicy) => asked.replace || markOf(policy) !== undefined
+  const removed = state.policies.filter(isRemoved)
+  const kept = state.policies.filter((policy) => !isRemoved(policy))
+  const rights = { ...change, isEnabled: asked.enabled, kept }
+  const defaults = { name, policies, state }
   const result: SecurityStatements['result'] = {}
   return {
     statements: [
-      ...removed(change).map((policy) => `drop policy ${quoteName(policy.name)} on ${name}`),
-      ...defaultStatements({ ...change, name }),
-      ...change.policies.map((policy) => createText(name, policy)),
-      `alter table ${name} ${change.asked.enabled ? 'enable' : 'disable'} row level security`,
-      ...[roles.anonymousRole, roles.signedInRole].flatMap((role) => rightStatements(change, role)),
+      ...removed.map((policy) => `drop policy ${quoteName(policy.name)} on ${name}`),
+      ...defaultStatements(defaults),
+      ...policies.map((policy) => createText(name, policy)),
+      `alter table ${name} ${asked.enabled ? 'enable' : 'disable'} row level security`,
+      ...rightStatements(rights),
     ],
     async check(query) {
       await query(`lock table ${name} in access exclusive mode`, [])
       const present = await presentState(query, change)
       if (JSON.stringify(present) !== JSON.stringify(state)) throw fail('write_conflict')
-      await requireRestorable(query, { ...change, name })
+      await requireRestorable(query, defaults)
     },
     async verify(query) {
       const made = await presentState(query, change)
-      requireHarmless(
-        await query<UsedFunction>(USED_SQL, [state.oid, change.policies.map((policy) => policy.name)]),
-      )
-      requireClosed(change, made)
+      requireHarmless(await query<UsedFunction>(USED_SQL, [state.oid, policies.map((policy) => policy.name)]))
+      requireClosed(rights, made)
+      requireFixed(rights, made)
       await requireFinite(query, change)
-      for (const [index, policy] of change.policies.entries()) {
+      for (const policy of policies) {
         const mark = markText(
-          change.asked.policies[index],
+          policy.asked,
           made.policies.find((found) => found.name === policy.name),
           markedDefault(policy, { before: state, made }),
         )
@@ -70,9 +79,7 @@ export function setSecurity(change: SecurityChange): SecurityStatements {
       result.security = describeSecurity(await presentState(query, change))
     },
     explain: explainPolicy,
-    lostExpressions: removed(change)
-      .filter((policy) => !isIntactPreset(policy))
-      .map((policy) => policy.name),
+    lostExpressions: removed.filter((policy) => !isIntactPreset(policy)).map((policy) => policy.name),
     result,
   }
 }
@@ -83,67 +90,17 @@ async function presentState(query: RunQuery, { table, roles }: SecurityChange): 
   return row.state
 }
 
-/** The gateway's own policies, and with `replace` all. */
-const removed = ({ state, asked }: SecurityChange): readonly StoredPolicy[] =>
-  state.policies.filter((policy) => asked.replace || markOf(policy) !== undefined)
-
-const kept = ({ state, asked }: SecurityChange): readonly StoredPolicy[] =>
-  state.policies.filter((policy) => !asked.replace && markOf(policy) === undefined)
-
-function createText(table: string, { name, command, roles, using, check }: ConcretePolicy): string {
+function createText(
+  table: string,
+  { name, command, roles, using, check, isRestrictive }: ConcretePolicy,
+): string {
+  const kind = isRestrictive === true ? ' as restrictive' : ''
   const parts = [
-    `create policy ${quoteName(name)} on ${table} for ${command} to ${roles.map(quoteName).join(', ')}`,
+    `create policy ${quoteName(name)} on ${table}${kind} for ${command} to ${roles.map(quoteName).join(', ')}`,
     ...(using === undefined ? [] : [`using (${using})`]),
     ...(check === undefined ? [] : [`with check (${check})`]),
   ]
   return parts.join(' ')
-}
-
-/** Exactly the rights that the policies need. A right for policies of others stays, if there was one. */
-function rightStatements(change: SecurityChange, role: string): string[] {
-  const { table, policies, state, asked } = change
-  const [name, to] = [tableText(table), quoteName(role)]
-  const needed = commandsOf(policies, role)
-  const held = state.rights.find((rights) => rights.role === role)
-  const others = asked.enabled ? commandsOf(kept(change).map(forCallers), role) : []
-  const keeps = COMMANDS.filter((command) => others.includes(command) && held?.privileges.includes(command))
-  const lost = [...COMMANDS, 'truncate', 'references', 'trigger'].filter(
-    (right) => ![...needed, ...keeps].some((command) => command === right),
-  )
-  const inserts = needed.includes('insert') || keeps.includes('insert')
-  return [
-    `revoke ${lost.length === 7 ? 'all' : lost.join(', ')} on table ${name} from ${to}`,
-    ...(needed.length === 0 ? [] : [`grant ${needed.join(', ')} on table ${name} to ${to}`]),
-    ...(needed.length === 0 || held?.hasSchema
-      ? []
-      : [`grant usage on schema ${quoteName(table.schema)} to ${to}`]),
-    ...state.sequences.map((sequence) =>
-      inserts
-        ? `grant usage on sequence ${sequence} to ${to}`
-        : `revoke all on sequence ${sequence} from ${to}`,
-    ),
-  ]
-
-  function forCallers(policy: StoredPolicy) {
-    return policy.roles.includes('public') ? { ...policy, roles: [...policy.roles, role] } : policy
-  }
-}
-
-/**
- * Without row-level security, every right of a role shows all rows: also a right of a role that is not one of this client's callers, as the
- * callers of another client of the same database.
- */
-function requireClosed({ asked, state }: SecurityChange, made: SecurityState): void {
-  if (asked.enabled) return
-  const open = [...made.rights, ...(state.enabled ? made.others : [])].find(
-    ({ privileges }) => privileges.length > 0,
-  )
-  if (open === undefined) return
-  throw fail('object_in_use', {
-    message: `${open.role} would see every row of the table`,
-    hint: `It has rights on the table (${open.privileges.join(', ')}), perhaps through PUBLIC or another role: revoke them first.`,
-    details: { role: open.role, privileges: open.privileges },
-  })
 }
 
 type UsedFunction = { readonly name: string }

@@ -14,6 +14,7 @@ export type SecurityState = {
   readonly others: readonly Pick<RoleRights, 'role' | 'privileges'>[]
   /** Sequences that defaults of the table use, as SQL. */
   readonly sequences: readonly string[]
+  readonly columns: readonly string[]
   readonly defaults: readonly { readonly column: string; readonly text: string }[]
 }
 
@@ -28,6 +29,8 @@ export type RoleRights = {
   readonly exists: boolean
   /** Also through PUBLIC and other roles. */
   readonly privileges: string[]
+  /** Columns that it may update. */
+  readonly updatable: readonly string[]
   readonly hasSchema: boolean
 }
 
@@ -64,6 +67,10 @@ select json_build_object(
         where has_table_privilege(r.oid, c.oid, p)
           or case when place < 4 or p = 'references' then has_any_column_privilege(r.oid, c.oid, p) else false end
         order by place
+      ),
+      'updatable', array(
+        select a.attname from pg_attribute a
+        where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped and has_column_privilege(r.oid, c.oid, a.attnum, 'update') order by a.attnum
       )
     ) order by asked.role) from (values ($3::text), ($4)) asked(role) left join pg_roles r on r.rolname = asked.role
   ),
@@ -86,6 +93,7 @@ select json_build_object(
         where f.adrelid = c.oid and d.refclassid = 'pg_class'::regclass
     )
   ),
+  'columns', array(select a.attname from pg_attribute a where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped order by a.attnum),
   'defaults', (
     select coalesce(json_agg(json_build_object('column', a.attname, 'text', pg_get_expr(f.adbin, f.adrelid)) order by a.attnum), '[]')
     from pg_attribute a join pg_attrdef f on f.adrelid = a.attrelid and f.adnum = a.attnum
