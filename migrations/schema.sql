@@ -243,6 +243,7 @@ table service."passkey"
   constraint passkey_pkey PRIMARY KEY (id)
   constraint passkey_user_id_fkey FOREIGN KEY (user_id) REFERENCES service."user"(id) ON DELETE CASCADE
   CREATE INDEX passkey_by_user ON service.passkey USING btree (user_id, created_at, id)
+  CREATE TRIGGER passkey_gone AFTER DELETE ON service.passkey REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION service.forget_passkeys()
 
 table service."process_lease"
   id uuid not null
@@ -296,7 +297,6 @@ table service."session"
   ip_address text
   user_agent text
   active_organization_id uuid
-  user_verified boolean not null default false
   impersonated_by uuid
   parent_session_id uuid
   shown text[] not null default '{}'::text[]
@@ -492,13 +492,7 @@ CREATE OR REPLACE FUNCTION service.end_activity_without_factor()
  SET search_path TO 'pg_catalog', 'pg_temp'
 AS $function$
 begin
-  perform from service.organization where id in (
-    select active_organization_id from service.session where user_id = new.id and impersonated_by is null
-    union select active_organization_id from service.session where impersonated_by = new.id) order by id for share;
-  update service.session s set active_organization_id = null from service.organization o, service.session own
-    where (s.user_id = new.id and s.impersonated_by is null or s.impersonated_by = new.id)
-      and o.id = s.active_organization_id and o.require_two_factor
-      and own.id = coalesce(s.parent_session_id, s.id) and not own.user_verified;
+  perform service.forget_shown(new.id, array['totp', 'otp', 'backup code', 'trusted device']);
   return null;
 end $function$
 
@@ -508,6 +502,46 @@ CREATE OR REPLACE FUNCTION service.first_id_at(at timestamp with time zone)
  IMMUTABLE
  SET search_path TO 'pg_catalog', 'pg_temp'
 RETURN ((lpad(to_hex(((EXTRACT(epoch FROM at) * (1000)::numeric))::bigint), 12, '0'::text) || '70008000000000000000'::text))::uuid
+
+CREATE OR REPLACE FUNCTION service.forget_passkeys()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+declare
+  of_user uuid;
+begin
+  for of_user in select distinct user_id from gone where user_id not in (select user_id from service.passkey) order by user_id loop
+    perform service.forget_shown(of_user, array['passkey']);
+  end loop;
+  return null;
+end $function$
+
+CREATE OR REPLACE FUNCTION service.forget_shown(of_user uuid, gone text[])
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+begin
+  perform from service.organization where id in (
+    select active_organization_id from service.session where user_id = of_user and impersonated_by is null
+    union select active_organization_id from service.session where impersonated_by = of_user) order by id for share;
+  update service.session set
+      shown = array(select word from unnest(shown) with ordinality as each (word, n) where word <> all (gone) order by n),
+      user_had = array(select word from unnest(user_had) with ordinality as each (word, n) where word <> all (gone) order by n)
+    where user_id = of_user and shown && gone;
+  update service.session s set active_organization_id = null from service.organization o, service.session own
+    where (s.user_id = of_user and s.impersonated_by is null or s.impersonated_by = of_user)
+      and o.id = s.active_organization_id and o.require_two_factor
+      and own.id = coalesce(s.parent_session_id, s.id) and not service.has_shown_factor(own.shown);
+end $function$
+
+CREATE OR REPLACE FUNCTION service.has_shown_factor(shown text[])
+ RETURNS boolean
+ LANGUAGE sql
+ IMMUTABLE
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$ select shown && array['totp', 'otp', 'backup code', 'passkey', 'trusted device'] $function$
 
 CREATE OR REPLACE FUNCTION service.methods_of(of_user uuid)
  RETURNS text[]

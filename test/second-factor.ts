@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { Secret, TOTP } from 'otpauth'
 import { newTotpSecret } from '#auth/two-factor/totp.ts'
 import { uuidv7 } from '#kernel/random.ts'
-import { type Actor, type Answer, PASSWORD, type TestService, type User } from './harness.ts'
+import { type Actor, type Answer, actor, PASSWORD, type TestService, type User } from './harness.ts'
 
 /** A user with an authenticator app. */
 export type Enrolled = User & { readonly secret: string; readonly backupCodes: readonly string[] }
@@ -61,6 +61,18 @@ export async function insertFactor(
   return secret
 }
 
+/** The user has a second factor from now on, and has shown it in every session; or has none any more. */
+export async function setFactor(
+  { service: { kernel } }: TestService,
+  { id }: { readonly id: string },
+  twoFactorEnabled: boolean,
+): Promise<void> {
+  await kernel.db.updateTable('user').set({ twoFactorEnabled }).where('id', '=', id).execute()
+  const own = kernel.db.updateTable('session').where('userId', '=', id).where('impersonatedBy', 'is', null)
+  if (twoFactorEnabled) await own.set({ shown: ['password', 'totp'] }).execute()
+  await kernel.coherence.settle()
+}
+
 /** Sets up codes by mail. */
 export async function enrolOtp(t: TestService, user: User): Promise<Enrolled> {
   const begun = await user.post('/api/auth/two-factor/enable', { password: PASSWORD, method: 'otp' })
@@ -84,6 +96,13 @@ export async function pendingSignIn(actor: Actor, email: string, headers = {}): 
   const answer = await actor.post('/api/auth/sign-in/email', { email, password: PASSWORD }, { headers })
   assert.equal(answer.status, 200, answer.text)
   return answer
+}
+
+/** A new session by the password, of a user without a second factor. */
+export async function signedInAs(t: TestService, email: string, password = PASSWORD): Promise<Actor> {
+  const { body, text } = await t.anon.post('/api/auth/sign-in/email', { email, password })
+  assert.equal(body.twoFactorRedirect, undefined, text)
+  return actor(t.url, { authorization: `Bearer ${body.token}` })
 }
 
 /** The cookies that an answer sets, by name. An empty value: it is removed. */

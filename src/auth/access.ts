@@ -12,6 +12,7 @@ import { fail } from './errors.ts'
 import { kernelAs } from './origin.ts'
 import { recordRefusedAct } from './record-refused-act.ts'
 import { expectFresh } from './session-freshness.ts'
+import { mayEnrol } from './two-factor/restricted.ts'
 
 /** The user and session that a request's token belongs to. Verbs learn nothing else about the caller. */
 export type Caller = LiveSession & {
@@ -29,6 +30,8 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** Open to a session that lacks the second factor which the user's role requires (auth.md 7). Closed by default. */
     withoutSecondFactor?: boolean
+    /** Open to such a session of a user without any factor, shortly after a proof (two-factor/restricted.ts). */
+    enrols?: boolean
     /** Open to an impersonated session too (auth.md 10). All other routes that know a session refuse it. */
     whileImpersonating?: boolean
   }
@@ -65,8 +68,8 @@ export function createAuthAccess(kernel: Kernel, sessions: Sessions): AuthAccess
     const live = found && (await rollSession(kernel, sessions, { live: found, presented, reply }))
     clearDeadCookies(config, reply, live?.session)
     if (live === undefined || presented === undefined) return
-    const { withoutSecondFactor = false } = request.routeOptions.config
-    if (!withoutSecondFactor && lacksSecondFactor(config, live)) return 'TWO_FACTOR_REQUIRED'
+    if (lacksSecondFactor(config, live) && !(await isOpenToRestricted(kernel, live, request)))
+      return 'TWO_FACTOR_REQUIRED'
     request.caller = { ...live, token: presented.token, trustedDevice: presentedTrustedDevice(request) }
   }
   const signedIn: Access = {
@@ -134,6 +137,13 @@ async function expectOpenTo(kernel: Kernel, live: LiveSession, request: FastifyR
   await recordRefusedAct(kernel, request, live, act)
   throw refusal
 }
+
+const isOpenToRestricted = async (
+  kernel: Kernel,
+  { session }: LiveSession,
+  { routeOptions: { config } }: FastifyRequest,
+): Promise<boolean> =>
+  config.withoutSecondFactor === true || (config.enrols === true && (await mayEnrol(kernel, session)))
 
 /**
  * Judges the session again once the body has arrived, which may have taken as long as the caller liked (house.md 5.7). Then no route that

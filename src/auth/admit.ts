@@ -90,7 +90,6 @@ async function startSession(
       expiresAt,
       createdAt: now,
       remembered: remember,
-      userVerified: way === 'verified passkey',
       ...afterShowing(NOTHING_SHOWN, trustedDevice === undefined ? shown : [...shown, 'trusted device'], now),
       ipAddress,
       userAgent: userAgent?.slice(0, 512) ?? null,

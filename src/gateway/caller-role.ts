@@ -54,7 +54,7 @@ const claimsOf = (kernel: Kernel, { session, user, organizationRole, impersonato
   role: effectiveRole(kernel, user),
   organization_id: session.activeOrganizationId,
   organization_role: organizationRole,
-  two_factor: hasSecondFactor({ user, session, impersonator }),
+  two_factor: hasSecondFactor({ session, impersonator }),
   impersonated_by: session.impersonatedBy,
 })
 

@@ -1,37 +1,49 @@
+import { sql } from 'kysely'
 import type { Config } from '#kernel/config/config.ts'
 import type { Db } from '#kernel/db/connect.ts'
 import { effectiveRole, splitRoles } from './permissions.ts'
 import type { LiveSession, Session } from './sessions.ts'
+import { hasShownFactor, isFactor } from './shown.ts'
 import type { User } from './users.ts'
 
 type Judged = Pick<LiveSession, 'impersonator'> & {
-  readonly user: Pick<User, 'twoFactorEnabled'>
-  readonly session: Pick<Session, 'userVerified' | 'impersonatedBy'>
+  readonly session: Pick<Session, 'shown' | 'impersonatedBy'>
 }
 
 /**
- * An enrolled factor satisfies, since every later sign-in asks for it, and so does a passkey with user verification. In an impersonated
- * session those of the admin count: the user's have not been asked for.
+ * The session has shown a second factor. That its user has one counts for nothing: another session may have added it. An impersonated
+ * session is judged by that of its admin.
  */
-export const hasSecondFactor = ({ user, session, impersonator }: Judged): boolean =>
-  session.impersonatedBy === null
-    ? user.twoFactorEnabled || session.userVerified
-    : impersonator?.hasSecondFactor === true
+export const hasSecondFactor = ({ session, impersonator }: Judged): boolean =>
+  session.impersonatedBy === null ? hasShownFactor(session.shown) : impersonator?.hasSecondFactor === true
 
 /**
- * The user's role requires a second factor and the session has none (auth.md 7). Judged at each request, so a new role or setting holds
- * at once.
+ * A role requires a second factor and the session has none (auth.md 7): a role of the user, or of the admin who acts as the user. Judged
+ * at each request, so a new role or setting holds at once.
  */
 export const lacksSecondFactor = (
   config: Config,
-  { user, session, impersonator }: Pick<LiveSession, 'user' | 'session' | 'impersonator'>,
+  { user, session, impersonator }: Judged & { readonly user: Pick<User, 'id' | 'role'> },
 ): boolean =>
-  !hasSecondFactor({ user, session, impersonator }) &&
-  // The admin's own session has passed this rule.
-  session.impersonatedBy === null &&
+  !hasSecondFactor({ session, impersonator }) &&
+  [user, impersonator].some((one) => one !== undefined && requiresSecondFactor(config, one))
+
+const requiresSecondFactor = (config: Config, user: Pick<User, 'id' | 'role'>): boolean =>
   splitRoles(effectiveRole({ config }, user)).some((role) =>
     config.auth.two_factor.required_for.includes(role),
   )
+
+/** The user of the session has a factor, a passkey too, or had one when the session began. */
+export async function hadFactor(
+  db: Db,
+  { userId, userHad }: Pick<Session, 'userId' | 'userHad'>,
+): Promise<boolean> {
+  if (userHad.some(isFactor)) return true
+  const { rows } = await sql<{ methods: string[] }>`select service.methods_of(${userId}) as methods`.execute(
+    db,
+  )
+  return rows.some(({ methods }) => methods.some(isFactor))
+}
 
 /** Deletes the factor in force, or the one that was begun, with its backup codes; false when there is none. */
 export async function deleteFactor(db: Db, userId: string, inForce: boolean): Promise<boolean> {

@@ -6,7 +6,7 @@ import { preparedStatement, selectList } from '#kernel/db/pipelined-statements.t
 import type { SessionTable } from '#kernel/db/tables.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { type Impersonator, mayImpersonate } from './impersonation.ts'
-import type { ProofColumns } from './shown.ts'
+import { hasShownFactor, type ProofColumns } from './shown.ts'
 import { isTokenShaped, tokenHash } from './tokens.ts'
 import { isBanned, USER_COLUMNS, type User } from './users.ts'
 
@@ -82,7 +82,7 @@ const isAllowed = (kernel: Kernel, { session, user, impersonator }: LiveSession)
 
 const SESSION_COLUMNS = [
   'id', 'userId', 'expiresAt', 'createdAt', 'updatedAt', 'remembered', 'ipAddress', 'userAgent', 'activeOrganizationId',
-  'userVerified', 'shown', 'authTime', 'passwordShownAt', 'factorShownAt', 'userHad',
+  'shown', 'authTime', 'passwordShownAt', 'factorShownAt', 'userHad',
   'impersonatedBy', 'parentSessionId',
 ] as const satisfies readonly (keyof Session)[] // biome-ignore format: one line reads better
 const IMPERSONATOR_COLUMNS = [
@@ -94,7 +94,7 @@ const IMPERSONATOR_COLUMNS = [
 const SESSION_BY_TOKEN = preparedStatement<Record<string, unknown>>(
   `select ${selectList('s', SESSION_COLUMNS, 's.')}, ${selectList('u', USER_COLUMNS, 'u.')}, m.role as organization_role,
      ${selectList('a', IMPERSONATOR_COLUMNS, 'a.')}, p.created_at as parent_begin, p.expires_at as parent_end,
-     a.two_factor_enabled or p.user_verified as parent_has_factor
+     p.shown as parent_shown
    from service.session s join service."user" u on u.id = s.user_id
    left join service.member m on m.organization_id = s.active_organization_id and m.user_id = s.user_id
    left join service.session p on p.id = s.parent_session_id and p.user_id = s.impersonated_by
@@ -125,7 +125,7 @@ async function findSessionByToken(
         ? undefined
         : {
             ...(pick('a', IMPERSONATOR_COLUMNS) as Impersonator),
-            hasSecondFactor: row.parent_has_factor === true,
+            hasSecondFactor: hasShownFactor(row.parent_shown as string[]),
           },
   }
 }
@@ -145,14 +145,8 @@ export function endWithinMaxAge({ session: { max_age } }: Config, createdAt: Dat
 
 export type NewSession = Omit<
   Session,
-  | 'updatedAt'
-  | 'activeOrganizationId'
-  | 'userVerified'
-  | 'impersonatedBy'
-  | 'parentSessionId'
-  | 'userHad'
-  | keyof ProofColumns
-> & { readonly tokenHash: Buffer; readonly userVerified?: boolean }
+  'updatedAt' | 'activeOrganizationId' | 'impersonatedBy' | 'parentSessionId' | 'userHad' | keyof ProofColumns
+> & { readonly tokenHash: Buffer }
 
 /** Begins an impersonated session. It ends none of the user's own. */
 export async function insertImpersonation(

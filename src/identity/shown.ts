@@ -15,8 +15,12 @@ type Factor = (typeof FACTORS)[number]
 
 const FACTORS = ['totp', 'otp', 'backup code', 'passkey'] as const
 
+/** The user has what these words say, or the session has shown it. `service.has_shown_factor` says the same. */
+export const hasShownFactor = (shown: readonly string[]): boolean =>
+  shown.some((each) => isFactor(each) || each === 'trusted device')
+
 /** A second factor. A passkey with user verification is one, and counts for the password as well where a sign-in asks for both. */
-const isFactor = (shown: string): boolean => FACTORS.some((factor) => factor === shown)
+export const isFactor = (shown: string): boolean => FACTORS.some((factor) => factor === shown)
 
 /** The columns that a session keeps about what it shows. */
 export type ProofColumns = {

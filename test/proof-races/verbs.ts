@@ -573,11 +573,16 @@ export const VERBS = {
     start: { factorBegun: true },
     action: (_person, me) => post('/two-factor/verify-totp', { code: codeNow('second') }, me),
     refused: (now, me) => alive(now, me) ?? (now.factorBegun ? undefined : withoutBegunFactor(now)),
-    leaves: (state, me) => ({
-      ...factorChanged(state),
-      ...{ factor: 'second', factorBegun: false, backupCodes: 1 },
-      sessions: state.sessions.map((name) => (name === me ? `${me} renewed` : name)).toSorted(),
-    }),
+    leaves(state, me) {
+      // A first factor ends the other sessions.
+      const left = state.factor === 'none' ? ended(state, other(me), `${other(me)} renewed`, 'new') : state
+      return {
+        ...factorChanged(left),
+        ...{ factor: 'second', factorBegun: false, backupCodes: 1 },
+        sessions: left.sessions.map((name) => (name === me ? `${me} renewed` : name)).toSorted(),
+      }
+    },
+    revokesAs: 'revoke-other-sessions',
   },
   'two-factor, disabled': {
     start: { ...WITH_FACTOR, tickets: ['second-factor'] },

@@ -5,6 +5,7 @@ import type pg from 'pg'
 import { withClient } from '#test/database.ts'
 import { type Actor, type Answer, actor, PASSWORD, testService } from '#test/harness.ts'
 import { createOrganization, createPerson, type Person } from '#test/organizations.ts'
+import { setFactor } from '#test/second-factor.ts'
 
 const t = await testService({
   config: { auth: { admin: { roles: { support: { user: ['impersonate'] } } } } },
@@ -217,11 +218,7 @@ test('an impersonation ends none of the sessions of the user, and its end is tha
 test('for an organization that requires a second factor that of the admin counts', async () => {
   const [root, ada] = [await createPerson(t, { role: 'admin' }), await createPerson(t)]
   const { id: organizationId } = await createOrganization(t, [[ada, 'owner']])
-  const enrol = async ({ id }: Person) => {
-    await db.updateTable('user').set({ twoFactorEnabled: true }).where('id', '=', id).execute()
-    await t.service.kernel.coherence.settle()
-  }
-  await enrol(ada)
+  await setFactor(t, ada, true)
   const who = withToken((await impersonate(root, ada)).body.session.token)
   const activate = () => who.post('/api/auth/organization/set-active', { organizationId })
   const activeOf = async (one: Actor) => (await sessionOf(one)).session.activeOrganizationId
@@ -231,7 +228,7 @@ test('for an organization that requires a second factor that of the admin counts
   assert.deepEqual([await activeOf(who), await activeOf(ada)], [null, organizationId])
   const { status, body } = await activate()
   assert.deepEqual([status, body.code], [403, 'TWO_FACTOR_REQUIRED'])
-  await enrol(root)
+  await setFactor(t, root, true)
   assert.equal((await activate()).status, 200)
   assert.equal(await activeOf(who), organizationId)
 })
@@ -239,22 +236,18 @@ test('for an organization that requires a second factor that of the admin counts
 test('an admin without a second factor any more has no organization active that requires one', async () => {
   const [root, ada] = [await createPerson(t, { role: 'admin' }), await createPerson(t)]
   const { id: organizationId } = await createOrganization(t, [[ada, 'owner']])
-  const setFactor = async ({ id }: Person, twoFactorEnabled: boolean) => {
-    await db.updateTable('user').set({ twoFactorEnabled }).where('id', '=', id).execute()
-    await t.service.kernel.coherence.settle()
-  }
-  for (const one of [root, ada]) await setFactor(one, true)
+  for (const one of [root, ada]) await setFactor(t, one, true)
   const who = withToken((await impersonate(root, ada)).body.session.token)
   const activate = () => who.post('/api/auth/organization/set-active', { organizationId })
   const activeOf = async (one: Actor) => (await sessionOf(one)).session.activeOrganizationId
   const data = { requireTwoFactor: true }
   assert.equal((await ada.post('/api/auth/organization/update', { data })).status, 200)
   assert.equal((await activate()).status, 200)
-  await setFactor(root, false)
+  await setFactor(t, root, false)
   assert.deepEqual([await activeOf(who), await activeOf(ada)], [null, organizationId])
-  await setFactor(root, true)
+  await setFactor(t, root, true)
   assert.equal((await activate()).status, 200)
-  await setFactor(ada, false)
+  await setFactor(t, ada, false)
   assert.deepEqual(
     [await activeOf(who), await activeOf(ada)],
     [organizationId, null],

@@ -103,7 +103,7 @@ function impersonationRoutes(app: App, kernel: Kernel, access: AuthAccess, sessi
   app.route({
     method: 'POST',
     url: '/admin/stop-impersonating',
-    config: { access: access.impersonating, whileImpersonating: true },
+    config: { access: access.impersonating, whileImpersonating: true, withoutSecondFactor: true },
     schema: {
       summary: 'End the impersonated session',
       description:

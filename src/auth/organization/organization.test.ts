@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type Answer, testService } from '#test/harness.ts'
 import { createOrganization, createPerson, type Person } from '#test/organizations.ts'
+import { setFactor } from '#test/second-factor.ts'
 
 const t = await testService({
   config: {
@@ -209,8 +210,7 @@ test('an update changes the given fields only, and owners alone require a second
 
 test('an organization that requires a second factor is active only in sessions with one', async () => {
   const [ada, bea] = [await createPerson(t), await createPerson(t)]
-  await db.updateTable('user').set({ twoFactorEnabled: true }).where('id', '=', ada.id).execute()
-  await t.service.kernel.coherence.settle()
+  await setFactor(t, ada, true)
   const acme = await createOrganization(t, [
     [ada, 'owner'],
     [bea, 'member'],
@@ -227,8 +227,7 @@ test('an organization that requires a second factor is active only in sessions w
   assert.equal((await bea.get(`${ORG}/get-organization?organizationId=${acme.id}`)).status, 200)
   const beta = await createOrganization(t, [[bea, 'owner']])
   assert.equal(await activeOf(bea), beta.id, 'other organizations stay open')
-  await db.updateTable('user').set({ twoFactorEnabled: false }).where('id', '=', ada.id).execute()
-  await t.service.kernel.coherence.settle()
+  await setFactor(t, ada, false)
   assert.equal(await activeOf(ada), null, 'it ends with the factor')
 })
 

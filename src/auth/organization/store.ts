@@ -171,16 +171,15 @@ export const deactivateEverywhere = async (db: Db, ids: readonly string[]): Prom
 /** The organization, which requires a second factor, is no longer active in sessions that have none. */
 export const deactivateWithoutFactor = async (db: Db, id: string): Promise<void> =>
   void (await sql`update service.session s set active_organization_id = null
-    from service."user" u, service.session own
-    where s.active_organization_id = ${id} and u.id = coalesce(s.impersonated_by, s.user_id)
-      and own.id = coalesce(s.parent_session_id, s.id)
-      and not u.two_factor_enabled and not own.user_verified`.execute(db))
+    from service.session own
+    where s.active_organization_id = ${id} and own.id = coalesce(s.parent_session_id, s.id)
+      and not service.has_shown_factor(own.shown)`.execute(db))
 
-/** Whether a session has a second factor now (identity/second-factor.ts). In an impersonated one that of the admin counts. */
+/** Whether a session has shown a second factor (identity/second-factor.ts). For an impersonated one that of the admin counts. */
 export async function hasFactor(db: Db, sessionId: string): Promise<boolean> {
-  const { rows } = await sql<{ found: boolean }>`select u.two_factor_enabled or own.user_verified as found
+  const { rows } = await sql<{ found: boolean }>`select service.has_shown_factor(own.shown) as found
     from service.session s join service.session own on own.id = coalesce(s.parent_session_id, s.id)
-    join service."user" u on u.id = own.user_id where s.id = ${sessionId}`.execute(db)
+    where s.id = ${sessionId}`.execute(db)
   return rows[0]?.found === true
 }
 

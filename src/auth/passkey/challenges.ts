@@ -4,6 +4,7 @@ import type { Kernel } from '#kernel/kernel.ts'
 import { randomToken } from '#kernel/random.ts'
 import { actAsCaller, type Caller } from '../access.ts'
 import { fail } from '../errors.ts'
+import { expectMayEnrol } from '../two-factor/restricted.ts'
 
 /** Milliseconds from the options until the answer of the authenticator. */
 export const CHALLENGE_LIFETIME = 300_000
@@ -16,15 +17,20 @@ export type Challenge = {
 }
 
 /** A challenge for a new passkey of the caller. It replaces the last one, and ends with the caller's session. */
-export function issueRegistrationChallenge(kernel: Kernel, caller: Caller): Promise<Challenge> {
+export function issueRegistrationChallenge(
+  kernel: Kernel,
+  caller: Caller,
+): Promise<Challenge & { readonly isRestricted: boolean }> {
   const challenge = randomToken(kernel.random)
-  return actAsCaller(kernel, caller, async (kernel, { id: userId, email: address }) => {
+  return actAsCaller(kernel, caller, async (kernel, user) => {
+    const { id: userId, email: address } = user
+    const isRestricted = await expectMayEnrol(kernel, user, caller)
     await deleteTicketsFor(kernel.db, userId, ['passkey-registration'])
     const challengeId = await issueTicket(kernel, 'passkey-registration', {
       ...{ userId, sessionId: caller.session.id, address },
       ...{ lifetime: CHALLENGE_LIFETIME, payload: { challenge } },
     })
-    return { challengeId, challenge }
+    return { challengeId, challenge, isRestricted }
   })
 }
 

@@ -10,6 +10,12 @@ import { ALGORITHMS } from './verification.ts'
 /** An account, and the passkeys that it has. */
 type Account = { readonly user: User; readonly passkeys: readonly Passkey[] }
 
+type Wanted = {
+  readonly authenticatorAttachment: string | undefined
+  /** The session lacks the required second factor, which a passkey is with user verification only. */
+  readonly isRestricted: boolean
+}
+
 /**
  * For `navigator.credentials.create()`. The passkey has to be discoverable, because sign-in names no credentials. No attestation is asked
  * for, because every model of authenticator is accepted.
@@ -19,7 +25,7 @@ export const creationOptions = (
   { id, name }: RelyingParty,
   { challenge, challengeId }: Challenge,
   account: Account,
-  authenticatorAttachment: string | undefined,
+  { authenticatorAttachment, isRestricted }: Wanted,
 ): Static<typeof CreationOptions> => ({
   challenge,
   challengeId,
@@ -32,7 +38,7 @@ export const creationOptions = (
     ...(authenticatorAttachment !== undefined && { authenticatorAttachment }),
     residentKey: 'required',
     requireResidentKey: true,
-    userVerification: verificationIn(kernel),
+    userVerification: isRestricted ? 'required' : verificationIn(kernel),
   },
   attestation: 'none',
   extensions: { credProps: true },

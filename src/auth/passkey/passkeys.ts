@@ -18,6 +18,7 @@ import { actAsCaller, type Caller } from '../access.ts'
 import { fail } from '../errors.ts'
 import { MAILS } from '../mails.ts'
 import { expectFresh } from '../session-freshness.ts'
+import { expectMayEnrol } from '../two-factor/restricted.ts'
 import { acceptableName } from '../user-fields.ts'
 import { redeemRegistrationChallenge } from './challenges.ts'
 import { relyingParty } from './relying-party.ts'
@@ -42,15 +43,20 @@ export async function registerPasskey(
 ): Promise<Passkey> {
   const rp = relyingParty(kernel)
   const name = asked.trim() === '' ? null : acceptableName(asked)
-  const { require_user_verification: requireUserVerification } = kernel.config.auth.passkey
+  const { require_user_verification } = kernel.config.auth.passkey
   const isNotified = await mayNotify(kernel, caller)
   const outcome = await changeFactors(kernel, caller, revokeOtherSessions, async (kernel, user) => {
+    const isRestricted = await expectMayEnrol(kernel, user, caller)
     expectFresh(kernel, caller.session)
     const challenge = await redeemRegistrationChallenge(kernel, caller, user, challengeId)
+    const requireUserVerification = require_user_verification || isRestricted
     const attested = await verifyAttestation(response, { challenge, rp, requireUserVerification })
     if ('reason' in attested) return attested
     const added = await addPasskey(kernel, user, { ...attested, name })
-    if (!('reason' in added) && isNotified) await sendMail(kernel, MAILS.passkeyAdded(user, name))
+    if ('reason' in added) return added
+    if (isNotified) await sendMail(kernel, MAILS.passkeyAdded(user, name))
+    // The first factor where one is required: a stranger may have signed in while there was none.
+    if (isRestricted) await deleteUserSessions(kernel.db, user.id, caller.session.id)
     return added
   })
   if (!('reason' in outcome)) return outcome
@@ -125,6 +131,6 @@ async function changeFactors<T extends object | undefined>(
       await deleteUserSessions(kernel.db, user.id, caller.session.id)
     return result
   })
-  if (revokeOtherSessions === true) await kernel.coherence.settle()
+  await kernel.coherence.settle()
   return result
 }

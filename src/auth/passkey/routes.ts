@@ -80,7 +80,7 @@ function ceremonyRoutes(app: App, kernel: Kernel, access: AuthAccess): void {
     // Counted, because it writes.
     config: {
       access: access.fresh,
-      withoutSecondFactor: true,
+      enrols: true,
       limit: 'default',
       failures: ['PASSKEY_RP_ID_INVALID'],
     },
@@ -94,10 +94,11 @@ function ceremonyRoutes(app: App, kernel: Kernel, access: AuthAccess): void {
     handler: async (request, reply) => {
       const rp = relyingParty(kernel)
       const caller = callerOf(request)
-      const challenge = await issueRegistrationChallenge(kernel, caller)
+      const { isRestricted, ...challenge } = await issueRegistrationChallenge(kernel, caller)
       setPasskeyChallenge(config, reply, challenge.challengeId, CHALLENGE_LIFETIME)
       const account = { user: caller.user, passkeys: await listPasskeys(kernel.db, caller.user.id) }
-      return creationOptions(kernel, rp, challenge, account, request.query.authenticatorAttachment)
+      const { authenticatorAttachment } = request.query
+      return creationOptions(kernel, rp, challenge, account, { authenticatorAttachment, isRestricted })
     },
   })
   app.route({
@@ -105,7 +106,7 @@ function ceremonyRoutes(app: App, kernel: Kernel, access: AuthAccess): void {
     url: '/passkey/verify-registration',
     config: {
       access: access.fresh,
-      withoutSecondFactor: true,
+      enrols: true,
       failures: [
         'CHALLENGE_NOT_FOUND',
         'FAILED_TO_VERIFY_REGISTRATION',
@@ -133,7 +134,10 @@ function ceremonyRoutes(app: App, kernel: Kernel, access: AuthAccess): void {
     app.route({
       method,
       url: '/passkey/generate-authenticate-options',
-      config: { access: access.known, limit: 'default', failures: ['PASSKEY_RP_ID_INVALID'] },
+      config: {
+        ...{ access: access.known, withoutSecondFactor: true, limit: 'default' },
+        failures: ['PASSKEY_RP_ID_INVALID'],
+      },
       schema: {
         operationId: 'passkeyGenerateAuthenticateOptions',
         summary: 'Options to sign in with a passkey',

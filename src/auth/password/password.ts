@@ -19,6 +19,7 @@ import { type EndedSessions, MAILS } from '../mails.ts'
 import { acceptablePassword } from '../password-policy.ts'
 import { expectFresh } from '../session-freshness.ts'
 import type { SignInContext } from '../sign-in-context.ts'
+import { expectMayEnrol } from '../two-factor/restricted.ts'
 
 /** Stores the new password, mails a notice of it, and ends every open link, trusted device and begun factor of the user. */
 export async function storePassword(
@@ -147,6 +148,7 @@ export async function assignPassword(kernel: Kernel, user: User, password: strin
 export async function setPassword(kernel: Kernel, caller: Caller, newPassword: string): Promise<void> {
   const password = await hashPassword(kernel, await acceptablePassword(kernel, newPassword))
   await actAsCaller(kernel, caller, async (kernel, user) => {
+    await expectMayEnrol(kernel, user, caller)
     expectFresh(kernel, caller.session)
     const now = kernel.now()
     const account = { id: uuidv7(now, kernel.random), userId: user.id, password, now }

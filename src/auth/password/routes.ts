@@ -113,7 +113,7 @@ export function passwordRoutes(app: App, kernel: Kernel, access: AuthAccess): vo
     url: '/set-password',
     config: {
       access: access.fresh,
-      withoutSecondFactor: true,
+      enrols: true,
       failures: ['PASSWORD_ALREADY_SET', ...PASSWORD_POLICY_FAILURES],
     },
     schema: {

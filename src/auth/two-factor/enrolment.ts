@@ -17,6 +17,7 @@ import { checkPassword } from '../password/password.ts'
 import { expectFresh } from '../session-freshness.ts'
 import { codeHashes, newBackupCodes } from './codes.ts'
 import type { SecondFactorMethod } from './pending.ts'
+import { expectMayEnrol } from './restricted.ts'
 import {
   type Factor,
   findBegunFactor,
@@ -50,7 +51,9 @@ export async function enrol(
   const proven = await proveOwner(kernel, caller, owner)
   const backupCodes = newBackupCodes(kernel.random)
   const secret = method === 'totp' ? newTotpSecret(kernel.random) : null
-  await actAsCaller(kernel, proven, async (kernel, { id: userId }) => {
+  await actAsCaller(kernel, proven, async (kernel, user) => {
+    await expectMayEnrol(kernel, user, caller)
+    const { id: userId } = user
     const createdAt = kernel.now()
     const sealed = secret === null ? null : kernel.secrets.seal('two-factor-secret', secret)
     const factor = { id: uuidv7(createdAt, kernel.random), userId, method, secret: sealed, createdAt }
@@ -60,22 +63,28 @@ export async function enrol(
   return { method, backupCodes, totpURI: secret === null ? null : uriOf(kernel, caller.user, secret, issuer) }
 }
 
-/** Puts the new factor in force in place of the old one, and gives the session a new token. */
+/**
+ * Puts the new factor in force in place of the old one, and gives the session a new token. A first one ends every other session: a
+ * stranger may have signed in while there was none.
+ */
 export async function confirmFactor(
   kernel: Kernel,
   { session }: Caller,
   { id }: User,
   factor: Factor,
-  revoking: Revoking,
+  { revokeOtherSessions = false }: Revoking,
 ): Promise<{ readonly token: string; readonly user: User }> {
-  await deleteFactor(kernel.db, id, true)
+  const isFirst = !(await deleteFactor(kernel.db, id, true))
   await updateFactorInForce(kernel.db, factor.id)
   const user = await updateUser(kernel.db, id, { twoFactorEnabled: true }, kernel.now())
   if (user === undefined) throw new Error('the user was locked in this transaction and is gone')
   const token = randomToken(kernel.random)
   await updateSessionToken(kernel.db, session.id, tokenHash(token), kernel.now())
   await recordAct(kernel, 'second_factor.enabled', { targetId: id, details: { method: factor.method } })
-  await endFormerTrust(kernel, user, { change: 'enabled', session, ...revoking })
+  await endFormerTrust(kernel, user, {
+    ...{ change: 'enabled', session },
+    revokeOtherSessions: revokeOtherSessions || isFirst,
+  })
   return { token, user }
 }
 

@@ -41,7 +41,7 @@ const PendingToken = Type.Optional(
 )
 
 export function twoFactorRoutes(app: App, kernel: Kernel, access: AuthAccess): void {
-  const config = { access: access.signedIn, withoutSecondFactor: true, limit: 'two_factor' } as const
+  const config = { access: access.signedIn, enrols: true, limit: 'two_factor' } as const
   const failures = [...PASSWORD_CHECK_FAILURES, 'SESSION_NOT_FRESH']
   app.route({
     method: 'POST',

@@ -14,6 +14,7 @@ import type { SignInContext } from '../sign-in-context.ts'
 import { CHECKS, type CheckName, isWrong, type Refusal, type Subject } from './checks.ts'
 import { confirmFactor } from './enrolment.ts'
 import { trustDevice } from './pending.ts'
+import { expectMayEnrol } from './restricted.ts'
 import { clearFailures, countFailure, type Factor, findBegunFactor, findFactor } from './store.ts'
 
 /** The place in which a second factor is verified: a sign-in that waits for it, by its ticket, or a session. */
@@ -141,6 +142,7 @@ function verifyInSession(
 ): Promise<Verified | Refused> {
   return actAsCaller(kernel, caller, async (kernel, user) => {
     const factor = await factorInSession(kernel, user, name)
+    if (!factor.inForce) await expectMayEnrol(kernel, user, caller)
     expectUnlocked(kernel, factor)
     const { session } = caller
     const subject = { sessionId: session.id, subject: session.id }

@@ -164,14 +164,15 @@ test('an impersonated session reads as the user, and is refused in every write, 
   }
   const { claims } = await whoIs(who)
   assert.deepEqual([claims.user_id, claims.impersonated_by], [dora.id, root.id])
-  const twoFactorWith = async (enrolled: { id: string }) => {
-    const enrol = (enabled: boolean) =>
-      changeControlDatabase(`update service."user" set two_factor_enabled = ${enabled} where id = $1`, [
-        enrolled.id,
-      ])
-    await enrol(true)
+  const twoFactorWith = async ({ id }: { id: string }) => {
+    const show = (shown: string[]) =>
+      changeControlDatabase(
+        'update service.session set shown = $2 where user_id = $1 and impersonated_by is null',
+        [id, shown],
+      )
+    await show(['password', 'totp'])
     const { two_factor } = (await whoIs(who)).claims
-    await enrol(false)
+    await show(['password'])
     return two_factor
   }
   assert.equal(await twoFactorWith(dora), false, 'nobody has passed the factor of the user')
@@ -202,13 +203,15 @@ test('an impersonated session reads as the user, and is refused in every write, 
   assert.equal((await sql('select from visit')).length, 2)
 })
 
-test('a session that lacks the second factor that its role requires is refused, until there is one', async () => {
+test('a session that has not shown the second factor that its role requires is refused, also when its user has one', async () => {
   const setUser = (change: string) =>
     changeControlDatabase(`update service."user" set ${change} where id = $1`, [dora.id])
-  await setUser(`role = 'auditor'`)
+  const setShown = (shown: string[]) =>
+    changeControlDatabase('update service.session set shown = $2 where user_id = $1', [dora.id, shown])
+  await setUser(`role = 'auditor', two_factor_enabled = true`)
   for (const answer of [await fetchDocs(signedIn(dora)), await signedIn(dora).post('/rpc/whoami')])
     assert.deepEqual([answer.status, answer.body.code], [403, 'two_factor_required'])
-  await setUser('two_factor_enabled = true')
+  await setShown(['password', 'totp'])
   assert.deepEqual(await docsOf(signedIn(dora)), [3, 4])
   assert.equal((await whoIs(signedIn(dora))).claims.two_factor, true)
   await setUser(`role = 'user', two_factor_enabled = false`)

@@ -219,7 +219,6 @@ export interface SessionTable {
   ipAddress: string | null
   userAgent: string | null
   activeOrganizationId: string | null
-  userVerified: Generated<boolean>
   impersonatedBy: string | null
   parentSessionId: string | null
   shown: Generated<string[]>

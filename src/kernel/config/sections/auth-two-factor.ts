@@ -8,7 +8,7 @@ const roleForm = textForm('role', /^[A-Za-z0-9_-]{1,64}$/, 'the name of a role, 
 /** auth.md 7. */
 export const twoFactor = section('Second factors.', {
   required_for: list(
-    'Roles whose users need a second factor. Without one, their sessions open little more than the enrolment.',
+    'Roles whose users need a second factor. A session that has not shown one opens little more than showing it, or setting up a first one.',
     roleForm,
   ),
   page_url: Type.Optional(

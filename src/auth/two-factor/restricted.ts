@@ -1,0 +1,34 @@
+import { hadFactor, lacksSecondFactor } from '#identity/second-factor.ts'
+import { getSession, type LiveSession, type Session } from '#identity/sessions.ts'
+import type { User } from '#identity/users.ts'
+import type { Kernel } from '#kernel/kernel.ts'
+import { fail } from '../errors.ts'
+
+/**
+ * A session that lacks the required second factor is restricted. It adds a first factor, so that the user is not shut out, and none
+ * beside one that is there: else whoever has the password would add a factor of their own.
+ */
+export async function mayEnrol(kernel: Kernel, session: Session): Promise<boolean> {
+  if (await hadFactor(kernel.db, session)) return false
+  expectRecentProof(kernel, session)
+  return true
+}
+
+/** In the transaction that adds a way in. Returns whether the caller's session is restricted. */
+export async function expectMayEnrol(
+  kernel: Kernel,
+  user: User,
+  { session: { id } }: Pick<LiveSession, 'session'>,
+): Promise<boolean> {
+  const session = await getSession(kernel.db, id)
+  const isRestricted = lacksSecondFactor(kernel.config, { user, session, impersonator: undefined })
+  if (isRestricted && !(await mayEnrol(kernel, session))) throw fail('TWO_FACTOR_REQUIRED')
+  return isRestricted
+}
+
+/** Milliseconds. */
+const RECENT = 600_000
+
+function expectRecentProof({ now }: Kernel, { authTime }: Session): void {
+  if (authTime === null || now().getTime() - authTime.getTime() > RECENT) throw fail('SESSION_NOT_FRESH')
+}
