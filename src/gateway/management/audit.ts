@@ -58,8 +58,9 @@ export function createAuditLog(url: string | undefined, { now, log }: Pick<Kerne
   }
 }
 
-/** The connection may have broken off after the commit. */
-const isInDoubt = (error: unknown): boolean => error instanceof Failure && error.code === 'connection_lost'
+/** The connection may have broken off after the commit, unless the failure says that nothing was changed. */
+const isInDoubt = (error: unknown): boolean =>
+  error instanceof Failure && error.code === 'connection_lost' && error.details?.changed !== false
 
 /** The rows of a change: each is in `database_audit_log`, and that of a function in `function_ddl_audit_log` too. */
 type Ids = { readonly id: string; readonly functionId: string | null }

@@ -52,6 +52,22 @@ test('a change whose key is revoked while it waits for the audit log or a lock i
   assert.deepEqual(dropped, [])
 })
 
+test('a change whose connection dies before COMMIT has failed, and says that nothing was done', async () => {
+  await created('cut_off')
+  await withClient(t.clientUrl, async (holder) => {
+    await holder.query('begin; lock table cut_off in access exclusive mode')
+    const change = drop('tables/cut_off', key)
+    const waiting = `select pg_terminate_backend(pid) from ${OWN_LOCKS} where not granted`
+    while ((await holder.query(waiting)).rowCount === 0) await sleep(10)
+    await holder.query('rollback')
+    const answer = await change
+    assert.deepEqual(refusal(answer), [502, 'connection_lost'])
+    assert.equal(answer.body.error, 'Nothing was changed.')
+  })
+  assert.equal((await key.post('/gateway/fetch', { table_name: 'cut_off' })).status, 200)
+  assert.equal((await lastAudit(t, 'cut_off')).status, 'failed')
+})
+
 test('a change that the audit trail cannot take is a success with its event, and is counted', async () => {
   const onControl = (text: string) => withClient(t.controlUrl, (client) => client.query(text))
   await onControl('alter table service.audit_event rename to elsewhere')

@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { requireAbility } from '#databases/drivers/abilities.ts'
 import type { Management, RunQuery, SchemaStatements } from '#databases/drivers/management.ts'
 import { recordAct } from '#kernel/audit/record-act.ts'
+import { Failure } from '#kernel/errors.ts'
 import type { ClientCall, EventData, EventName } from '#kernel/events.ts'
 import { emit, type Kernel } from '#kernel/kernel.ts'
 import type { GatewayCaller } from '../caller.ts'
@@ -64,14 +65,11 @@ export async function audited(
     statement: written.statements.join(';\n'),
     definition: written.definition,
   }
-  const verify = async (query: RunQuery) => {
-    await written.verify?.(query)
-    await requireStillPermitted(changer)
-  }
-  const work = () => managementOf(caller).run(written.statements, { ...written, verify })
-  await audit.around(change, work).catch((error: unknown) => {
-    throw visibleFailure(caller, error, { schema, table })
-  })
+  await audit
+    .around(change, () => apply(changer, written))
+    .catch((error: unknown) => {
+      throw visibleFailure(caller, error, { schema, table })
+    })
   const act = { targetId: `${schema}.${object}`, clientName: client, details: { operation } }
   // The change is committed, so its caller gets the success. The audit log has its row.
   await recordAct(kernel, 'schema.changed', act).catch((error: unknown) => {
@@ -85,6 +83,30 @@ export async function audited(
   // With the members of a call, the data is whole again.
   await announce((name, data) => emit(kernel, name, { ...call, ...data } as EventData[typeof name]))
 }
+
+async function apply(changer: Changer, written: SchemaStatements): Promise<void> {
+  let mayBeCommitted = false
+  const verify = async (query: RunQuery) => {
+    await written.verify?.(query)
+    await requireStillPermitted(changer)
+    mayBeCommitted = true
+  }
+  try {
+    await managementOf(changer.caller).run(written.statements, { ...written, verify })
+  } catch (error) {
+    throw mayBeCommitted ? error : undone(error)
+  }
+}
+
+/** Before COMMIT, a lost connection leaves nothing in doubt. */
+const undone = (error: unknown): unknown =>
+  error instanceof Failure && error.code === 'connection_lost'
+    ? fail('connection_lost', {
+        hint: 'Nothing was changed.',
+        details: { changed: false },
+        cause: error.cause,
+      })
+    : error
 
 /** Before COMMIT: the change may have waited for the log or for a lock while its key was revoked or its client frozen. */
 async function requireStillPermitted({ caller, renewed }: Changer): Promise<void> {
