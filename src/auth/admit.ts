@@ -1,3 +1,4 @@
+import { clearExpiredBan } from '#identity/bans.ts'
 import { actOnProof, type Proof } from '#identity/proof.ts'
 import { endWithinMaxAge, insertSession, type Session } from '#identity/sessions.ts'
 import { afterShowing, NOTHING_SHOWN, type Shown } from '#identity/shown.ts'
@@ -52,7 +53,8 @@ export async function admit(
   const outcome = await actOnProof(kernel, proof, refuse, async (kernel, user) => {
     if (isBanned(user, kernel.now())) throw fail('BANNED_USER')
     const isUnverified = require_email_verification && !user.emailVerified
-    return isUnverified ? { unverified: user } : startOrAsk(kernel, user, { ...context, way, shown })
+    if (isUnverified) return { unverified: user }
+    return startOrAsk(kernel, await clearExpiredBan(kernel, user), { ...context, way, shown })
   })
   if (!('unverified' in outcome)) return outcome
   await requestFirstLink(kernel, outcome.unverified, context)

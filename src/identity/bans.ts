@@ -2,7 +2,7 @@ import { recordAct } from '#kernel/audit/record-act.ts'
 import { emit, type Kernel } from '#kernel/kernel.ts'
 import { deleteUserSessions } from './sessions.ts'
 import { deleteTickets } from './tickets.ts'
-import type { User } from './users.ts'
+import { isBanned, NO_BAN, type User } from './users.ts'
 
 export type Ban = {
   readonly reason: string | null
@@ -21,11 +21,15 @@ export async function applyBan(kernel: Kernel, user: User, { reason, expires }: 
 }
 
 /** For a user whose row is locked. */
-export async function liftBan(kernel: Kernel, { id }: User): Promise<User> {
-  const user = await updateBan(kernel, id, { banned: false, banReason: null, banExpires: null })
-  await recordAct(kernel, 'user.unbanned', { targetId: id })
-  return user
+export async function liftBan(kernel: Kernel, user: User): Promise<User> {
+  if (!isBanned(user, kernel.now())) return clearExpiredBan(kernel, user)
+  await recordAct(kernel, 'user.unbanned', { targetId: user.id })
+  return updateBan(kernel, user.id, NO_BAN)
 }
+
+/** For a user whose row is locked and who is not banned. */
+export const clearExpiredBan = async (kernel: Kernel, user: User): Promise<User> =>
+  user.banned ? updateBan(kernel, user.id, NO_BAN) : user
 
 const updateBan = (
   { db, now }: Kernel,

@@ -4,7 +4,7 @@ import type { Db } from '#kernel/db/connect.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { endImpersonations } from './impersonation.ts'
 import { coversPermissions, hasPermissions, isAdmin } from './permissions.ts'
-import type { User } from './users.ts'
+import { type User, withoutExpiredBan } from './users.ts'
 
 /** For a user whose row is locked. Ends the impersonations by and of the user that the new role does not allow. */
 export async function changeRole(kernel: Kernel, user: User, role: string): Promise<User> {
@@ -19,7 +19,7 @@ export async function changeRole(kernel: Kernel, user: User, role: string): Prom
     .executeTakeFirstOrThrow()
   await endImpersonations(kernel, user.id)
   await recordAct(kernel, 'user.role_changed', { targetId: user.id, details: { from: user.role, to: role } })
-  return changed
+  return withoutExpiredBan(changed, now)
 }
 
 /** Whether the user has an admin permission, or has lost one in the last days: a demotion must not come before what is refused on admins. */

@@ -8,7 +8,7 @@ import type { Kernel } from '#kernel/kernel.ts'
 import { type Impersonator, mayImpersonate } from './impersonation.ts'
 import { hasShownFactor, type ProofColumns } from './shown.ts'
 import { isTokenShaped, tokenHash } from './tokens.ts'
-import { isBanned, USER_COLUMNS, type User } from './users.ts'
+import { isBanned, USER_COLUMNS, type User, withoutExpiredBan } from './users.ts'
 
 export type Session = Omit<Selectable<SessionTable>, 'tokenHash'>
 
@@ -54,7 +54,7 @@ export function createSessions(kernel: Kernel): Sessions {
     if (found === undefined) return undefined
     const now = kernel.now()
     const isUsable = found.session.expiresAt > now && !isBanned(found.user, now) && isAllowed(kernel, found)
-    return isUsable ? found : undefined
+    return isUsable ? { ...found, user: withoutExpiredBan(found.user, now) } : undefined
   }
   const look = async (key: string, address: string) => {
     await kernel.limits.expectRoom('default', address)
@@ -148,12 +148,26 @@ export type NewSession = Omit<
   'updatedAt' | 'activeOrganizationId' | 'impersonatedBy' | 'parentSessionId' | 'userHad' | keyof ProofColumns
 > & { readonly tokenHash: Buffer }
 
-/** Begins an impersonated session. It ends none of the user's own. */
+/** Begins an impersonated session, and ends the admin's oldest ones beyond `max`. It ends none of the user's own. */
 export async function insertImpersonation(
   db: Db,
   session: NewSession & { readonly impersonatedBy: string; readonly parentSessionId: string },
+  max: number,
 ): Promise<Session> {
   return db
+    .with('surplus', (with_) =>
+      with_.deleteFrom('session').where('id', 'in', (of) =>
+        of
+          .selectFrom('session')
+          .select('id')
+          .where('impersonatedBy', '=', session.impersonatedBy)
+          .orderBy('createdAt', 'desc')
+          .orderBy('id', 'desc')
+          // As in `insertSession`.
+          .offset(max - 1)
+          .limit(1_000),
+      ),
+    )
     .insertInto('session')
     .values({ ...session, updatedAt: session.createdAt })
     .returning(SESSION_COLUMNS)

@@ -160,3 +160,11 @@ export const hasProvenEmail = ({ emailProvenAt }: Pick<User, 'emailProvenAt'>): 
 /** False when the ban has expired. */
 export const isBanned = ({ banned, banExpires }: Pick<User, 'banned' | 'banExpires'>, now: Date): boolean =>
   banned && (banExpires === null || banExpires > now)
+
+/** The user as of now: an expired ban is none. Its fields stay in the row until the next sign-in or the end of the ban is asked for. */
+export const withoutExpiredBan = <U extends Pick<User, 'banned' | 'banReason' | 'banExpires'>>(
+  user: U,
+  now: Date,
+): U => (user.banned && !isBanned(user, now) ? { ...user, ...NO_BAN } : user)
+
+export const NO_BAN = { banned: false, banReason: null, banExpires: null } as const

@@ -150,7 +150,11 @@ const CAUSES: Readonly<Record<Action, () => Promise<Seen>>> = {
     return bySelf(ada, ok(await ada.post('/api/auth/delete-user', { password: PASSWORD })))
   },
   'user.banned': () => byCommand((id) => banByOperator(commands, id, { reason: NAME, expires: null })),
-  'user.unbanned': () => byCommand((id) => unbanByOperator(commands, id)),
+  'user.unbanned': () =>
+    byCommand(async (id) => {
+      await banByOperator(commands, id, { reason: NAME, expires: null })
+      await unbanByOperator(commands, id)
+    }),
   'user.role_changed': () => byCommand((id) => setRoleByOperator(commands, id, 'admin')),
   'user.impersonated': async () => {
     const { admin, user, answer } = await impersonate()

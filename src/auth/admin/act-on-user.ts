@@ -1,7 +1,7 @@
 import { type AdminPermissions, coversPermissions, isPermitted } from '#identity/permissions.ts'
 import { lockProvenUser, lockUsers } from '#identity/proof.ts'
 import { countsAsAdmin } from '#identity/roles.ts'
-import { findUser, type User } from '#identity/users.ts'
+import { findUser, type User, withoutExpiredBan } from '#identity/users.ts'
 import { atomically, type Kernel } from '#kernel/kernel.ts'
 import { UUID } from '#kernel/random.ts'
 import { type Caller, proofOf } from '../access.ts'
@@ -45,7 +45,7 @@ export function actAsAdmin<T>(
 export async function readUser(kernel: Kernel, userId: string): Promise<User> {
   const user = UUID.test(userId) ? await findUser(kernel.db, 'id', userId) : undefined
   if (user === undefined) throw fail('USER_NOT_FOUND')
-  return user
+  return withoutExpiredBan(user, kernel.now())
 }
 
 /** The caller, who has the permission until the transaction ends. */

@@ -2,8 +2,9 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type pg from 'pg'
+import { browser } from '#test/cookie-jar.ts'
 import { withClient } from '#test/database.ts'
-import { type Actor, type Answer, actor, PASSWORD, testService } from '#test/harness.ts'
+import { type Actor, actor, testService } from '#test/harness.ts'
 import { createOrganization, createPerson, type Person } from '#test/organizations.ts'
 import { setFactor } from '#test/second-factor.ts'
 
@@ -20,33 +21,9 @@ const sessionOf = async (who: Actor) => (await who.get('/api/auth/get-session'))
 const statusOf = async (who: Actor) => (await who.get('/api/auth/get-session')).status
 const withToken = (token: string) => actor(t.url, { authorization: `Bearer ${token}` })
 
-/** A caller that keeps and sends cookies. */
-function browser({ token }: Person) {
-  const jar = new Map([[t.config.session.cookie_name, token]])
-  const headers = () => ({
-    cookie: [...jar].map(([name, value]) => `${name}=${value}`).join('; '),
-  })
-  const keep = (answer: Answer): Answer => {
-    for (const cookie of answer.headers.getSetCookie()) {
-      const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(cookie) ?? []
-      if (value === '') jar.delete(name)
-      else jar.set(name, value)
-    }
-    return answer
-  }
-  const who: Actor = {
-    headers: {},
-    send: async (method, path, given) =>
-      keep(await t.anon.send(method, path, { ...given, headers: headers() })),
-    get: (path) => who.send('GET', path),
-    post: (path, body = {}) => who.send('POST', path, { body }),
-  }
-  return { ...who, jar }
-}
-
 test('by cookie the session becomes that of the user for an hour, and returns', async () => {
   const ada = await createPerson(t)
-  const page = browser(admin)
+  const page = browser(t, admin)
   const begun = await impersonate(page, ada)
   assert.equal(begun.status, 200, begun.text)
   const { session, user } = begun.body
@@ -93,83 +70,12 @@ test('by Bearer the token of the admin stays valid, and stopping tells it only t
 
 test('a browser that signs out while it impersonates a user ends the session of the admin too', async () => {
   const [chief, ada] = [await createPerson(t, { role: 'admin' }), await createPerson(t)]
-  const page = browser(chief)
+  const page = browser(t, chief)
   const { body } = await impersonate(page, ada)
   assert.equal((await page.post('/api/auth/sign-out')).status, 200)
   assert.deepEqual([...page.jar], [])
   assert.deepEqual([await statusOf(chief), await statusOf(withToken(body.session.token))], [401, 401])
   assert.equal(await statusOf(ada), 200)
-})
-
-const SIDE = 'service-auth.admin-session'
-const SESSION = t.config.session.cookie_name
-const post = (who: Actor, path: string, body: object) => who.post(`/api/auth/${path}`, body)
-const revokeAll = (who: Person) => post(who, 'revoke-sessions', {})
-
-/** Every end of an impersonation but stop-impersonating, and what its browser has after the next request. */
-const ENDS: Readonly<Record<string, (side: { chief: Person; ada: Person }) => Promise<unknown>>> = {
-  'the hour is over': async () => t.advance(3_601_000),
-  'the admin’s sessions are revoked': ({ chief }) => revokeAll(chief),
-  'the user’s sessions are revoked': ({ ada }) => revokeAll(ada),
-  'the user is banned': ({ ada }) => post(admin, 'admin/ban-user', { userId: ada.id }),
-  'the user is promoted': ({ ada }) => post(admin, 'admin/set-role', { userId: ada.id, role: 'admin' }),
-}
-for (const [name, end] of Object.entries(ENDS))
-  test(`the browser keeps no token of the admin when ${name}`, async () => {
-    const [chief, ada] = [await createPerson(t, { role: 'admin' }), await createPerson(t)]
-    const page = browser(chief)
-    await impersonate(page, ada)
-    assert.deepEqual([...page.jar.keys()].toSorted(), [SESSION, SIDE].toSorted())
-    await end({ chief, ada })
-    assert.equal(await statusOf(page), 401)
-    assert.deepEqual([...page.jar], [])
-  })
-
-test('the browser keeps no token of the admin when another user signs in, with a second factor too', async () => {
-  for (const twoFactorEnabled of [false, true]) {
-    const [chief, ada] = [await createPerson(t, { role: 'admin' }), await createPerson(t)]
-    const [page, eve] = [browser(chief), await t.signUp('Eve')]
-    await db.updateTable('user').set({ twoFactorEnabled }).where('id', '=', eve.id).execute()
-    await impersonate(page, ada)
-    const headers = { origin: t.url }
-    const body = { email: eve.email, password: PASSWORD }
-    const answer = await page.send('POST', '/api/auth/sign-in/email', { body, headers })
-    assert.equal(answer.status, 200, answer.text)
-    assert.equal(page.jar.has(SIDE), false)
-    assert.equal(page.jar.has(SESSION), !twoFactorEnabled)
-  }
-})
-
-test('a side cookie without an impersonated session means nothing, and goes with the next request', async () => {
-  const lax = await testService({
-    controlUrl: t.controlUrl,
-    config: { auth: { session_management: { require_authentication: false } } },
-  })
-  for (const [service, without] of [
-    [t, 401],
-    [lax, 200],
-  ] as const) {
-    for (const [session, status] of [
-      [admin.token, 200],
-      ['dead'.padEnd(43, 'x'), without],
-      [undefined, without],
-    ] as const) {
-      const cookies = [`${SIDE}=${admin.token}`, ...(session === undefined ? [] : [`${SESSION}=${session}`])]
-      const answer = await service.anon.get('/api/auth/get-session', {
-        headers: { cookie: cookies.join('; ') },
-      })
-      const cleared = answer.headers.getSetCookie().map((cookie) => cookie.replace(/=.*/, ''))
-      assert.equal(answer.status, status)
-      assert.equal(cleared.includes(SIDE), true, String(session))
-      assert.equal(cleared.includes(SESSION), session !== undefined && session !== admin.token)
-    }
-  }
-})
-
-test('a Bearer token that is not valid clears no cookie', async () => {
-  const headers = { authorization: `Bearer ${'x'.repeat(43)}`, cookie: `${SESSION}=${admin.token}` }
-  const answer = await t.anon.get('/api/auth/get-session', { headers })
-  assert.deepEqual([answer.status, answer.headers.getSetCookie()], [401, []])
 })
 
 test('admins, oneself and banned users are not impersonated', async () => {
@@ -282,6 +188,27 @@ test('impersonations are limited for each admin', async () => {
   }
   assert.deepEqual([await begin(root), await begin(root), await begin(root)], [200, 200, 429])
   assert.deepEqual([await begin(other), await begin(root, 'list-user-sessions')], [200, 200])
+})
+
+test('an admin has at most session.max_per_user impersonations at once: the oldest ends', async () => {
+  const few = await testService({ controlUrl: t.controlUrl, config: { session: { max_per_user: 2 } } })
+  const [root, other] = [await createPerson(t, { role: 'admin' }), await createPerson(t, { role: 'admin' })]
+  // Its clock was not turned.
+  const at = (token: string) => actor(few.url, { authorization: `Bearer ${token}` })
+  const begin = async ({ token }: Person, user: Person) => {
+    const headers = { authorization: `Bearer ${token}` }
+    const answer = await few.anon.post('/api/auth/admin/impersonate-user', { userId: user.id }, { headers })
+    assert.equal(answer.status, 200, answer.text)
+    return at(answer.body.session.token)
+  }
+  const users = [await createPerson(t), await createPerson(t), await createPerson(t)] as const
+  const [first, second] = [await begin(root, users[0]), await begin(root, users[1])]
+  const theirs = await begin(other, users[0])
+  assert.deepEqual([await statusOf(first), await statusOf(second)], [200, 200])
+  const third = await begin(root, users[2])
+  assert.equal(await statusOf(first), 401)
+  for (const who of [second, third, theirs, at(root.token), ...users.map(({ token }) => at(token))])
+    assert.equal(await statusOf(who), 200)
 })
 
 /** Until a statement waits for a transaction. */

@@ -9,7 +9,7 @@ import {
   type Sessions,
 } from '#identity/sessions.ts'
 import { tokenHash } from '#identity/tokens.ts'
-import { isBanned, type User } from '#identity/users.ts'
+import { isBanned, type User, withoutExpiredBan } from '#identity/users.ts'
 import { recordAct } from '#kernel/audit/record-act.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { randomToken, uuidv7 } from '#kernel/random.ts'
@@ -24,7 +24,7 @@ export type Impersonation = { readonly token: string; readonly session: Session;
 /** From where the session is used, as the session records it. */
 export type Place = { readonly ipAddress: string; readonly userAgent: string | undefined }
 
-/** Begins a session of the user that lasts for an hour, and at most as long as the caller's own. */
+/** Begins a session of the user that lasts for an hour, and at most as long as the caller's own. The admin's oldest ones end beyond `max_per_user`. */
 export async function impersonate(
   kernel: Kernel,
   caller: Caller,
@@ -38,16 +38,20 @@ export async function impersonate(
     const { admin, user } = act
     const token = randomToken(kernel.random)
     const createdAt = kernel.now()
-    const session = await insertImpersonation(kernel.db, {
-      id: uuidv7(createdAt, kernel.random),
-      tokenHash: tokenHash(token),
-      ...{ userId, createdAt, remembered: false },
-      expiresAt: endWithinMaxAge(kernel.config, createdAt, new Date(createdAt.getTime() + HOUR)),
-      ...{ impersonatedBy: admin.id, parentSessionId: caller.session.id },
-      ...{ ipAddress: place.ipAddress, userAgent: place.userAgent?.slice(0, 512) ?? null },
-    })
+    const session = await insertImpersonation(
+      kernel.db,
+      {
+        id: uuidv7(createdAt, kernel.random),
+        tokenHash: tokenHash(token),
+        ...{ userId, createdAt, remembered: false },
+        expiresAt: endWithinMaxAge(kernel.config, createdAt, new Date(createdAt.getTime() + HOUR)),
+        ...{ impersonatedBy: admin.id, parentSessionId: caller.session.id },
+        ...{ ipAddress: place.ipAddress, userAgent: place.userAgent?.slice(0, 512) ?? null },
+      },
+      kernel.config.session.max_per_user,
+    )
     await recordAct(kernel, 'user.impersonated', { targetId: userId, details: { sessionId: session.id } })
-    return { token, session, user }
+    return { token, session, user: withoutExpiredBan(user, createdAt) }
   })
 }
 

@@ -1,5 +1,5 @@
 import { type RawBuilder, sql } from 'kysely'
-import type { User } from '#identity/users.ts'
+import { type User, withoutExpiredBan } from '#identity/users.ts'
 import { edge } from '#kernel/http/failures.ts'
 import { instantFrom } from '#kernel/instants.ts'
 import type { Kernel } from '#kernel/kernel.ts'
@@ -61,36 +61,44 @@ export type Page = {
 }
 
 /** One page of the users that fit, and their number. */
-export async function listUsers({ db }: Kernel, query: Query): Promise<Page> {
+export async function listUsers({ db, now: clock }: Kernel, query: Query): Promise<Page> {
+  const now = clock()
   const { limit = 100, offset = 0, sortDirection = 'asc' } = query
-  const conditions = [...search(query), ...filter(query)]
+  const conditions = [...search(query, now), ...filter(query, now)]
   const order = { by: FIELDS[query.sortBy ?? usualOrder(conditions)].key, direction: sortDirection }
   const where = conditions.map(({ sql }) => sql)
   const [users, total] = await Promise.all([
     selectUsers(db, where, order, { limit, offset }),
     countUsers(db, where),
   ])
-  return { users, total, limit, offset }
+  return { users: users.map((user) => withoutExpiredBan(user, now)), total, limit, offset }
 }
 
 /** A range is read in the order of its index, and so only as far as the page goes. */
 const usualOrder = (conditions: readonly Condition[]): Column =>
   conditions.find(({ isRange }) => isRange)?.column ?? 'id'
 
-function search({
-  searchValue = '',
-  searchField = 'email',
-  searchOperator = 'contains',
-}: Query): Condition[] {
-  return searchValue === '' ? [] : [conditionOf(searchField, searchOperator, searchValue)]
+function search(
+  { searchValue = '', searchField = 'email', searchOperator = 'contains' }: Query,
+  now: Date,
+): Condition[] {
+  return searchValue === '' ? [] : [conditionOf(searchField, searchOperator, searchValue, now)]
 }
 
-function filter({ filterValue, filterField = 'email', filterOperator = 'eq' }: Query): Condition[] {
-  return filterValue === undefined ? [] : [conditionOf(filterField, filterOperator, filterValue)]
+function filter(
+  { filterValue, filterField = 'email', filterOperator = 'eq' }: Query,
+  now: Date,
+): Condition[] {
+  return filterValue === undefined ? [] : [conditionOf(filterField, filterOperator, filterValue, now)]
 }
 
-function conditionOf(column: Column, operator: Operator, given: string | readonly string[]): Condition {
-  const { key, type }: Field = FIELDS[column]
+function conditionOf(
+  column: Column,
+  operator: Operator,
+  given: string | readonly string[],
+  now: Date,
+): Condition {
+  const { type }: Field = FIELDS[column]
   const isList = operator === 'in' || operator === 'not_in'
   const texts = isList && typeof given === 'string' ? given.split(',') : [given].flat()
   const values = texts.map((text) => READERS[type](text.trim()) ?? refuse(column))
@@ -100,7 +108,24 @@ function conditionOf(column: Column, operator: Operator, given: string | readonl
   if (type === 'flag' && !['eq', 'ne', 'in', 'not_in'].includes(operator)) return refuse(column, operator)
   const [value = ''] = values
   const compared = isList ? values : value
-  return { column, sql: COMPARISONS[operator](key, compared), isRange: RANGES.includes(operator) }
+  return { column, sql: compare(column, operator, compared, now), isRange: RANGES.includes(operator) }
+}
+
+/** An expired ban is none. Each condition names its column by itself too, so that the index of the column fits. */
+function compare(
+  column: Column,
+  operator: Operator,
+  value: Value | readonly Value[],
+  now: Date,
+): RawBuilder<boolean> {
+  const with_ = COMPARISONS[operator]
+  const { key } = FIELDS[column]
+  if (column === 'banned')
+    return with_(sql`(banned and (ban_expires is null or ban_expires > ${now}))`, value)
+  if (column !== 'banExpires') return with_(key, value)
+  const isNegated = operator === 'ne' || operator === 'not_in'
+  if (isNegated) return with_(sql`case when ban_expires > ${now} then ban_expires end`, value)
+  return sql`ban_expires > ${now} and ${with_(key, value)}`
 }
 
 type Value = string | boolean | Date

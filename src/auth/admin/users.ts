@@ -1,6 +1,6 @@
 import { hashPassword } from '#identity/passwords.ts'
 import { deleteTickets } from '#identity/tickets.ts'
-import { hasProvenEmail, type User, type UserChange, updateUser } from '#identity/users.ts'
+import { hasProvenEmail, type User, type UserChange, updateUser, withoutExpiredBan } from '#identity/users.ts'
 import { recordAct } from '#kernel/audit/record-act.ts'
 import { isConflict } from '#kernel/db/conflicts.ts'
 import type { Kernel } from '#kernel/kernel.ts'
@@ -64,7 +64,8 @@ export function changeUser(kernel: Kernel, caller: Caller, userId: string, asked
       if (Object.keys(change).length === 0) throw fail('NO_FIELDS_TO_UPDATE')
       if (change.email !== undefined) await endFormerAddress(kernel, user, change.email)
       await recordAct(kernel, 'user.updated', { targetId: userId, details: { fields: Object.keys(change) } })
-      return (await updateUser(kernel.db, userId, change, kernel.now())) ?? user
+      const now = kernel.now()
+      return withoutExpiredBan((await updateUser(kernel.db, userId, change, now)) ?? user, now)
     }),
   )
 }

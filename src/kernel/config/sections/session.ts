@@ -27,7 +27,7 @@ export const session = section('Sessions and their cookie.', {
     '3650d',
   ]),
   max_per_user: integer(
-    'Largest number of sessions of one user; beyond it the oldest ends.',
+    'Largest number of sessions of one user, and of impersonations by one admin; beyond it the oldest ends.',
     { min: 1, max: 10_000 },
     { default: 100 },
   ),
