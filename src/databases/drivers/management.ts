@@ -154,6 +154,8 @@ export type TablePolicies = {
 export type SecurityStatements = SchemaStatements & {
   /** Names of the policies with an expression that the change removes, also of presets whose expression was changed in the database. */
   readonly lostExpressions: readonly string[]
+  /** Policies of others for which a role of callers had no right until now. */
+  readonly awakened: readonly string[]
   /** As the change has left it. `run` fills it in, in its transaction. */
   readonly result: { security?: TableSecurity }
 }

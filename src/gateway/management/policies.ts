@@ -10,7 +10,7 @@ import type { Failure } from '#kernel/errors.ts'
 import type { GatewayCaller } from '../caller.ts'
 import { fail } from '../errors.ts'
 import { audited, type Changer, type EmitChange, managementOf } from './change.ts'
-import { requireExpressionRight, requirePolicyRights } from './policy-rights.ts'
+import { requireBypassRight, requireExpressionRight, requirePolicyRights } from './policy-rights.ts'
 import { findTable } from './tables.ts'
 
 /** A policy of a body: a preset with its column, or a policy with expressions. */
@@ -45,6 +45,7 @@ export async function setRowLevelSecurity(
   const definition = { enabled, policies, replace }
   const written = await ability.set(found, definition, await caller.backend.catalogue())
   if (written.lostExpressions.length > 0) requireExpressionRight(caller)
+  if (written.awakened.length > 0) requireBypassRight(caller)
   const event = { table: `${schema}.${table}`, operations: ['row_level_security'] }
   const announce = (emit: EmitChange) => emit('schema_table_altered', event)
   await audited(changer, { operation: 'row_level_security', schema, object: table, announce }, written)

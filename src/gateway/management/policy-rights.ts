@@ -11,7 +11,7 @@ export function requirePolicyRights(caller: GatewayCaller, at: TableName, policy
     return
   }
   rightsOf(caller).require(GIVEN_BY[policy.preset].map((action) => ({ ...at, action })))
-  if (SHOWS_ALL_ROWS.has(policy.preset)) requireRight(caller, ['gateway.bypass_row_level_security'])
+  if (SHOWS_ALL_ROWS.has(policy.preset)) requireBypassRight(caller)
 }
 
 const GIVEN_BY: Readonly<Record<PolicyPreset, readonly Action[]>> = {
@@ -25,3 +25,7 @@ const SHOWS_ALL_ROWS: ReadonlySet<PolicyPreset> = new Set(['public_read', 'signe
 /** To write a policy with an expression and to remove one: it may read other tables, as a function may. */
 export const requireExpressionRight = (caller: GatewayCaller): void =>
   requireRight(caller, ['management.functions.write'])
+
+/** To show rows that policies hide from the key. */
+export const requireBypassRight = (caller: GatewayCaller): void =>
+  requireRight(caller, ['gateway.bypass_row_level_security'])

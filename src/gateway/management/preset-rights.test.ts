@@ -109,6 +109,24 @@ test('an expression policy is taken away with the right to write one', async () 
   for (const set of sets) assert.equal((await secure('ruled', { ...set, replace: true }, key)).status, 200)
 })
 
+test('a preset whose rights put a policy of others into effect needs the bypass right', async () => {
+  await createTable('dormant', [TEXT, USER])
+  await insert(admin, 'dormant', { text: 'hidden' })
+  await sql('create policy theirs on dormant for select using (true)')
+  const bound = await keyWith([WRITE, 'dormant.*'])
+  const owner = { policies: [{ preset: 'owner' }] }
+  assert.deepEqual(lacking(await secure('dormant', owner, bound)), [403, [BYPASS]])
+  assert.equal(await fetched(adas, 'dormant'), 'permission_denied')
+  assert.equal((await secure('dormant', owner, await keyWith([WRITE, 'dormant.*', BYPASS]))).status, 200)
+  assert.equal((await fetched(adas, 'dormant')).length, 1)
+  // It is in effect already, and another command has no policy of others.
+  assert.equal((await secure('dormant', owner, bound)).status, 200)
+  assert.equal((await secure('dormant', { policies: [] }, bound)).status, 200)
+  await sql(`alter policy theirs on dormant to ${roles.anon}`)
+  await secured('dormant', [])
+  assert.equal((await secure('dormant', owner, bound)).status, 200)
+})
+
 test('with enabled: true, policies is required, and nothing is removed without it', async () => {
   await createTable('whole', [TEXT, USER])
   await secured('whole', [{ preset: 'owner' }])

@@ -55,12 +55,31 @@ function statementsFor(role: string, change: RightsChange): readonly string[] {
 
 /** The commands that policies of others allow and the role has a right to. */
 function keptCommands(role: string, { isEnabled, kept, state }: RightsChange) {
-  if (!isEnabled) return []
-  const held = state.rights.find((rights) => rights.role === role)?.privileges
-  const forCallers = (policy: StoredPolicy) =>
-    policy.roles.includes('public') ? { ...policy, roles: [...policy.roles, role] } : policy
-  return commandsOf(kept.map(forCallers), role).filter((command) => held?.includes(command))
+  const held = heldBy(role, state)
+  return isEnabled
+    ? commandsOf(kept.map(forRole(role)), role).filter((command) => held.includes(command))
+    : []
 }
+
+const heldBy = (role: string, { rights }: SecurityState): readonly string[] =>
+  rights.find((other) => other.role === role)?.privileges ?? []
+
+/** With the role in place of PUBLIC. */
+const forRole = (role: string) => (policy: StoredPolicy) =>
+  policy.roles.includes('public') ? { ...policy, roles: [...policy.roles, role] } : policy
+
+/** Policies of others that allow rows as soon as a role has the right that it gets by this change. */
+export const awakenedPolicies = ({ roles, policies, kept, state }: RightsChange): readonly string[] =>
+  [roles.anonymousRole, roles.signedInRole].flatMap((role) => {
+    const held = heldBy(role, state)
+    const gained = commandsOf(policies, role).filter((command) => !held.includes(command))
+    return kept
+      .filter((policy) => policy.permissive)
+      .filter((policy) =>
+        commandsOf([forRole(role)(policy)], role).some((command) => gained.includes(command)),
+      )
+      .map(({ name }) => name)
+  })
 
 /** With a column that never changes, the right to update is one to the other columns. Undefined: it is one to the table. */
 function updatableColumns(role: string, change: RightsChange): readonly string[] | undefined {

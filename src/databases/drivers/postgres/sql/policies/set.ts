@@ -14,6 +14,7 @@ import {
   requireRestorable,
 } from '#databases/drivers/postgres/sql/policies/preset-defaults.ts'
 import {
+  awakenedPolicies,
   requireClosed,
   requireFixed,
   rightStatements,
@@ -80,6 +81,7 @@ export function setSecurity(change: SecurityChange): SecurityStatements {
     },
     explain: explainPolicy,
     lostExpressions: removed.filter((policy) => !isIntactPreset(policy)).map((policy) => policy.name),
+    awakened: awakenedPolicies(rights),
     result,
   }
 }
