@@ -152,7 +152,10 @@ export type TablePolicies = {
 }
 
 export type SecurityStatements = SchemaStatements & {
-  /** Names of the policies with an expression that the change removes, also of presets whose expression was changed in the database. */
+  /**
+   * Names of the policies with an expression that the change removes, also of presets whose expression was changed in the database, and of
+   * restrictions on policies of others.
+   */
   readonly lostExpressions: readonly string[]
   /** Policies of others for which a role of callers had no right until now. */
   readonly awakened: readonly string[]

@@ -55,6 +55,8 @@ test('members insert as themselves, and no one changes the column', async () => 
   for (const [who, author_id] of [[adas, ada.id], [adas, bea.id], [beas, bea.id], [beas, null]] as const)
     for (const set of [{ author_id }, { text: 'x', author_id }])
       assert.deepEqual(refused(await update(who, 'ticket', set)), FORBIDDEN) // biome-ignore format: short
+  const limited = { table_name: 'ticket', set: { text: 'one' }, limit: 1, allow_unbounded: true }
+  assert.equal((await beas.post('/gateway/update', limited)).status, 200)
   const { id } = mine.body.data[0]
   const upsert = (update_body: object) =>
     insert(beas, 'ticket', { id, text: 'x' }, { on_conflict: 'id', update_body })
@@ -153,6 +155,20 @@ test('it goes with its preset, and the column cannot be dropped before', async (
     200,
   )
   assert.ok((await updatable('gone', roles.member)).includes('more'))
+})
+
+test('beside policies of others it is lifted with the right for expressions', async () => {
+  await created('beside', [{ name: 'other_id', data_type: 'uuid' }])
+  await sql(`create policy theirs on beside using (true); grant all on beside to ${roles.member}`)
+  await secured('beside', [SELF])
+  const key = await keyWith(['management.tables.write', 'beside.*'])
+  for (const policies of [[], [{ preset: 'organization' }], [{ ...SELF, insert_only_as_self: 'other_id' }]]) {
+    const answer = await secure('beside', { policies }, key)
+    assert.equal(answer.body.data?.details.required_right, 'management.functions.write', answer.text)
+  }
+  assert.deepEqual(refused(await insert(adas, 'beside', { text: 'a', author_id: bea.id })), FORBIDDEN)
+  assert.equal((await secure('beside', { policies: [SELF] }, key)).status, 200)
+  assert.equal((await secure('beside', { enabled: false }, key)).status, 200)
 })
 
 test('a restriction that was changed in the database is one of others', async () => {

@@ -80,11 +80,22 @@ export function setSecurity(change: SecurityChange): SecurityStatements {
       result.security = describeSecurity(await presentState(query, change))
     },
     explain: explainPolicy,
-    lostExpressions: removed.filter((policy) => !isIntactPreset(policy)).map((policy) => policy.name),
+    lostExpressions: removed
+      .filter((policy) => !isIntactPreset(policy) || (kept.length > 0 && isLifted(policy, change)))
+      .map((policy) => policy.name),
     awakened: awakenedPolicies(rights),
     result,
   }
 }
+
+/** Whether it restricted policies of others and is not set again. Without row-level security callers have no right on the table. */
+const isLifted = (
+  { name, permissive, columns }: StoredPolicy,
+  { policies, asked }: SecurityChange,
+): boolean =>
+  asked.enabled &&
+  !permissive &&
+  !policies.some((policy) => policy.name === name && policy.owned?.column === columns[0]?.name)
 
 async function presentState(query: RunQuery, { table, roles }: SecurityChange): Promise<SecurityState> {
   const [row] = await query<{ state: SecurityState }>(STATE_SQL, stateValues(table, roles))
