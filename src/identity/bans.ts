@@ -1,3 +1,4 @@
+import { changedFields } from '#kernel/audit/changed-fields.ts'
 import { recordAct } from '#kernel/audit/record-act.ts'
 import { emit, type Kernel } from '#kernel/kernel.ts'
 import { deleteUserSessions } from './sessions.ts'
@@ -15,6 +16,7 @@ export async function applyBan(kernel: Kernel, user: User, { reason, expires }: 
   const banned = await updateBan(kernel, user.id, { banned: true, banReason: reason, banExpires: expires })
   await deleteUserSessions(kernel.db, user.id)
   await deleteTickets(kernel.db, user)
+  if (changedFields(user, banned, NO_BAN).length === 0) return banned
   await recordAct(kernel, 'user.banned', { targetId: user.id })
   await emit(kernel, 'auth_user_banned', { user_id: user.id })
   return banned

@@ -484,7 +484,7 @@ test('an act under impersonation has the admin as the actor and the user as onBe
   const { body } = ok(await admin.post('/api/auth/admin/impersonate-user', { userId: ada.id }))
   const headers = { authorization: `Bearer ${body.session.token}` }
   told.add(body.session.token)
-  const answer = ok(await t.anon.post('/api/auth/update-user', { name: NAME }, { headers }))
+  const answer = ok(await t.anon.post('/api/auth/update-user', { name: `${NAME} III` }, { headers }))
   const row = (await rowsOf('user.updated')).at(-1)
   assert.deepEqual(
     [row?.actorId, row?.onBehalfOf, row?.targetId, row?.requestId],

@@ -1,7 +1,6 @@
 import { hashPassword } from '#identity/passwords.ts'
 import { deleteTickets } from '#identity/tickets.ts'
-import { hasProvenEmail, type User, type UserChange, updateUser, withoutExpiredBan } from '#identity/users.ts'
-import { recordAct } from '#kernel/audit/record-act.ts'
+import { hasProvenEmail, type User, type UserChange, withoutExpiredBan } from '#identity/users.ts'
 import { isConflict } from '#kernel/db/conflicts.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { sendMail } from '#kernel/mail/mailer.ts'
@@ -11,7 +10,7 @@ import { fail } from '../errors.ts'
 import { MAILS } from '../mails.ts'
 import { acceptablePassword } from '../password-policy.ts'
 import { removeUser } from '../profile/delete-account.ts'
-import { changeOf, type ProfileChange } from '../profile/profile.ts'
+import { applyChange, changeOf, type ProfileChange } from '../profile/profile.ts'
 import { acceptableEmail } from '../user-fields.ts'
 import { actAsAdmin, actOnUser, expectMayHandOver, expectPermission } from './act-on-user.ts'
 import { acceptableRole, expectToCover } from './roles.ts'
@@ -63,9 +62,7 @@ export function changeUser(kernel: Kernel, caller: Caller, userId: string, asked
       const change = { ...changeOf(asked, user), ...addressChange(asked, user) }
       if (Object.keys(change).length === 0) throw fail('NO_FIELDS_TO_UPDATE')
       if (change.email !== undefined) await endFormerAddress(kernel, user, change.email)
-      await recordAct(kernel, 'user.updated', { targetId: userId, details: { fields: Object.keys(change) } })
-      const now = kernel.now()
-      return withoutExpiredBan((await updateUser(kernel.db, userId, change, now)) ?? user, now)
+      return withoutExpiredBan(await applyChange(kernel, user, change), kernel.now())
     }),
   )
 }

@@ -188,7 +188,7 @@ export async function acceptInvitation(kernel: Kernel, caller: Caller, id: strin
     const invitation = await endInvitation(kernel.db, { id, email: user.email }, 'accepted', kernel.now())
     if (organization === undefined || invitation === undefined) throw notFound()
     await expectInviter(kernel, invitation)
-    const member = await addMember(kernel, organization, { userId: user.id, role: invitation.role })
+    const member = await addMember(kernel, organization, user.id, invitation)
     if (await mayActivate(kernel, organization, caller))
       await updateActiveOrganization(kernel.db, caller.session.id, organizationId)
     return { invitation, member }
@@ -215,14 +215,16 @@ async function expectInviter(kernel: Kernel, { organizationId, inviterId, role }
 async function addMember(
   kernel: Kernel,
   { id: organizationId, memberCount }: Organization,
-  { userId, role }: Pick<Member, 'userId' | 'role'>,
+  userId: string,
+  { id: invitation, inviterId: inviter, role }: Invitation,
 ): Promise<Member> {
   if ((await findMember(kernel.db, organizationId, { userId })) !== undefined)
     throw fail('USER_IS_ALREADY_A_MEMBER_OF_THIS_ORGANIZATION')
   if (memberCount >= kernel.config.auth.organization.max_members)
     throw fail('ORGANIZATION_MEMBERSHIP_LIMIT_REACHED')
   const createdAt = kernel.now()
-  await recordAct(kernel, 'member.added', { targetId: userId, organizationId, details: { role } })
+  const details = { role, invitation, inviter }
+  await recordAct(kernel, 'member.added', { targetId: userId, organizationId, details })
   await emit(kernel, 'auth_member_added', { organization_id: organizationId, user_id: userId })
   return insertMember(kernel.db, {
     id: uuidv7(createdAt, kernel.random),

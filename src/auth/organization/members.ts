@@ -152,7 +152,8 @@ export async function changeMemberRole(
       await updateMemberRole(kernel.db, target.id, role)
       const { userId } = target
       const details = { from: target.role, to: role }
-      await recordAct(kernel, 'member.role_changed', { targetId: userId, organizationId, details })
+      if (role !== target.role)
+        await recordAct(kernel, 'member.role_changed', { targetId: userId, organizationId, details })
       return { ...target, role }
     },
   )

@@ -1,5 +1,6 @@
 import { coversPermissions, isPermitted, type Permissions } from '#identity/permissions.ts'
 import { findUser, type User } from '#identity/users.ts'
+import { changedFields } from '#kernel/audit/changed-fields.ts'
 import { recordAct } from '#kernel/audit/record-act.ts'
 import { isConflict } from '#kernel/db/conflicts.ts'
 import { emit, type Kernel } from '#kernel/kernel.ts'
@@ -135,9 +136,10 @@ export async function changeOrganization(
       expectPermission(kernel, membership, { organization: ['update'] }, refusal)
       if (change.requireTwoFactor !== undefined && !isOwner(membership.member.role)) throw fail(refusal)
       const { id } = membership.organization
-      const details = { fields: Object.keys(change) }
-      await recordAct(kernel, 'organization.updated', { targetId: id, organizationId: id, details })
       const changed = await updateOrganization(kernel.db, id, change, kernel.now())
+      const fields = changedFields(membership.organization, changed, change)
+      const act = { targetId: id, organizationId: id, details: { fields } }
+      if (fields.length > 0) await recordAct(kernel, 'organization.updated', act)
       if (changed.requireTwoFactor) await deactivateWithoutFactor(kernel.db, id)
       return changed
     }),

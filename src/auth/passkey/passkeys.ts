@@ -106,6 +106,8 @@ export async function renamePasskey(
   const name = acceptableName(asked)
   if (!UUID.test(id)) throw fail('PASSKEY_NOT_FOUND')
   return actAsCaller(kernel, caller, async (kernel, user) => {
+    const former = (await listPasskeys(kernel.db, user.id)).find((passkey) => passkey.id === id)
+    if (former?.name === name) return former
     const passkey = await updatePasskeyName(kernel.db, { id, userId: user.id, name })
     if (passkey === undefined) throw fail('PASSKEY_NOT_FOUND')
     await recordAct(kernel, 'passkey.renamed', { targetId: user.id, details: { passkeyId: id } })

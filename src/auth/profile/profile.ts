@@ -1,5 +1,6 @@
 import { usernameFrom } from '#identity/usernames.ts'
 import { type User, type UserChange, updateUser } from '#identity/users.ts'
+import { changedFields } from '#kernel/audit/changed-fields.ts'
 import { recordAct } from '#kernel/audit/record-act.ts'
 import { isConflict } from '#kernel/db/conflicts.ts'
 import type { Kernel } from '#kernel/kernel.ts'
@@ -22,13 +23,20 @@ export async function changeProfile(kernel: Kernel, caller: Caller, asked: Profi
     await actAsCaller(kernel, caller, async (kernel, user) => {
       const change = changeOf(asked, user)
       if (Object.keys(change).length === 0) throw fail('NO_FIELDS_TO_UPDATE')
-      await updateUser(kernel.db, user.id, change, kernel.now())
-      await recordAct(kernel, 'user.updated', { targetId: user.id, details: { fields: Object.keys(change) } })
+      await applyChange(kernel, user, change)
     })
   } catch (error) {
     throw isConflict(error, 'user_username_key') ? fail('USERNAME_IS_ALREADY_TAKEN') : error
   }
   await kernel.coherence.settle()
+}
+
+/** For a user whose row is locked. */
+export async function applyChange(kernel: Kernel, user: User, change: UserChange): Promise<User> {
+  const changed = (await updateUser(kernel.db, user.id, change, kernel.now())) ?? user
+  const fields = changedFields(user, changed, change)
+  if (fields.length > 0) await recordAct(kernel, 'user.updated', { targetId: user.id, details: { fields } })
+  return changed
 }
 
 /** The columns to change; throws when a field is not valid. */

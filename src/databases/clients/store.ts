@@ -35,6 +35,16 @@ export function updateClient(
     .executeTakeFirst()
 }
 
+/** Locked for a change, which does not keep others from referring to the client. */
+export const lockClientRow = (db: Db, name: string): Promise<ClientRow | undefined> =>
+  db
+    .selectFrom('databaseClient')
+    .selectAll()
+    .where('clientName', '=', name)
+    .where('deletedAt', 'is', null)
+    .forNoKeyUpdate()
+    .executeTakeFirst()
+
 /**
  * The names that clients have now. Their deletion waits until the transaction ends. A client whose deletion has begun is left out, so this
  * never waits, whatever rows the transaction holds already.

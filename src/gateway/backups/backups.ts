@@ -161,12 +161,10 @@ export async function completedBackup(
 /** A waiting job does not run; a running one ends within seconds, and leaves nothing. */
 export function cancelJob(kernel: Kernel, id: string): Promise<JobRow> {
   return atomically(kernel, async (kernel) => {
+    const before = await findBackupJob(kernel, id)
     const job = await requestCancel(kernel.db, id, kernel.now())
-    if (job === undefined) {
-      await findBackupJob(kernel, id)
-      throw fail('backup_job_ended')
-    }
-    await recordAct(kernel, 'backup.cancelled', actOn(job))
+    if (job === undefined) throw fail('backup_job_ended')
+    if (!before.cancelRequested) await recordAct(kernel, 'backup.cancelled', actOn(job))
     return job
   })
 }

@@ -7,8 +7,10 @@ import {
   deleteClient,
   insertClient,
   lockClient,
+  lockClientRow,
   updateClient,
 } from '#databases/clients/store.ts'
+import { changedFields } from '#kernel/audit/changed-fields.ts'
 import { type Recorder, recordAct } from '#kernel/audit/record-act.ts'
 import { clientUrlForms, type DriverName, isDriverName } from '#kernel/config/addresses.ts'
 import { CLIENT_LIMITS, clientNameForm } from '#kernel/config/sections/database.ts'
@@ -157,11 +159,14 @@ async function changeRow(
   change: Parameters<typeof updateClient>[2],
 ): Promise<ClientRow> {
   const row = await atomically(kernel, async (kernel) => {
+    const before = await lockClientRow(kernel.db, name)
     const row = await storingMetadata(() =>
       updateClient(kernel.db, name, { ...change, updatedAt: kernel.now() }),
     )
-    if (row === undefined) throw fail('client_not_found')
-    await recordAct(kernel, 'client.updated', { ...clientAct(row), details: { fields: Object.keys(change) } })
+    if (before === undefined || row === undefined) throw fail('client_not_found')
+    const fields = changedFields<object>(before, row, change)
+    if (fields.length > 0)
+      await recordAct(kernel, 'client.updated', { ...clientAct(row), details: { fields } })
     return row
   })
   await kernel.coherence.settle()

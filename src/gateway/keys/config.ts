@@ -99,13 +99,16 @@ export async function unsetClient(kernel: Kernel, name: string): Promise<void> {
   await kernel.coherence.settle()
 }
 
-/** Null removes the setting; false when there is none. */
+/** Null removes the setting. False when it is so already. */
 const decide = (kernel: Kernel, clientName: string, enforceApiKeys: boolean | null): Promise<boolean> =>
   atomically(kernel, async (kernel) => {
-    await recordAct(kernel, 'enforcement.changed', { targetId: clientName, details: { enforceApiKeys } })
-    if (enforceApiKeys === null) return deleteDecision(kernel.db, clientName)
-    await upsertDecision(kernel.db, { clientName, enforceApiKeys, updatedAt: kernel.now() })
-    return true
+    const changed =
+      enforceApiKeys === null
+        ? await deleteDecision(kernel.db, clientName)
+        : await upsertDecision(kernel.db, { clientName, enforceApiKeys, updatedAt: kernel.now() })
+    const act = { targetId: clientName, details: { enforceApiKeys } }
+    if (changed) await recordAct(kernel, 'enforcement.changed', act)
+    return changed
   })
 
 /** Removes the setting of a deleted client, so that it does not apply to a new client of the same name. */

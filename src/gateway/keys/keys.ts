@@ -1,4 +1,5 @@
 import { CUSTOM_CLIENT } from '#databases/clients/custom.ts'
+import { changedFields } from '#kernel/audit/changed-fields.ts'
 import { type Recorder, recordAct } from '#kernel/audit/record-act.ts'
 import { clientNameForm } from '#kernel/config/sections/database.ts'
 import { edge } from '#kernel/http/failures.ts'
@@ -120,7 +121,7 @@ const updated = (
     if (before === undefined) throw fail('api_key_not_found')
     const change = await changeOf(kernel, before)
     const key = await updateKey(kernel.db, id, { ...change, updatedAt: kernel.now() })
-    await recordKey(kernel, action, key)
+    if (changedFields<object>(before, key, change).length > 0) await recordKey(kernel, action, key)
     return key
   })
 

@@ -60,13 +60,20 @@ export function listDecisions(db: Db): Promise<KeyDecision[]> {
   return db.selectFrom('apiKeyConfig').selectAll().orderBy('clientName').execute()
 }
 
-export async function upsertDecision(db: Db, decision: KeyDecision): Promise<void> {
+/** False when the setting is the same already. */
+export async function upsertDecision(db: Db, decision: KeyDecision): Promise<boolean> {
   const { enforceApiKeys, updatedAt } = decision
-  await db
+  const { numInsertedOrUpdatedRows } = await db
     .insertInto('apiKeyConfig')
     .values(decision)
-    .onConflict((conflict) => conflict.column('clientName').doUpdateSet({ enforceApiKeys, updatedAt }))
-    .execute()
+    .onConflict((conflict) =>
+      conflict
+        .column('clientName')
+        .doUpdateSet({ enforceApiKeys, updatedAt })
+        .where('apiKeyConfig.enforceApiKeys', '!=', enforceApiKeys),
+    )
+    .executeTakeFirstOrThrow()
+  return (numInsertedOrUpdatedRows ?? 0n) > 0n
 }
 
 export async function deleteDecision(db: Db, clientName: string): Promise<boolean> {

@@ -1,6 +1,7 @@
 import type { Clients } from '#databases/clients/clients.ts'
 import type { TableName } from '#databases/request/request.ts'
 import { readTable } from '#databases/request/table-name.ts'
+import { changedFields } from '#kernel/audit/changed-fields.ts'
 import { recordAct } from '#kernel/audit/record-act.ts'
 import { isConflict } from '#kernel/db/conflicts.ts'
 import { atomically, type Kernel } from '#kernel/kernel.ts'
@@ -64,11 +65,13 @@ export async function changeRoute(
     const changed = { ...before, ...change }
     await requireSound(kernel, clients, changed, facts)
     await requireClient(kernel, clients, changed.clientName)
-    await recordAct(kernel, 'public_route.updated', {
-      ...actOf(before),
-      details: { ...actOf(before).details, fields: Object.keys(change) },
-    })
-    return storingMetadata(() => updateRoute(kernel.db, before.id, { ...change, updatedAt: kernel.now() }))
+    const route = await storingMetadata(() =>
+      updateRoute(kernel.db, before.id, { ...change, updatedAt: kernel.now() }),
+    )
+    const fields = changedFields<object>(before, route, change)
+    const act = { ...actOf(before), details: { ...actOf(before).details, fields } }
+    if (fields.length > 0) await recordAct(kernel, 'public_route.updated', act)
+    return route
   })
   await kernel.coherence.settle()
   return route

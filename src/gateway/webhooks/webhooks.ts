@@ -1,5 +1,6 @@
 import type { Clients } from '#databases/clients/clients.ts'
 import type { Action } from '#kernel/audit/actions.ts'
+import { changedFields } from '#kernel/audit/changed-fields.ts'
 import { recordAct } from '#kernel/audit/record-act.ts'
 import type { Failure } from '#kernel/errors.ts'
 import { edge, retryAfter } from '#kernel/http/failures.ts'
@@ -83,10 +84,11 @@ export async function changeWebhook(
     requireOwnHeaders(former, columns)
     const needsClient = columns.clientName !== undefined || columns.isActive === true
     if (needsClient && present.clientName !== null) await requireClient(kernel, clients, present.clientName)
-    await record(kernel, 'webhook.updated', present, Object.keys(change))
     if (secret !== undefined && secret !== presentSecret(kernel, former)) await putSecret(kernel, id, secret)
     const webhook = await updateWebhook(kernel.db, id, { ...columns, updatedAt: kernel.now() })
     if (webhook === undefined) throw fail('webhook_not_found')
+    if (changedFields<object>(former, webhook, columns).length > 0)
+      await record(kernel, 'webhook.updated', webhook, Object.keys(change))
     return webhook
   })
   await kernel.coherence.settle()

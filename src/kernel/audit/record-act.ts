@@ -1,7 +1,7 @@
 import { type Insertable, sql } from 'kysely'
 import type { AuditEventTable } from '../db/tables.ts'
 import type { Kernel } from '../kernel.ts'
-import { uuidv7 } from '../random.ts'
+import { UUID, uuidv7 } from '../random.ts'
 import { ACTIONS, type Action } from './actions.ts'
 
 /** One act, with ids only: no address, name, token or text of a person. */
@@ -48,7 +48,8 @@ export function auditRecord(
     organizationId: act.organizationId ?? null,
     ipAddress: origin.ipAddress ?? null,
     userAgent: origin.userAgent?.slice(0, MAX_USER_AGENT) ?? null,
-    requestId: origin.requestId ?? null,
+    // A caller's own id could be an address or a name.
+    requestId: origin.requestId !== undefined && UUID.test(origin.requestId) ? origin.requestId : null,
     outcome: 'success',
     count: act.count ?? 1,
     details: act.details ?? {},
