@@ -253,6 +253,19 @@ test('the answer is what the change has made, not what others make of it afterwa
   assert.equal((await readBack('followed')).policies[0].using, 'true')
 })
 
+test('policies of a table that is dropped before they are set are 404', async () => {
+  await createTable('dropped', [TEXT, USER])
+  await withClient(database.url, async (holder) => {
+    await holder.query('begin; drop table dropped')
+    const change = secure('dropped', { policies: [{ preset: 'owner' }] })
+    const waiting = `select from ${OWN_LOCKS} where not granted`
+    while ((await holder.query(waiting)).rowCount === 0) await sleep(10)
+    await holder.query('commit')
+    const { status, body } = await change
+    assert.deepEqual([status, body.code], [404, 'table_not_found'])
+  })
+})
+
 test('a client that was registered over HTTP is told to be configured for row-level security', async () => {
   const { url } = await testDatabase()
   assert.equal((await t.admin.post('/admin/clients', { client_name: 'registered', url })).status, 201)

@@ -58,7 +58,9 @@ export function setSecurity(change: SecurityChange): SecurityStatements {
       ...rightStatements(rights),
     ],
     async check(query) {
-      await query(`lock table ${name} in access exclusive mode`, [])
+      await query(`lock table ${name} in access exclusive mode`, []).catch((error: unknown) => {
+        throw hasState(error, UNDEFINED_TABLE) ? fail('table_not_found', { cause: error }) : error
+      })
       const present = await presentState(query, change)
       if (JSON.stringify(present) !== JSON.stringify(state)) throw fail('write_conflict')
       await requireRestorable(query, defaults)
@@ -116,6 +118,12 @@ function createText(
   return parts.join(' ')
 }
 
+const hasState = (error: unknown, state: string): boolean =>
+  error instanceof Error && 'code' in error && error.code === state
+
+/** undefined_table: it was dropped or renamed meanwhile. */
+const UNDEFINED_TABLE = '42P01'
+
 type UsedFunction = { readonly name: string }
 
 /**
@@ -147,7 +155,7 @@ async function requireFinite(query: RunQuery, { table, roles, policies }: Securi
       await query(`select set_config('role', $1, true), set_config('request.claims', '{}', true)`, [role])
       await query(`explain select from ${tableText(table)}`, [])
     } catch (error) {
-      if (error instanceof Error && 'code' in error && error.code === RECURSION)
+      if (hasState(error, RECURSION))
         throw fail('invalid_policy', {
           hint: 'A table that the policy reads has a policy that reads this table: they would never end',
         })
