@@ -224,6 +224,24 @@ test('columns that cannot hold the user are refused, and any name is written as 
   assert.equal((await insert(adas, 'named', { text: 'a' })).body.data[0][hostile], ada.id)
 })
 
+test('tables and schemas of any name have it, and views and partitions do not', async () => {
+  await sql(`create schema "s""1'"; create table "s""1'"."t'; --" (id int primary key, organization_id uuid, "By ""me""" uuid);
+    create view looks as select 1 as id, null::uuid as organization_id, null::uuid as author_id;
+    create table parts (id int, organization_id uuid, author_id uuid) partition by range (id); create table part partition of parts default`)
+  await createTable('seen_now', [TEXT])
+  for (const table of ['looks', 'parts', 'part'])
+    assert.equal((await secure(table, { policies: [SELF] })).status, 400, table)
+  const policy = { ...AS_READ, insert_only_as_self: 'By "me"' }
+  const at = { schema_name: `s"1'` }
+  const path = encodeURIComponent("t'; --")
+  const set = await secure(path, { ...at, policies: [policy] })
+  assert.deepEqual([set.status, set.body.data?.policies], [200, [policy]], set.text)
+  const operations = [{ operation: 'add_column', column: { name: 'more', data_type: 'text' } }]
+  const edited = await admin.send('PATCH', `/management/tables/${path}`, { body: { ...at, operations } })
+  assert.equal(edited.status, 200, edited.text)
+  assert.deepEqual(await updatable(`"s""1''"."t''; --"`, roles.member), ['id', 'more', 'organization_id'])
+})
+
 test('beside edits of the table, the grants are those of its columns', async () => {
   await created('raced', [{ name: 'spare', data_type: 'text' }])
   for (let round = 0; round < 6; round++) {
