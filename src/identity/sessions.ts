@@ -54,7 +54,9 @@ export function createSessions(kernel: Kernel): Sessions {
     if (found === undefined) return undefined
     const now = kernel.now()
     const isUsable = found.session.expiresAt > now && !isBanned(found.user, now) && isAllowed(kernel, found)
-    return isUsable ? { ...found, user: withoutExpiredBan(found.user, now) } : undefined
+    if (!isUsable) return undefined
+    // For most requests nothing is copied.
+    return found.user.banned ? { ...found, user: withoutExpiredBan(found.user, now) } : found
   }
   const look = async (key: string, address: string) => {
     await kernel.limits.expectRoom('default', address)

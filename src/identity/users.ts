@@ -122,6 +122,7 @@ export type UserChange = Partial<
     | 'username'
     | 'displayUsername'
     | 'twoFactorEnabled'
+    | 'keepsFactor'
   >
 >
 

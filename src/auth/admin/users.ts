@@ -1,6 +1,6 @@
 import { hashPassword } from '#identity/passwords.ts'
 import { deleteTickets } from '#identity/tickets.ts'
-import { hasProvenEmail, type User, type UserChange, withoutExpiredBan } from '#identity/users.ts'
+import { hasProvenEmail, type User, type UserChange, updateUser, withoutExpiredBan } from '#identity/users.ts'
 import { isConflict } from '#kernel/db/conflicts.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { sendMail } from '#kernel/mail/mailer.ts'
@@ -73,7 +73,10 @@ const isOfAddress = ({ email, emailVerified }: UserData): boolean =>
 /** A stranger's address gets no notice. */
 async function endFormerAddress(kernel: Kernel, user: User, email: string): Promise<void> {
   await deleteTickets(kernel.db, user)
-  if (hasProvenEmail(user)) await sendMail(kernel, MAILS.emailChangedByAdmin(user, email))
+  if (!hasProvenEmail(user)) return
+  // The factor is the owner's, and no first proof of the new address removes it.
+  await updateUser(kernel.db, user.id, { keepsFactor: true }, kernel.now())
+  await sendMail(kernel, MAILS.emailChangedByAdmin(user, email))
 }
 
 function addressChange({ email, emailVerified }: UserData, user: User): UserChange {

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
-import { PASSWORD, testService } from '#test/harness.ts'
+import { type Actor, linkIn, PASSWORD, testService } from '#test/harness.ts'
 import { createInvitation, createOrganization, createPerson } from '#test/organizations.ts'
+import { enrolTotp } from '#test/second-factor.ts'
 
 const t = await testService()
 const { kernel } = t.service
@@ -12,7 +13,7 @@ const admin = await createPerson(t, { role: 'admin' })
 const update = (userId: string, data: object) =>
   admin.post('/api/auth/admin/update-user', { userId, data }).then(({ status }) => status)
 const signIn = (email: string) => t.anon.post('/api/auth/sign-in/email', { email, password: PASSWORD })
-const isAlive = async (who: typeof admin) => (await who.get('/api/auth/get-session')).status === 200
+const isAlive = async (who: Actor) => (await who.get('/api/auth/get-session')).status === 200
 const providersOf = async (userId: string) => {
   const rows = await db.selectFrom('account').select('providerId').where('userId', '=', userId).execute()
   return rows.map(({ providerId }) => providerId).sort()
@@ -81,6 +82,29 @@ test('a proven address stays proven when an admin takes the verification back', 
   await setVerified(ada.id, true)
   assert.equal(await update(ada.id, { emailVerified: false }), 200)
   assert.equal(await isProven(ada.id), true)
+})
+
+test('a new address and a reset by its mail do not remove the second factor, nor does a mailed code stand for it', async () => {
+  for (const path of ['reset-password', 'verify-email'] as const) {
+    const ada = await enrolTotp(t, await t.signUp('Ada'))
+    await setVerified(ada.id, true)
+    const email = `taken-${ada.email}`
+    assert.equal(await update(ada.id, { email, emailVerified: false }), 200)
+    await t.mails()
+    const ask = path === 'verify-email' ? 'send-verification-email' : 'forget-password'
+    await t.anon.post(`/api/auth/${ask}`, { email })
+    const link = linkIn((await t.mails()).find((mail) => mail.includes(`To: ${email}`)) ?? '')
+    const token = /reset-password\/([\w-]+)/.exec(link)?.[1] ?? new URL(link, t.url).searchParams.get('token')
+    const done = await t.anon.post(`/api/auth/${path}`, { token, newPassword: 'chosen by the mailbox' })
+    assert.equal(done.status, 200, done.text)
+    assert.equal(await isProven(ada.id), true)
+    const { body } = await t.anon.post('/api/auth/sign-in/email', {
+      email,
+      password: 'chosen by the mailbox',
+    })
+    assert.deepEqual([body.twoFactorRedirect, body.twoFactorMethods], [true, ['totp']], path)
+    assert.equal(await isAlive(ada), false)
+  }
 })
 
 test('an admin changes the own address, and opens no invitation of a stranger with it', async () => {

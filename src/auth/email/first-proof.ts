@@ -100,7 +100,8 @@ async function prove(
   if (!isOwner && evidence.by === 'password') throw fail('INVALID_PASSWORD')
   // Before the address is the user's: the redemption of one of its tickets may be about to add an account (proof.ts), and would wait
   // for this transaction while this one waits for the ticket.
-  if (!isOwner) await removeWhatOthersAdded(kernel, { ...user, email })
+  const keepsFactor = user.keepsFactor && email === user.email
+  if (!isOwner) await removeWhatOthersAdded(kernel, { ...user, email, keepsFactor })
   const now = kernel.now()
   const proof = { email, emailVerified: true, emailProvenAt: now }
   const proven = (await updateUser(kernel.db, user.id, proof, now)) ?? user

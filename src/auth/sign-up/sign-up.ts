@@ -61,5 +61,6 @@ const asIfAdded = (user: NewUser): Omit<User, 'role'> => ({
   banReason: null,
   banExpires: null,
   permissionLostAt: null,
+  keepsFactor: false,
   updatedAt: user.createdAt,
 })

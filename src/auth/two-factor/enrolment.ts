@@ -128,7 +128,8 @@ async function removeFactorInForce(kernel: Kernel, { id }: User): Promise<boolea
 /** Removes what another person may have added before the first proof of the address. */
 export async function removeSecondFactor(kernel: Kernel, user: User): Promise<void> {
   await deleteFactor(kernel.db, user.id, false)
-  await removeFactorInForce(kernel, user)
+  if (user.keepsFactor) await countResetByMail(kernel, user)
+  else await removeFactorInForce(kernel, user)
   await deleteTrustedDevices(kernel.db, user.id)
 }
 

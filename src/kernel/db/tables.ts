@@ -266,6 +266,7 @@ export interface UserTable {
   updatedAt: Date
   emailProvenAt: Date | null
   permissionLostAt: Date | null
+  keepsFactor: Generated<boolean>
 }
 
 export interface VerificationTable {
