@@ -4,7 +4,7 @@ import type { Runner } from '#databases/drivers/postgres/runner.ts'
 import { existingTable } from '#databases/drivers/postgres/sql/ddl/names.ts'
 import { concretePolicies } from '#databases/drivers/postgres/sql/policies/concrete.ts'
 import { changedPolicies, describeSecurity } from '#databases/drivers/postgres/sql/policies/describe.ts'
-import type { MarkedPolicy } from '#databases/drivers/postgres/sql/policies/mark.ts'
+import { type MarkedPolicy, markOf } from '#databases/drivers/postgres/sql/policies/mark.ts'
 import { requireExpressions } from '#databases/drivers/postgres/sql/policies/preset-defaults.ts'
 import { setSecurity } from '#databases/drivers/postgres/sql/policies/set.ts'
 import { type SecurityState, STATE_SQL, stateValues } from '#databases/drivers/postgres/sql/policies/state.ts'
@@ -34,7 +34,9 @@ export function createTablePolicies(read: Runner['systemValue'], roles: RowLevel
           details: { field: 'policies' },
         })
       const asked = [...given.policies.map(withColumn), ...given.policies.flatMap(asSelf)]
-      const target = { table, catalogue, roles, changed: changedPolicies(state) }
+      const staying = state.policies.filter((policy) => !given.replace && markOf(policy) === undefined)
+      const taken = new Set(staying.map(({ name }) => name))
+      const target = { table, catalogue, roles, changed: changedPolicies(state), taken }
       const policies = await concretePolicies(asked, target)
       await requireExpressions({ name: tableText(table), policies, state })
       return setSecurity({ table, roles, asked: given, policies, state })

@@ -1,7 +1,7 @@
 import type { RowLevelSecurity } from '#databases/drivers/driver.ts'
 import { newName } from '#databases/drivers/postgres/sql/ddl/names.ts'
 import { policyExpression } from '#databases/drivers/postgres/sql/policies/expression.ts'
-import { INSERT_ONLY_AS_SELF, type MarkedPolicy } from '#databases/drivers/postgres/sql/policies/mark.ts'
+import type { MarkedPolicy } from '#databases/drivers/postgres/sql/policies/mark.ts'
 import { quoteName } from '#databases/drivers/quote-name.ts'
 import { fail } from '#databases/failures.ts'
 import type { Catalogue, Column, Table } from '#databases/plan/catalogue.ts'
@@ -33,6 +33,8 @@ type Target = {
   readonly roles: RowLevelSecurity
   /** Names of policies that were changed in the database: they are read back with their expressions, also those of presets. */
   readonly changed: ReadonlySet<string>
+  /** Names of the policies that stay. */
+  readonly taken: ReadonlySet<string>
 }
 
 export async function concretePolicies(
@@ -69,7 +71,7 @@ function requireOneValue(policies: readonly ConcretePolicy[]): void {
 type Preset = Extract<MarkedPolicy, { preset: string }>
 
 function ofPreset(policy: Preset, target: Target): ConcretePolicy {
-  const name = `${OF_PRESETS}${policy.preset}`
+  const name = freeName(`${OF_PRESETS}${policy.preset}`, target.taken)
   const { anonymousRole, signedInRole } = target.roles
   switch (policy.preset) {
     case 'owner':
@@ -77,11 +79,19 @@ function ofPreset(policy: Preset, target: Target): ConcretePolicy {
     case 'organization':
       return ofClaim(name, 'organization_id', { ...target, column: policy.column })
     case 'insert_only_as_self':
-      return asSelf({ ...target, column: policy.column })
+      return asSelf(name, { ...target, column: policy.column })
     case 'public_read':
       return readable(name, [anonymousRole, signedInRole])
     case 'signed_in_read':
       return readable(name, [signedInRole])
+  }
+}
+
+/** Another client of the same database may have set the same preset for its callers. */
+function freeName(name: string, taken: ReadonlySet<string>): string {
+  for (let number = 2, free = name; ; number++) {
+    if (!taken.has(free)) return free
+    free = `${name}_${number}`
   }
 }
 
@@ -127,10 +137,10 @@ function ofClaim(
 }
 
 /** Restrictive, and for both roles, so that no other policy of the table lets rows of another user in. */
-function asSelf(target: Target & { readonly column: string }): ConcretePolicy {
+function asSelf(name: string, target: Target & { readonly column: string }): ConcretePolicy {
   const { anonymousRole, signedInRole } = target.roles
   return {
-    ...ofClaim(INSERT_ONLY_AS_SELF, 'user_id', target),
+    ...ofClaim(name, 'user_id', target),
     command: 'insert',
     roles: [anonymousRole, signedInRole],
     using: undefined,

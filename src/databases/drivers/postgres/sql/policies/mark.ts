@@ -21,9 +21,9 @@ export type MarkedPolicy =
   | Self
 export type Self = { readonly preset: 'insert_only_as_self'; readonly column: string }
 
-export const MARK = 'Set by the gateway: '
-/** Name of the restrictive policy of `insert_only_as_self`. */
-export const INSERT_ONLY_AS_SELF = 'gatehouse_insert_only_as_self'
+const MARK = 'Set by the gateway: '
+/** Comments of the restrictive policies of `insert_only_as_self` begin so. */
+export const MARK_OF_SELF = `${MARK}{"policy":{"preset":"insert_only_as_self",`
 
 /** Undefined for a policy that others have made, and for a restriction that was changed: set again, its expression would permit. */
 export function markOf(stored: StoredPolicy): Mark | undefined {

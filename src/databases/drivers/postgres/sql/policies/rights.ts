@@ -61,6 +61,12 @@ function keptCommands(role: string, { isEnabled, kept, state }: RightsChange) {
     : []
 }
 
+/** Whether policies of others allow callers anything. */
+export const isInEffect = (change: RightsChange): boolean =>
+  [change.roles.anonymousRole, change.roles.signedInRole].some(
+    (role) => keptCommands(role, change).length > 0,
+  )
+
 const heldBy = (role: string, { rights }: SecurityState): readonly string[] =>
   rights.find((other) => other.role === role)?.privileges ?? []
 

@@ -15,6 +15,7 @@ import {
 } from '#databases/drivers/postgres/sql/policies/preset-defaults.ts'
 import {
   awakenedPolicies,
+  isInEffect,
   requireClosed,
   requireFixed,
   rightStatements,
@@ -83,21 +84,17 @@ export function setSecurity(change: SecurityChange): SecurityStatements {
     },
     explain: explainPolicy,
     lostExpressions: removed
-      .filter((policy) => !isIntactPreset(policy) || (kept.length > 0 && isLifted(policy, change)))
+      .filter((policy) => !isIntactPreset(policy) || (isLifted(policy, change) && isInEffect(rights)))
       .map((policy) => policy.name),
     awakened: awakenedPolicies(rights),
     result,
   }
 }
 
-/** Whether it restricted policies of others and is not set again. Without row-level security callers have no right on the table. */
-const isLifted = (
-  { name, permissive, columns }: StoredPolicy,
-  { policies, asked }: SecurityChange,
-): boolean =>
-  asked.enabled &&
+/** Whether it is a restriction that is not set again. */
+const isLifted = ({ permissive, columns }: StoredPolicy, { policies }: SecurityChange): boolean =>
   !permissive &&
-  !policies.some((policy) => policy.name === name && policy.owned?.column === columns[0]?.name)
+  !policies.some(({ isRestrictive, owned }) => isRestrictive === true && owned?.column === columns[0]?.name)
 
 async function presentState(query: RunQuery, { table, roles }: SecurityChange): Promise<SecurityState> {
   const [row] = await query<{ state: SecurityState }>(STATE_SQL, stateValues(table, roles))

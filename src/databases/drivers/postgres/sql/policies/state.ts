@@ -19,6 +19,7 @@ export type SecurityState = {
 }
 
 export type StoredPolicy = OtherPolicy & {
+  /** Null also for a policy with other roles: another client of the same database may have set it. */
   readonly comment: string | null
   /** The columns of the table that it reads, by name and as the server writes them in SQL. */
   readonly columns: readonly { readonly name: string; readonly quoted: string }[]
@@ -51,7 +52,7 @@ select json_build_object(
       'name', p.polname, 'permissive', p.polpermissive, 'using', pg_get_expr(p.polqual, p.polrelid), 'check', pg_get_expr(p.polwithcheck, p.polrelid),
       'command', case p.polcmd when 'r' then 'select' when 'a' then 'insert' when 'w' then 'update' when 'd' then 'delete' else 'all' end,
       'roles', array(select case when o.role = 0 then 'public' else pg_get_userbyid(o.role)::text end from unnest(p.polroles) o(role) order by 1),
-      'comment', obj_description(p.oid, 'pg_policy'),
+      'comment', case when p.polroles <@ array(select r.oid from pg_roles r where r.rolname in ($3, $4)) then obj_description(p.oid, 'pg_policy') end,
       'columns', (
         select coalesce(json_agg(json_build_object('name', a.attname, 'quoted', quote_ident(a.attname)) order by a.attnum), '[]')
         from pg_depend d join pg_attribute a on a.attrelid = d.refobjid and a.attnum = d.refobjsubid
