@@ -16,7 +16,7 @@ const Policy = Type.Object(
     preset: Type.Optional(
       OneOf(['owner', 'organization', 'public_read', 'signed_in_read'], {
         description:
-          'owner: the user’s own rows; organization: rows of the session’s organization; public_read and signed_in_read: all rows may be read. Takes no other member but column and insert_only_as_self',
+          'owner: the user’s own rows; organization: rows of the session’s organization; public_read and signed_in_read: all rows may be read. Takes no other member but column and insert_only_as_self. The key needs the rights that it gives: on the table read, write and delete, or read and gateway.bypass_row_level_security',
       }),
     ),
     column: Type.Optional(
