@@ -67,6 +67,43 @@ for (const [name, end] of Object.entries(ENDING)) {
   }
 }
 
+/** Acts that hand an account over. */
+const HANDING: Readonly<Record<string, Act>> = {
+  'set-user-password': ({ admin, user }) =>
+    post(admin, 'set-user-password', { userId: user.id, newPassword: 'a password of mine' }),
+  'a new address': ({ admin, user }) =>
+    post(admin, 'update-user', { userId: user.id, data: { email: `mine-${user.id}@example.com` } }),
+}
+const giveRole =
+  (role: string): Act =>
+  ({ other, user }) =>
+    post(other, 'set-role', { userId: user.id, role })
+
+for (const [name, handOver] of Object.entries(HANDING)) {
+  for (const [change, from, to] of [
+    ['demotion', 'admin', 'user'],
+    ['promotion', 'user', 'admin'],
+  ] as const) {
+    for (const order of ['before', 'after'] as const) {
+      test(`${name} ${order} the ${change} at the same moment hands over no admin`, async () => {
+        const side = { ...(await newSide()), user: await createPerson(t, { role: from }) }
+        const held = await locks.lock(side.user.id)
+        const answers: Promise<Answer>[] = []
+        for (const act of order === 'before' ? [handOver, giveRole(to)] : [giveRole(to), handOver]) {
+          answers.push(act(side))
+          await waitingTransactions(answers.length)
+        }
+        await held.release()
+        const all = await Promise.all(answers)
+        const [handed, changed] = order === 'before' ? all : all.toReversed()
+        assert.equal(changed?.status, 200)
+        const isPlain = change === 'promotion' && order === 'before'
+        assert.equal(handed?.status, isPlain ? 200 : 403)
+      })
+    }
+  }
+}
+
 /** Waits until this many transactions of the service wait for a lock. */
 async function waitingTransactions(count: number): Promise<void> {
   for (;;) {
