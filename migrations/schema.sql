@@ -366,6 +366,7 @@ table service."user"
   email_proven_at timestamp with time zone
   permission_lost_at timestamp with time zone
   keeps_factor boolean not null default false
+  verified_by_admin boolean not null default false
   constraint user_email_key UNIQUE (email)
   constraint user_pkey PRIMARY KEY (id)
   constraint user_username_key UNIQUE (username)

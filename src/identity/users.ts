@@ -123,6 +123,7 @@ export type UserChange = Partial<
     | 'displayUsername'
     | 'twoFactorEnabled'
     | 'keepsFactor'
+    | 'verifiedByAdmin'
   >
 >
 

@@ -61,7 +61,7 @@ export function changeUser(kernel: Kernel, caller: Caller, userId: string, asked
       }
       const change = { ...changeOf(asked, user), ...addressChange(asked, user) }
       if (Object.keys(change).length === 0) throw fail('NO_FIELDS_TO_UPDATE')
-      if (change.email !== undefined) await endFormerAddress(kernel, user, change.email)
+      await markAddress(kernel, user, change)
       return withoutExpiredBan(await applyChange(kernel, user, change), kernel.now())
     }),
   )
@@ -70,13 +70,18 @@ export function changeUser(kernel: Kernel, caller: Caller, userId: string, asked
 const isOfAddress = ({ email, emailVerified }: UserData): boolean =>
   email !== undefined || emailVerified !== undefined
 
-/** A stranger's address gets no notice. */
-async function endFormerAddress(kernel: Kernel, user: User, email: string): Promise<void> {
-  await deleteTickets(kernel.db, user)
-  if (!hasProvenEmail(user)) return
-  // The factor is the owner's, and no first proof of the new address removes it.
-  await updateUser(kernel.db, user.id, { keepsFactor: true }, kernel.now())
-  await sendMail(kernel, MAILS.emailChangedByAdmin(user, email))
+/** Leaves the marks that later proofs are judged by. A stranger's address gets no notice. */
+async function markAddress(kernel: Kernel, user: User, { email, emailVerified }: UserChange): Promise<void> {
+  const isNew = email !== undefined
+  const wasProven = hasProvenEmail(user)
+  if (isNew) await deleteTickets(kernel.db, user)
+  if (isNew && wasProven) await sendMail(kernel, MAILS.emailChangedByAdmin(user, email))
+  const marks = {
+    // The factor is the owner's, and no first proof of the new address removes it.
+    ...(isNew && wasProven && { keepsFactor: true }),
+    ...(emailVerified === true && (isNew || !user.emailVerified) && { verifiedByAdmin: true }),
+  }
+  if (Object.keys(marks).length > 0) await updateUser(kernel.db, user.id, marks, kernel.now())
 }
 
 function addressChange({ email, emailVerified }: UserData, user: User): UserChange {

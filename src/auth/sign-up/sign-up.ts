@@ -62,5 +62,6 @@ const asIfAdded = (user: NewUser): Omit<User, 'role'> => ({
   banExpires: null,
   permissionLostAt: null,
   keepsFactor: false,
+  verifiedByAdmin: false,
   updatedAt: user.createdAt,
 })

@@ -1,7 +1,7 @@
 import { findLinkedAccount, insertLinkedAccount } from '#identity/linked-accounts.ts'
 import { actOnProof } from '#identity/proof.ts'
 import { updateProviderTokens } from '#identity/provider-tokens.ts'
-import { findUser, isBanned, type NewUser, type User } from '#identity/users.ts'
+import { findUser, hasProvenEmail, isBanned, type NewUser, type User } from '#identity/users.ts'
 import { recordAct } from '#kernel/audit/record-act.ts'
 import { isConflict } from '#kernel/db/conflicts.ts'
 import { atomically, type Kernel } from '#kernel/kernel.ts'
@@ -122,10 +122,14 @@ function linkByEmail(kernel: Kernel, entering: Entering, { id: userId, email }: 
     if (!mayLink) throw refusal()
     if (isBanned(user, kernel.now())) throw fail('BANNED_USER')
     // Before the address is proven, another person may have opened the account with it.
-    if (!user.emailVerified || user.email !== email) throw refusal()
+    if (!isVerified(user) || user.email !== email) throw refusal()
     return { ...(await link(kernel, userId, entering)), isNewUser: false }
   })
 }
+
+/** An admin who calls the address verified does not know who has opened the account. */
+const isVerified = (user: User): boolean =>
+  hasProvenEmail(user) || (user.emailVerified && !user.verifiedByAdmin)
 
 const addUserOf = (
   kernel: Kernel,

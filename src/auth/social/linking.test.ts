@@ -4,6 +4,7 @@ import { SignJWT } from 'jose'
 import { startOpenidProvider } from '#test/identity-provider/openid-provider.ts'
 import { startSocialService } from '#test/identity-provider/social-service.ts'
 import { CLIENT, createVisitor, person } from '#test/identity-provider/visits.ts'
+import { createPerson } from '#test/organizations.ts'
 
 const { idp, t, kernel, db, ...service } = await startSocialService()
 const { mismatch: MISMATCH, accountsOf, sessionsOf, localUser, idToken } = service
@@ -148,6 +149,28 @@ test('an account with the address of a user is linked only if both sides have ve
       )
       assert.equal((await sessionsOf(email)).length, linked.length)
     }
+})
+
+test('an account is not linked to a user whose address only an admin has called verified', async () => {
+  const root = await createPerson(t, { role: 'admin' })
+  const update = (userId: string, data: object) =>
+    root.post('/api/auth/admin/update-user', { userId, data }).then(({ status }) => assert.equal(status, 200))
+  const visit = async (email: string) => {
+    idp.visitor = person('Owner', { email, email_verified: true })
+    return createVisitor(t).signIn()
+  }
+  const [opened, moved] = [await t.signUp('Stranger'), await createPerson(t)]
+  await update(opened.id, { emailVerified: true })
+  assert.equal(await visit(opened.email), '/failed?error=account_not_linked')
+  await update(moved.id, { email: `of-another-${moved.email}`, emailVerified: true })
+  assert.equal(await visit(`of-another-${moved.email}`), '/failed?error=account_not_linked')
+  const proof = { emailProvenAt: kernel.now() }
+  await db.updateTable('user').set(proof).where('id', '=', opened.id).execute()
+  assert.equal(await visit(opened.email), '/app')
+  const email = `made-${moved.email}`
+  const made = { email, password: 'chosen by an admin', name: 'Made', data: { emailVerified: true } }
+  assert.equal((await root.post('/api/auth/admin/create-user', made)).status, 200)
+  assert.equal(await visit(email), '/app', 'nobody else has opened this one')
 })
 
 /** A user with a session, in a browser. */

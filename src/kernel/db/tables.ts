@@ -267,6 +267,7 @@ export interface UserTable {
   emailProvenAt: Date | null
   permissionLostAt: Date | null
   keepsFactor: Generated<boolean>
+  verifiedByAdmin: Generated<boolean>
 }
 
 export interface VerificationTable {
