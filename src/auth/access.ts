@@ -66,7 +66,7 @@ export function createAuthAccess(kernel: Kernel, sessions: Sessions): AuthAccess
     const found = presented && (await sessions.find(presented.token, request.clientAddress))
     if (found !== undefined) await expectOpenTo(kernel, found, request)
     const live = found && (await rollSession(kernel, sessions, { live: found, presented, reply }))
-    clearDeadCookies(config, reply, live?.session)
+    clearDeadCookies(config, reply, presented, live?.session)
     if (live === undefined || presented === undefined) return
     if (lacksSecondFactor(config, live) && !(await isOpenToRestricted(kernel, live, request)))
       return 'TWO_FACTOR_REQUIRED'

@@ -49,9 +49,9 @@ export function presentedToken(config: Config, request: FastifyRequest): Present
 export function clearDeadCookies(
   config: Config,
   reply: FastifyReply,
+  presented: Presented | undefined,
   session: { readonly impersonatedBy: string | null } | undefined,
 ): void {
-  const presented = presentedToken(config, reply.request)
   if (presented?.by === 'bearer' || session?.impersonatedBy != null) return
   if (presented !== undefined && session === undefined) clearSessionToken(config, reply)
   else clearAdminToken(config, reply)
