@@ -116,9 +116,13 @@ async function rowsOf({ holder, target }: Case) {
   }
 }
 
-async function newCase(role: string): Promise<Case> {
+async function newCase(role: string, { targetRole = 'user' } = {}): Promise<Case> {
   const [holder, target] = [await createPerson(t, { role }), await t.signUp('Target')]
-  await db.updateTable('user').set({ emailVerified: true }).where('id', '=', target.id).execute()
+  await db
+    .updateTable('user')
+    .set({ emailVerified: true, emailProvenAt: new Date(), role: targetRole })
+    .where('id', '=', target.id)
+    .execute()
   await coherence.settle()
   const { id: sessionId } = (await target.get('/api/auth/get-session')).body.session
   return { holder, target: { ...target, sessionId }, mailbox: `mailbox-${holder.id.slice(-12)}@example.com` }
@@ -205,5 +209,16 @@ for (const held of PERMISSIONS) {
     )
     // No route asks for it.
     if (held !== 'session:delete') assert.ok(reached.has(held), `${held} does not open what it is for`)
+  })
+}
+
+const HANDED_OVER = ['user:set-password', 'user:set-email', 'user:impersonate'] as const
+for (const held of HANDED_OVER) {
+  test(`who holds ${held} hands over no one who holds it too`, async () => {
+    const reached = await reachedBy(await newCase(roleOf(held), { targetRole: roleOf(held) }))
+    assert.deepEqual(
+      HANDED_OVER.filter((one) => reached.has(one)),
+      [],
+    )
   })
 }
