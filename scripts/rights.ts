@@ -44,7 +44,10 @@ const WILDCARDS = `
 | \`management.*\` | every right that begins with \`management.\` |
 | \`*\` | all rights |
 
-- No wildcard includes \`gateway.bypass_row_level_security\`: it must be listed by name.
+- No wildcard includes \`gateway.bypass_row_level_security\`, nor, in a database with row-level security,
+  \`management.functions.write\`: they must be listed by name.
+- Rights look at effects. [Changes of the structure](guides/schema.md#rights) need the rights to all that they can make happen, in the database that
+  they happen in, whichever client reaches it.
 - Management rights, including those from a wildcard, are valid only for a key that is bound to a client (\`--client\`). The admin key has
   all rights except management rights.
 `

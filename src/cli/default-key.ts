@@ -13,7 +13,7 @@ export type DefaultKey = { readonly file: string; readonly issued: string | unde
 
 /**
  * Issues the key of the built-in client `default` at the first start, into a file that only the service's user can read. The key has all
- * rights, including the one that no wildcard grants. Returns undefined if there is no such client.
+ * rights, including those that no wildcard grants. Returns undefined if there is no such client.
  */
 export async function ensureDefaultKey(
   { config, log }: Context,
@@ -35,7 +35,7 @@ export async function ensureDefaultKey(
       const newKey = {
         name: 'default',
         client_name: 'default',
-        rights: ['*', 'gateway.bypass_row_level_security'],
+        rights: ['*', 'gateway.bypass_row_level_security', 'management.functions.write'],
       }
       const { api_key } = await createKey(kernel, { configured: new Set(['default']) }, newKey)
       // Write the file before the commit: a key that was committed without its file would be lost.

@@ -124,7 +124,9 @@ const NOT_FOR_BROWSERS = (Object.keys(FIXED_RIGHTS) as (keyof typeof FIXED_RIGHT
 )
 
 function expectBrowserKey({ clients }: Config, rights: readonly string[], client = ''): void {
-  const wrong = rights.filter((right) => NOT_FOR_BROWSERS.some((more) => grantsFixed([right], more, true)))
+  const wrong = rights.filter((right) =>
+    NOT_FOR_BROWSERS.some((more) => grantsFixed([right], more, { isBound: true, hasPolicies: true })),
+  )
   if (wrong.length > 0)
     throw new WrongUsage(
       `--browser: every visitor of the page would have ${wrong.join(', ')}. Grant rights to tables only.`,

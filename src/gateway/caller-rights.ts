@@ -7,13 +7,25 @@ import { clientFrozen, type FrozenClient } from './read-only-client.ts'
 
 export type FixedRight = keyof typeof FIXED_RIGHTS
 
+/** A caller; on a route that requires no client, without one. */
+type Holder = Pick<GatewayCaller, 'grant'> & Partial<Pick<GatewayCaller, 'client'>>
+
 /** Whether the key has this right. The admin key, and callers that need no key, have all rights that the route requires. */
-export const hasRight = ({ grant }: Pick<GatewayCaller, 'grant'>, right: FixedRight): boolean =>
-  grant.kind !== 'key' || grantsFixed(grant.key.rights, right, grant.key.clientName !== null)
+export const hasRight = ({ grant, client }: Holder, right: FixedRight): boolean =>
+  holds(grant, right, client?.rowLevelSecurity !== undefined)
+
+const holds = (grant: Grant, right: FixedRight, hasPolicies: boolean): boolean =>
+  grant.kind !== 'key' ||
+  grantsFixed(grant.key.rights, right, { isBound: grant.key.clientName !== null, hasPolicies })
 
 /** Requires one of these rights. The error names the first. */
-export function requireRight(caller: Pick<GatewayCaller, 'grant'>, rights: readonly FixedRight[]): void {
+export function requireRight(caller: Holder, rights: readonly FixedRight[]): void {
   if (!rights.some((right) => hasRight(caller, right))) throw lacking(rights.slice(0, 1))
+}
+
+/** Where another client of the same database has row-level security. */
+export function requireRightBeyondPolicies({ grant }: Holder, right: FixedRight): void {
+  if (!holds(grant, right, true)) throw lacking([right])
 }
 
 /** Whether this grant bypasses row-level security. */
@@ -82,7 +94,8 @@ export function requireThawed(client: FrozenClient): void {
   if (client.isFrozen) throw clientFrozen(client)
 }
 
-const lacking = (rights: readonly string[]) =>
+/** The key lacks these rights. */
+export const lacking = (rights: readonly string[]) =>
   fail('insufficient_rights', {
     hint: `The key needs ${rights.join(', ')}`,
     details: { required_right: rights[0], required_rights: rights },

@@ -68,7 +68,7 @@ export function gatewaySurface(app: App, kernel: Kernel, book: RouteBook, parts:
     done()
   })
 
-  const { clients, audit, backups, deliveries, pipelines, health } = parts
+  const { clients, backups, deliveries, pipelines, health } = parts
   addFeature(app, FEATURES.data, (app) => dataRoutes(app, kernel, access))
   addFeature(app, FEATURES.sql, (app) => sqlRoutes(app, kernel, access))
   addFeature(app, FEATURES.rpc, (app) => rpcRoutes(app, kernel, access))
@@ -76,7 +76,7 @@ export function gatewaySurface(app: App, kernel: Kernel, book: RouteBook, parts:
     pipelineRoutes(app, kernel, access, pipelines)
     templateRoutes(app, access, pipelines)
   })
-  addFeature(app, FEATURES.management, (app) => managementRoutes(app, kernel, access, audit))
+  addFeature(app, FEATURES.management, (app) => managementRoutes(app, kernel, access, parts))
   addFeature(app, FEATURES.schema, (app) => schemaRoutes(app, access))
   addFeature(app, FEATURES.clients, (app) => clientRoutes(app, kernel, clients, access))
   addFeature(app, FEATURES.keys, (app) => {

@@ -14,7 +14,7 @@ export const REQUESTS: Readonly<Record<Operation, (name: string) => ManagementRe
   }),
   edit_table: (name) => ({
     path: `/management/tables/${name}`,
-    body: { operations: [{ operation: 'rename_column', column_name: 'a', new_name: 'renamed' }] },
+    body: { operations: [{ operation: 'add_column', column: { name: 'c', data_type: 'text' } }] },
   }),
   drop_table: (name) => ({ path: `/management/tables/${name}`, body: {} }),
   drop_column: (name) => ({ path: `/management/tables/${name}/columns/a`, body: {} }),

@@ -27,7 +27,11 @@ const EXPECTED: Readonly<Record<Role, Expected>> = {
 const { t, database } = await createSecuredTables()
 const ROLES = Object.keys(EXPECTED) as Role[] // the keys of a record of roles
 const NAMES = Object.keys(OPERATIONS) as Operation[] // the keys of OPERATIONS
-const rowOf = (request: Operation) => ({ request, expected: EXPECTED })
+/** No wildcard lets a key run code on a client with row-level security. */
+const NAMED_ONLY: Partial<Record<Operation, Readonly<Record<Role, Expected>>>> = {
+  upsert_function: { ...EXPECTED, management: RIGHT, all: RIGHT },
+}
+const rowOf = (request: Operation) => ({ request, expected: NAMED_ONLY[request] ?? EXPECTED })
 const MATRIX: Matrix<Role, Operation> = {
   ...Object.fromEntries(NAMES.map((request) => [routeOf(request), rowOf(request)])),
   // An alias.
@@ -92,7 +96,7 @@ test('a refused key changes nothing', async () => {
     const found = await catalogueDigest(client)
     for (const operation of NAMES) {
       const all = await callers(operation)
-      for (const role of ROLES.filter((role) => EXPECTED[role] !== 200)) {
+      for (const role of ROLES.filter((role) => rowOf(operation).expected[role] !== 200)) {
         const { path, body } = REQUESTS[operation](nameOf(operation, role))
         await all[role].send(OPERATIONS[operation].method, path, { body })
       }

@@ -1,4 +1,5 @@
 import type { Catalogue, Index, Table } from '#databases/plan/catalogue.ts'
+import type { TableName } from '#databases/request/request.ts'
 import type { Failure } from '#kernel/errors.ts'
 
 /** Changes of the structure (gateway.md 10): the nouns write the statements of a change, `run` makes it. */
@@ -33,6 +34,8 @@ export type ChangeConditions = {
 /** A change, for `run`. The function that writes it has thrown what is wrong with its definition. */
 export type SchemaStatements = ChangeConditions & {
   readonly statements: readonly string[]
+  /** Everything that CASCADE drops too, without parts of the dropped object. Runs in the transaction before the statements. */
+  readonly alsoDrops?: (query: RunQuery) => Promise<readonly Dependent[]>
   readonly definition?: DefinitionChange
 }
 
@@ -47,6 +50,15 @@ export type TableStatements = {
   /** All or nothing, in the order given. */
   edit(table: Table, edits: readonly TableEdit[]): Promise<SchemaStatements>
   drop(table: Table, how: Cascade): SchemaStatements
+  /** Functions and policies of the database that name one of these tables, which need not exist. */
+  use(tables: readonly TableName[]): Promise<TableUse>
+}
+
+/** Functions, policies, routes or pipelines that name a table. */
+export type TableUse = {
+  readonly isNamed: boolean
+  /** Some of it may delete rows of what has this name. */
+  readonly deletes: boolean
 }
 
 export type ColumnStatements = {

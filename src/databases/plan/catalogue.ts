@@ -53,7 +53,13 @@ export type Constraint = {
   readonly kind: 'primary key' | 'unique' | 'foreign key' | 'check' | 'exclusion'
   readonly columns: readonly string[]
   readonly references:
-    | { readonly schema: string; readonly table: string; readonly columns: readonly string[] }
+    | {
+        readonly schema: string
+        readonly table: string
+        readonly columns: readonly string[]
+        /** Rows go with the row that they refer to. Undefined: unknown. */
+        readonly cascades?: boolean
+      }
     | undefined
   /** Undefined where the driver reads it on request (`constraintDefinitions`). */
   readonly definition: string | undefined

@@ -80,18 +80,26 @@ for (const [right, { tables, fixed = [] }] of Object.entries(GRANTS)) {
 
     const names = Object.keys(FIXED_RIGHTS) as (keyof typeof FIXED_RIGHTS)[] // the keys of the object above
     assert.deepEqual(
-      names.filter((name) => grantsFixed([right], name, true)),
+      names.filter((name) => grantsFixed([right], name, { isBound: true, hasPolicies: false })),
       fixed,
       'on a key bound to a client',
     )
     const unbound = fixed.filter((name) => !name.startsWith('management.'))
     assert.deepEqual(
-      names.filter((name) => grantsFixed([right], name, false)),
+      names.filter((name) => grantsFixed([right], name, { isBound: false, hasPolicies: false })),
       unbound,
       'on a key that is not',
     )
   })
 }
+
+test('with row-level security, no wildcard lets a key run code as the role of the client', () => {
+  const grants = (right: string) =>
+    grantsFixed([right], 'management.functions.write', { isBound: true, hasPolicies: true })
+  for (const wildcard of ['*', 'management.*', 'management.functions.*'])
+    assert.ok(!grants(wildcard), wildcard)
+  assert.ok(grants('management.functions.write'))
+})
 
 test('rights are additive', () => {
   const rights = ['users.read', 'nonsense', 'sales.orders.write']

@@ -16,15 +16,15 @@ export const FIXED_RIGHTS = {
   'pipelines.run': 'Run pipelines, whose tables need their own rights, and list the named ones',
   'management.read': 'Read capabilities and schema',
   'management.tables.write':
-    'Create and change tables; a foreign key also needs the right to read the other table',
-  'management.tables.drop': 'Drop tables',
-  'management.columns.drop': 'Drop columns',
-  'management.indexes.write': 'Create indexes',
+    'Create tables, and change those whose rows the key may read and write; a foreign key also needs the right to read the table that it refers to',
+  'management.tables.drop': 'Drop tables; with `cascade`, the rights to all else that goes too',
+  'management.columns.drop': 'Drop columns; with `cascade`, the rights to all else that goes too',
+  'management.indexes.write': 'Create indexes; a unique one also needs the right to read the table',
   'management.indexes.drop': 'Drop indexes',
   'management.extensions.write': 'Install extensions',
   'management.functions.read': 'List functions, with their definitions',
   'management.functions.write':
-    'Create and replace functions, and write expressions of policies. Both decide what callers see: a function may also take back the client’s own role',
+    'Run code as the client’s role: create and replace functions, and write expressions of policies, which decide what callers see',
   'management.functions.drop': 'Drop functions',
 } as const satisfies Record<string, string>
 
@@ -59,16 +59,24 @@ function rightsOfTable(asked: TableRight): readonly string[] {
 }
 
 /** No wildcard includes it: even a key with all other rights is subject to row-level security. */
-const NAMED_ONLY: keyof typeof FIXED_RIGHTS = 'gateway.bypass_row_level_security'
+const isNamedOnly = (right: keyof typeof FIXED_RIGHTS, hasPolicies: boolean): boolean =>
+  right === 'gateway.bypass_row_level_security' || (hasPolicies && right === 'management.functions.write')
 
-/** Whether the rights include the fixed right. Management rights, even through `*`, require a bound key. */
+export type RightsOn = {
+  /** Management rights, even through `*`, require a bound key. */
+  readonly isBound: boolean
+  /** The client has row-level security. */
+  readonly hasPolicies: boolean
+}
+
+/** Whether the rights include the fixed right. */
 export function grantsFixed(
   rights: readonly string[],
   asked: keyof typeof FIXED_RIGHTS,
-  isBound: boolean,
+  { isBound, hasPolicies }: RightsOn,
 ): boolean {
   if (asked.startsWith('management.') && !isBound) return false
-  if (asked === NAMED_ONLY) return rights.includes(asked)
+  if (isNamedOnly(asked, hasPolicies)) return rights.includes(asked)
   const parts = asked.split('.')
   const accepted = new Set([
     '*',

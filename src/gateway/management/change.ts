@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
+import type { Clients } from '#databases/clients/clients.ts'
 import { requireAbility } from '#databases/drivers/abilities.ts'
 import type { Management, RunQuery, SchemaStatements } from '#databases/drivers/management.ts'
 import { recordAct } from '#kernel/audit/record-act.ts'
@@ -8,7 +9,9 @@ import { emit, type Kernel } from '#kernel/kernel.ts'
 import type { GatewayCaller } from '../caller.ts'
 import { requireThawed } from '../caller-rights.ts'
 import { fail } from '../errors.ts'
+import type { PipelineRegistry } from '../pipelines/registry.ts'
 import type { AuditLog } from './audit.ts'
+import { requireCascadeRights } from './cascade-rights.ts'
 import { type ChangeOperation, OPERATIONS } from './operations.ts'
 import { visibleFailure } from './visible-failure.ts'
 
@@ -19,6 +22,8 @@ export type Changer = {
   /** The caller as it is now. Throws when the caller may not continue. */
   readonly renewed: () => Promise<GatewayCaller>
   readonly audit: AuditLog
+  readonly clients: Clients
+  readonly pipelines: PipelineRegistry
 }
 
 /** A change of one object. */
@@ -86,13 +91,17 @@ export async function audited(
 
 async function apply(changer: Changer, written: SchemaStatements): Promise<void> {
   let mayBeCommitted = false
+  const check = async (query: RunQuery) => {
+    await written.check?.(query)
+    if (written.alsoDrops !== undefined) requireCascadeRights(changer.caller, await written.alsoDrops(query))
+  }
   const verify = async (query: RunQuery) => {
     await written.verify?.(query)
     await requireStillPermitted(changer)
     mayBeCommitted = true
   }
   try {
-    await managementOf(changer.caller).run(written.statements, { ...written, verify })
+    await managementOf(changer.caller).run(written.statements, { ...written, check, verify })
   } catch (error) {
     throw mayBeCommitted ? error : undone(error)
   }

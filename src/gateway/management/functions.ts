@@ -1,5 +1,7 @@
 import type { FunctionFilter, FunctionName } from '#databases/drivers/management.ts'
 import type { GatewayCaller } from '../caller.ts'
+import { requireRightBeyondPolicies } from '../caller-rights.ts'
+import { isProtected } from '../same-database.ts'
 import { audited, type Changer, type EmitChange, managementOf } from './change.ts'
 
 export const listFunctions = (caller: GatewayCaller, filter: FunctionFilter) =>
@@ -7,8 +9,10 @@ export const listFunctions = (caller: GatewayCaller, filter: FunctionFilter) =>
 
 /** Creates or replaces the one function that the text defines. */
 export async function upsertManagedFunction(changer: Changer, ddl: string) {
-  const { caller } = changer
-  const bound = caller.client.rowLevelSecurity !== undefined
+  const { caller, clients } = changer
+  // Another client of the database calls it, too.
+  const bound = await isProtected(clients, caller.backend)
+  if (bound) requireRightBeyondPolicies(caller, 'management.functions.write')
   const written = await managementOf(caller).functions.upsert(ddl, { bound })
   const { schema, name, definition } = written
   const announce = (emit: EmitChange) =>

@@ -36,10 +36,11 @@ test('values of rows that policies hide from a key are not in its failures', asy
   await createTable('typed', [TEXT, USER])
   await insert(admin, 'typed', { text: 'hidden' })
   const body = { operations: [{ operation: 'alter_type', column_name: 'text', data_type: 'integer' }] }
-  const bound = await keyWith(['management.tables.write', 'gateway.read'])
+  const bound = await keyWith(['management.tables.write', 'gateway.read', 'gateway.write'])
   const bypassing = await keyWith([
     'management.tables.write',
     'gateway.read',
+    'gateway.write',
     'gateway.bypass_row_level_security',
   ])
   for (const [who, isTold] of [

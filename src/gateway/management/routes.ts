@@ -8,8 +8,8 @@ import type { Kernel } from '#kernel/kernel.ts'
 import type { GatewayAccess } from '../access.ts'
 import { gatewayCaller, kernelFor } from '../caller.ts'
 import { success, successOf } from '../envelope.ts'
-import type { AuditLog } from './audit.ts'
 import { capabilities } from './capabilities.ts'
+import type { Changer } from './change.ts'
 import { extensionRoutes } from './extension-routes.ts'
 import { functionRoutes } from './function-routes.ts'
 import { indexRoutes } from './index-routes.ts'
@@ -31,7 +31,15 @@ const Capabilities = Type.Object(
   named('Capabilities'),
 )
 
-export function managementRoutes(app: App, kernel: Kernel, access: GatewayAccess, audit: AuditLog): void {
+/** Parts of the service that changes need. */
+type ChangeParts = Pick<Changer, 'audit' | 'clients' | 'pipelines'>
+
+export function managementRoutes(
+  app: App,
+  kernel: Kernel,
+  access: GatewayAccess,
+  { audit, clients, pipelines }: ChangeParts,
+): void {
   const failures = [...FAILURES_OF.structure, 'audit_unavailable']
   const parts: RouteParts = {
     routeOf: (operation) => {
@@ -45,6 +53,8 @@ export function managementRoutes(app: App, kernel: Kernel, access: GatewayAccess
       caller: gatewayCaller(request),
       renewed: () => access.renew.again(request, reply),
       audit,
+      clients,
+      pipelines,
     }),
   }
   app.route({

@@ -1,18 +1,16 @@
-import type { Cascade, NewColumn, TableDefinition, TableEdit } from '#databases/drivers/management.ts'
+import type { Cascade, TableDefinition, TableEdit } from '#databases/drivers/management.ts'
 import type { Table } from '#databases/plan/catalogue.ts'
 import type { TableName } from '#databases/request/request.ts'
-import { readTable } from '#databases/request/table-name.ts'
 import type { GatewayCaller } from '../caller.ts'
-import { rightsOf } from '../caller-rights.ts'
 import { fail } from '../errors.ts'
-import { namesTable } from '../public-routes/public-routes.ts'
 import { audited, type Changer, type EmitChange, managementOf } from './change.ts'
+import { requireColumnRights, requireEditRights, requireReferences } from './edit-rights.ts'
 
 /** Creates a table and returns its definition. An existing name gets 409. */
 export async function createManagedTable(changer: Changer, asked: TableDefinition) {
   const { schema, table } = asked
   const written = await managementOf(changer.caller).tables.create(asked)
-  requireReferences(changer.caller, { schema, table }, asked.columns)
+  requireReferences(changer.caller, asked.columns)
   const announce = (emit: EmitChange) => emit('schema_table_created', { table: `${schema}.${table}` })
   await audited(changer, { operation: 'create_table', schema, object: table, table, announce }, written)
   return describeTable(changer.caller, schema, table)
@@ -21,57 +19,13 @@ export async function createManagedTable(changer: Changer, asked: TableDefinitio
 /** Changes a table, all or nothing, and returns its definition. */
 export async function editManagedTable(changer: Changer, at: TableName, edits: readonly TableEdit[]) {
   const found = await findTable(changer.caller, at)
-  const renamed = edits.findLast((edit) => edit.operation === 'rename_table')
-  if (renamed !== undefined) requireSameRights(changer.caller, at, renamed.newName)
-  if (edits.some(isRenaming)) await requirePublicRead(changer, at, renamed?.newName)
-  if (edits.some(bindsExistingRows)) rightsOf(changer.caller).require([{ ...at, action: 'delete' }])
+  await requireEditRights(changer, found, edits)
   const written = await managementOf(changer.caller).tables.edit(found, edits)
-  const added = edits.flatMap((edit) => (edit.operation === 'add_column' ? [edit.column] : []))
-  requireReferences(changer.caller, at, added)
+  const renamed = edits.findLast((edit) => edit.operation === 'rename_table')
   const { schema, table } = at
   const announce = (emit: EmitChange) => announceEdits(emit, `${schema}.${table}`, edits)
   await audited(changer, { operation: 'edit_table', schema, object: table, table, announce }, written)
   return describeTable(changer.caller, schema, renamed?.newName ?? table)
-}
-
-/** A foreign key shows which values the other table has: a row that refers to none of them is refused. */
-function requireReferences(caller: GatewayCaller, own: TableName, columns: readonly NewColumn[]): void {
-  const others = columns
-    .flatMap(({ references }) => (references ? [readTable({ table_name: references.table })] : []))
-    .filter(({ schema, table }) => schema !== own.schema || table !== own.table)
-  rightsOf(caller).require(others.map((other) => ({ ...other, action: 'read' })))
-}
-
-/** All rows would refer to the row of the default, and its deletion would delete them. */
-const bindsExistingRows = (edit: TableEdit): boolean =>
-  edit.operation === 'add_column' &&
-  edit.column.default_expression !== undefined &&
-  edit.column.references?.on_delete === 'cascade'
-
-/** Rights are by name: a new name must not give the key rows that it may not reach by the present one. */
-function requireSameRights(caller: GatewayCaller, { schema, table }: TableName, newName: string): void {
-  const rights = rightsOf(caller)
-  const gained = ACTIONS.filter((action) => rights.may({ schema, table: newName, action }))
-  if (gained.length > 0) rights.require(gained.map((action) => ({ schema, table, action })))
-}
-
-const ACTIONS = ['read', 'write', 'delete'] as const
-
-const isRenaming = ({ operation }: TableEdit): boolean =>
-  operation === 'rename_table' || operation === 'rename_column'
-
-/**
- * A public route fixes a table, columns and conditions by name, so a change that gives these names to other data, or adds the column of a
- * condition anew, shows it to everyone.
- */
-async function requirePublicRead(
-  { kernel, caller }: Changer,
-  at: TableName,
-  newName = at.table,
-): Promise<void> {
-  const names = [at, { schema: at.schema, table: newName }]
-  if (await namesTable(kernel, caller.client.name, names))
-    rightsOf(caller).require([{ ...at, action: 'read' }])
 }
 
 /** One event for all edits, and one for each edit of a column. */
@@ -110,7 +64,7 @@ export async function dropManagedColumn(
 ) {
   const { column } = dropped
   const found = await findTable(changer.caller, at)
-  await requirePublicRead(changer, at)
+  await requireColumnRights(changer, found)
   const written = managementOf(changer.caller).columns.drop(found, column, dropped)
   const { schema, table } = at
   const announce = (emit: EmitChange) =>

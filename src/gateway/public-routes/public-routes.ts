@@ -1,4 +1,5 @@
 import type { Clients } from '#databases/clients/clients.ts'
+import type { TableUse } from '#databases/drivers/management.ts'
 import type { TableName } from '#databases/request/request.ts'
 import { readTable } from '#databases/request/table-name.ts'
 import { changedFields } from '#kernel/audit/changed-fields.ts'
@@ -9,6 +10,8 @@ import { uuidv7 } from '#kernel/random.ts'
 import { fail } from '../errors.ts'
 import { requireClient } from '../existing-clients.ts'
 import { storingMetadata } from '../metadata.ts'
+import type { MayHave } from '../same-database.ts'
+import { mayDelete, mentions } from '../table-use.ts'
 import { columnsOf, type NewFacts, newColumns, type RouteFacts, requireSound } from './definition.ts'
 import {
   closeRoutesOf,
@@ -20,6 +23,7 @@ import {
   lockRoute,
   type PublicRoute,
   ROUTE_KEY_CONSTRAINT,
+  type RouteSource,
   updateRoute,
 } from './store.ts'
 
@@ -94,21 +98,27 @@ export async function removeRoute(kernel: Kernel, routeKey: string): Promise<voi
 export const closeRoutes = ({ db, now }: Pick<Kernel, 'db' | 'now'>, clientName: string): Promise<void> =>
   closeRoutesOf(db, clientName, now())
 
-/** Whether a route of the client names one of these tables. Also routes that are closed: an operator can activate them. */
-export async function namesTable(
+/**
+ * Routes on this database that name one of these tables, and whether one of them may delete its rows. Also routes that are closed: an
+ * operator can activate them.
+ */
+export async function routesNaming(
   { db }: Pick<Kernel, 'db'>,
-  clientName: string,
+  mayHave: MayHave,
   tables: readonly TableName[],
-): Promise<boolean> {
-  const sources = await listRouteSources(db, clientName)
-  return sources.some(({ tableName, query }) => {
-    const fixed = tableName === null ? undefined : readTable({ table_name: tableName })
-    const text = query?.toLowerCase() ?? ''
-    return tables.some(
-      ({ schema, table }) =>
-        (fixed?.schema === schema && fixed?.table === table) || text.includes(table.toLowerCase()),
-    )
-  })
+): Promise<TableUse> {
+  const naming = (await listRouteSources(db)).filter((route) => tables.some((table) => names(route, table)))
+  const own = await Promise.all(naming.map(({ clientName }) => mayHave(clientName)))
+  const found = naming.filter((_, index) => own[index])
+  return {
+    isNamed: found.length > 0,
+    deletes: found.some(({ allowedOps, query }) => allowedOps.includes('delete') || mayDelete(query ?? '')),
+  }
+}
+
+function names({ tableName, query }: RouteSource, { schema, table }: TableName): boolean {
+  const fixed = tableName === null ? undefined : readTable({ table_name: tableName })
+  return (fixed?.schema === schema && fixed.table === table) || mentions(query ?? '', table)
 }
 
 export async function pageOfRoutes(

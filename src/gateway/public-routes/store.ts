@@ -37,17 +37,11 @@ export async function countRoutes(db: Db): Promise<number> {
   return Number(count)
 }
 
-/** The sources of a client's routes: each has a table, an SQL text, or both. */
-export const listRouteSources = (
-  db: Db,
-  clientName: string,
-): Promise<readonly Pick<PublicRoute, 'tableName' | 'query'>[]> =>
-  db
-    .selectFrom('publicRoute')
-    .select(['tableName', 'query'])
-    .distinct()
-    .where('clientName', '=', clientName)
-    .execute()
+/** The source of a route: a table, an SQL text, or both. */
+export type RouteSource = Pick<PublicRoute, 'clientName' | 'tableName' | 'query' | 'allowedOps'>
+
+export const listRouteSources = (db: Db): Promise<readonly RouteSource[]> =>
+  db.selectFrom('publicRoute').select(['clientName', 'tableName', 'query', 'allowedOps']).execute()
 
 export function updateRoute(db: Db, id: string, change: Updateable<PublicRouteTable>): Promise<PublicRoute> {
   return db

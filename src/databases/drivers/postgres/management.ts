@@ -6,9 +6,11 @@ import type {
   Management,
   RunQuery,
   SchemaStatements,
+  TableUse,
 } from '#databases/drivers/management.ts'
 import { type ReadDefinitions, repeated } from '#databases/drivers/postgres/catalogue/definitions.ts'
 import { functionListSql } from '#databases/drivers/postgres/catalogue/function-list.ts'
+import { tableUseSql } from '#databases/drivers/postgres/catalogue/table-use.ts'
 import type { Pool } from '#databases/drivers/postgres/pool/pool.ts'
 import type { RowClient } from '#databases/drivers/postgres/protocol/connection.ts'
 import { failureOf } from '#databases/drivers/postgres/protocol/errors.ts'
@@ -44,6 +46,7 @@ export const createManagement = (pool: Pool, runner: Runner, options: Options): 
     create: (table) => createTable(table, options.rowLevelSecurity),
     edit: editTable,
     drop: dropTable,
+    use: async (tables) => (await runner.systemValue(tableUseSql(tables))) as TableUse, // as the statement builds it
   },
   columns: { drop: dropColumn },
   indexes: { create: createIndex, drop: dropIndex },

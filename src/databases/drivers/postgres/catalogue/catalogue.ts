@@ -97,7 +97,8 @@ select pg_catalog.json_build_object(
         join pg_catalog.pg_attribute a on a.attrelid = k.conrelid and a.attnum = n.number),
       k.confrelid::pg_catalog.text,
       (select pg_catalog.json_agg(a.attname order by n.place) from pg_catalog.unnest(k.confkey) with ordinality n(number, place)
-        join pg_catalog.pg_attribute a on a.attrelid = k.confrelid and a.attnum = n.number)
+        join pg_catalog.pg_attribute a on a.attrelid = k.confrelid and a.attnum = n.number),
+      k.confdeltype = 'c'
     ) order by k.conrelid, k.conname), '[]')
     from relation r join pg_catalog.pg_constraint k on k.conrelid = r.oid
     where k.contype = any (array['p', 'u', 'f', 'c', 'x']) and k.conparentid = 0
@@ -138,6 +139,7 @@ export type CatalogueRow = {
     columns: readonly string[] | null,
     target: string,
     targetColumns: readonly string[] | null,
+    cascades?: boolean,
   ])[]
 }
 
@@ -204,14 +206,14 @@ function columnOf([
 }
 
 function constraintOf(
-  [, name, kind, definition, columns, , targetColumns]: CatalogueRow['constraints'][number],
+  [, name, kind, definition, columns, , targetColumns, cascades]: CatalogueRow['constraints'][number],
   target: { readonly schema: string; readonly table: string } | undefined,
 ): Constraint {
   return {
     name,
     kind: CONSTRAINT_KINDS[kind] ?? 'check',
     columns: columns ?? [],
-    references: target && { ...target, columns: targetColumns ?? [] },
+    references: target && { ...target, columns: targetColumns ?? [], cascades: cascades === true },
     definition: definition ?? undefined,
   }
 }

@@ -6,6 +6,7 @@ import type {
   SchemaStatements,
   TableDefinition,
 } from '#databases/drivers/management.ts'
+import { alsoDropped } from '#databases/drivers/postgres/sql/ddl/also-dropped.ts'
 import { columnDefinition } from '#databases/drivers/postgres/sql/ddl/columns.ts'
 import { explainDefinition, explainDependents } from '#databases/drivers/postgres/sql/ddl/explanations.ts'
 import { MANAGED_ID_COMMENT, requireOwnColumns } from '#databases/drivers/postgres/sql/ddl/managed-id.ts'
@@ -88,7 +89,7 @@ function refuseTwins(columns: readonly NewColumn[]): void {
 
 export const dropTable = (table: Table, { cascade }: Cascade): SchemaStatements => ({
   statements: [`drop table ${existingTable(table)} ${cascade ? 'cascade' : 'restrict'}`],
-  ...(cascade && keepRestrictions()),
+  ...(cascade && { ...keepRestrictions(), alsoDrops: alsoDropped(table) }),
   explain: explainDependents(table),
 })
 
@@ -103,7 +104,7 @@ export function dropColumn(table: Table, column: string, { cascade }: Cascade): 
       await requireOwn(query)
       await restrictions?.check(query)
     },
-    ...(restrictions && { verify: restrictions.verify }),
+    ...(restrictions && { verify: restrictions.verify, alsoDrops: alsoDropped(table, column) }),
     explain: explainDependents({ ...table, column }),
   }
 }

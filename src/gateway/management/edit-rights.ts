@@ -1,0 +1,115 @@
+import type { NewColumn, TableEdit, TableUse } from '#databases/drivers/management.ts'
+import type { Table } from '#databases/plan/catalogue.ts'
+import { type Action, type TableRight, toRead } from '#databases/plan/rights.ts'
+import type { TableName } from '#databases/request/request.ts'
+import { readTable } from '#databases/request/table-name.ts'
+import type { GatewayCaller } from '../caller.ts'
+import { rightsOf } from '../caller-rights.ts'
+import { pipelinesNaming } from '../pipelines/naming.ts'
+import { routesNaming } from '../public-routes/public-routes.ts'
+import { clientsOfDatabase } from '../same-database.ts'
+import { type Changer, managementOf } from './change.ts'
+
+/**
+ * The rights to rows that edits of a table need, by all that they can make happen (gateway.md 10): they change rows and what later rows are,
+ * their success tells about values, and functions, routes, policies and pipelines find other data under a name.
+ */
+export async function requireEditRights(
+  changer: Changer,
+  table: Table,
+  edits: readonly TableEdit[],
+): Promise<void> {
+  const rights = rightsOf(changer.caller)
+  const own = ofTable(table)
+  const renamed = edits.findLast((edit) => edit.operation === 'rename_table')?.newName
+  rights.require([
+    ...(deletesByReference(table, edits) ? own('delete') : []),
+    ...(edits.every(addsUnusedColumn) ? [] : own('read', 'write')),
+    ...(renamed === undefined ? [] : own(...gained(changer.caller, { ...nameOf(table), table: renamed }))),
+    ...referencedBy(edits.flatMap(newColumns)),
+  ])
+  const needed = own(...(renamed === undefined ? (['read', 'write'] as const) : (['delete'] as const)))
+  if (needed.every(rights.may)) return
+  const { isNamed, deletes } = await useOf(changer, [
+    nameOf(table),
+    { ...nameOf(table), table: renamed ?? table.name },
+  ])
+  if (renamed === undefined ? isNamed : deletes) rights.require(needed)
+}
+
+/** Rows that refer to a row tell whether there is such a value. */
+export const requireReferences = (caller: GatewayCaller, columns: readonly NewColumn[]): void =>
+  rightsOf(caller).require(referencedBy(columns))
+
+/** Without the column, a query may find another one of its name. */
+export async function requireColumnRights(changer: Changer, table: Table): Promise<void> {
+  const rights = rightsOf(changer.caller)
+  if (rights.may(toRead(table))) return
+  const { isNamed } = await useOf(changer, [nameOf(table)])
+  if (isNamed) rights.require([toRead(table)])
+}
+
+const nameOf = ({ schema, name }: Table): TableName => ({ schema, table: name })
+
+const ofTable =
+  (table: Table) =>
+  (...actions: readonly Action[]): readonly TableRight[] =>
+    actions.map((action) => ({ ...nameOf(table), action }))
+
+const newColumns = (edit: TableEdit): readonly NewColumn[] =>
+  edit.operation === 'add_column' ? [edit.column] : []
+
+/** A column that is null in all rows, and that only those who name it write. */
+const addsUnusedColumn = (edit: TableEdit): boolean =>
+  newColumns(edit).some(
+    ({ nullable, default_expression, primary_key, unique, references, data_type }) =>
+      nullable !== false &&
+      default_expression === undefined &&
+      !primary_key &&
+      !unique &&
+      references === undefined &&
+      !/serial/i.test(data_type),
+  )
+
+const referencedBy = (columns: readonly NewColumn[]): readonly TableRight[] =>
+  columns.flatMap(({ references }) =>
+    references ? [{ ...readTable({ table_name: references.table }), action: 'read' as const }] : [],
+  )
+
+/** Rows refer to a row whose deletion deletes them, now or when the column is written. */
+const deletesByReference = (table: Table, edits: readonly TableEdit[]): boolean =>
+  edits.flatMap(newColumns).some(({ references }) => references?.on_delete === 'cascade') ||
+  edits.some(
+    (edit, index) =>
+      edit.operation === 'set_default' && cascades(table, formerName(edits.slice(0, index), edit.column)),
+  )
+
+const cascades = ({ constraints }: Table, column: string): boolean =>
+  constraints.some(({ columns, references }) => references?.cascades === true && columns.includes(column))
+
+/** The name of a column before these edits. */
+const formerName = (edits: readonly TableEdit[], column: string): string =>
+  edits.reduceRight(
+    (name, edit) => (edit.operation === 'rename_column' && edit.newName === name ? edit.column : name),
+    column,
+  )
+
+/** Rights are by name: a new name must not give the key rows that it may not reach by the present one. */
+const gained = (caller: GatewayCaller, renamed: TableName): readonly Action[] =>
+  ACTIONS.filter((action) => rightsOf(caller).may({ ...renamed, action }))
+
+const ACTIONS = ['read', 'write', 'delete'] as const
+
+async function useOf(changer: Changer, tables: readonly TableName[]): Promise<TableUse> {
+  const { kernel, caller, clients, pipelines } = changer
+  const mayHave = clientsOfDatabase(clients, caller.backend)
+  const [routes, inDatabase, ofPipelines] = await Promise.all([
+    routesNaming(kernel, mayHave, tables),
+    managementOf(caller).tables.use(tables),
+    pipelinesNaming(pipelines.all(), mayHave, tables),
+  ])
+  return {
+    isNamed: routes.isNamed || inDatabase.isNamed || ofPipelines,
+    deletes: routes.deletes || inDatabase.deletes,
+  }
+}
