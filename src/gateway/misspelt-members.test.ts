@@ -54,6 +54,144 @@ test('a member with a misspelt name is refused with the right one, and nothing i
   }
 })
 
+const BOOK = { table_name: 'book' }
+const IS_1 = [{ eq_column: 'id', eq_value: 1 }]
+const row = { id: 9, title: 'New', colums: 1 }
+const step = (kind: string, payload: object) => ({ operations: [{ id: 'a', kind, payload }] })
+
+/** Path, body, the misspelt member, the one that was meant. */
+const dataBodies: readonly (readonly [string, object, string, string])[] = [
+  ['/gateway/fetch', { ...BOOK, condition: IS_1 }, 'condition', 'conditions'],
+  ['/gateway/data', { ...BOOK, limt: 1 }, 'limt', 'limit'],
+  ['/gateway/fetch', { ...BOOK, colums: ['id'] }, 'colums', 'columns'],
+  ['/gateway/fetch', { ...BOOK, Columns: ['id'] }, 'Columns', 'columns'],
+  ['/gateway/fetch', { ...BOOK, pageSize: 1 }, 'pageSize', 'page_size'],
+  ['/gateway/fetch', { ...BOOK, schema: 'other' }, 'schema', 'schema_name'],
+  ['/gateway/fetch', { ...BOOK, group: 'title' }, 'group', 'group_by'],
+  [
+    '/gateway/fetch',
+    { ...BOOK, sort_by: { field: 'id', directoin: 'desc' } },
+    'sort_by.directoin',
+    'direction',
+  ],
+  ['/gateway/fetch', { ...BOOK, orderBy: [{ column: 'id', null: 'last' }] }, 'orderBy.0.null', 'nulls'],
+  ['/query/count', { ...BOOK, condition: IS_1 }, 'condition', 'conditions'],
+  ['/gateway/insert', { ...BOOK, insert_body: row, onConflict: 'id' }, 'onConflict', 'on_conflict'],
+  ['/gateway/update', { ...BOOK, set: { title: 'x' }, conditions: IS_1, limits: 1 }, 'limits', 'limit'],
+  ['/gateway/delete', { ...BOOK, conditions: IS_1, limt: 1 }, 'limt', 'limit'],
+  ['/gateway/delete', { ...BOOK, resource_id: 1, contitions: IS_1 }, 'contitions', 'conditions'],
+  [
+    '/gateway/transaction',
+    step('delete', { ...BOOK, resource_id: 1, condition: IS_1 }),
+    'operations.0.payload.condition',
+    'conditions',
+  ],
+  [
+    '/gateway/transaction',
+    step('fetch', { ...BOOK, sort_by: [{ field: 'id', directon: 'desc' }] }),
+    'operations.0.payload.sort_by.0.directon',
+    'direction',
+  ],
+  [
+    '/gateway/transaction',
+    { ...step('delete', { ...BOOK, resource_id: 1 }), options: { readonly: true } },
+    'options.readonly',
+    'read_only',
+  ],
+  [
+    '/gateway/transaction',
+    { ...step('delete', { ...BOOK, resource_id: 1 }), idempotencyKey: 'k' },
+    'idempotencyKey',
+    'idempotency_key',
+  ],
+  ['/gateway/rpc', { function: 'twice', args: { n: 1 }, limt: 1 }, 'limt', 'limit'],
+  ['/gateway/rpc', { function: 'twice', arg: { n: 1 } }, 'arg', 'args'],
+  [
+    '/gateway/rpc',
+    { function: 'twice', order: [{ column: 'n', ascendng: false }] },
+    'order.0.ascendng',
+    'ascending',
+  ],
+  ['/rpc/twice', { args: { n: 1 }, limt: 1 }, 'limt', 'limit'],
+  ['/pipelines', { source: { ...BOOK, condition: IS_1 }, sink: BOOK }, 'source.condition', 'conditions'],
+  ['/pipelines/simulate', { source: { ...BOOK, limt: 1 } }, 'source.limt', 'limit'],
+  ['/public/shelf/fetch', { condition: IS_1 }, 'condition', 'conditions'],
+  ['/public/shelf/insert', { insert_body: row, onConflict: 'id' }, 'onConflict', 'on_conflict'],
+  ['/public/shelf/delete', { resource_id: 1, contitions: IS_1 }, 'contitions', 'conditions'],
+  ['/query/sql', { driver: 'postgresql', query: 'delete from book', param: [] }, 'param', 'params'],
+  ['/gateway/query', { query: 'delete from book', schema: 'other' }, 'schema', 'schema_name'],
+]
+
+test('a misspelt member of a read, a write, a call or SQL is refused with the right one, and nothing is read or written', async () => {
+  await owner.post('/query/sql', {
+    driver: 'postgresql',
+    query: `create table book (id int primary key, title text, colums int); insert into book values (1, 'One'), (2, 'Two');
+      create function twice(n int) returns table (n int) language sql stable as 'select 2 * n';
+      create function cast_out(limt int, colums int) returns int language sql stable as 'select limt + colums'`,
+  })
+  const allowed_ops = ['fetch', 'insert', 'delete']
+  const made = await admin.post('/admin/public-routes', {
+    ...ROUTE,
+    route_key: 'shelf',
+    requires_key: false,
+    allowed_ops,
+  })
+  assert.equal(made.status, 201, made.text)
+  for (const [path, body, member, meant] of dataBodies) {
+    const answer = await owner.send(path === '/gateway/insert' ? 'PUT' : 'POST', path, { body, headers })
+    assert.deepEqual(
+      [answer.status, answer.body.code, answer.body.message, answer.body.data.details],
+      [
+        400,
+        'validation_error',
+        `There is no member ${member}; did you mean ${meant}?`,
+        { field: member, in: 'body' },
+      ],
+      `${path} ${answer.text}`,
+    )
+  }
+  const left = await owner.post('/gateway/fetch', { ...BOOK, sort_by: { field: 'id' } }, { headers })
+  assert.deepEqual(left.body.data, [
+    { id: 1, title: 'One', colums: null },
+    { id: 2, title: 'Two', colums: null },
+  ])
+})
+
+test('a misspelt member in conditions or in a structured selection is refused with the right one', async () => {
+  for (const [body, name, meant] of [
+    [{ conditions: [{ colum: 'id', value: 1 }] }, 'colum', 'column'],
+    [{ conditions: { column: 'id', value: 1, value_csat: 'text' } }, 'value_csat', 'value_cast'],
+    [{ conditions: [{ or: [{ colum: 'id', value: 1 }] }] }, 'colum', 'column'],
+    [{ conditions: { operator: 'or', value: [{ column: 'id', valeu: 1 }] } }, 'valeu', 'value'],
+    [{ select: { id: true, book: { select: { id: true }, form: 'book' } } }, 'form', 'from'],
+  ] as const) {
+    const answer = await owner.post('/gateway/fetch', { ...BOOK, ...body }, { headers })
+    assert.equal(answer.status, 400, answer.text)
+    assert.match(
+      `${answer.body.message} ${answer.body.error}`,
+      new RegExp(`${name}.*did you mean ${meant}\\?`, 'i'),
+    )
+  }
+})
+
+test('columns of rows and arguments of functions are not members', async () => {
+  const inserted = await owner.send('PUT', '/gateway/insert', {
+    body: { ...BOOK, insert_body: [row] },
+    headers,
+  })
+  assert.equal(inserted.status, 200, inserted.text)
+  const set = { colums: 5 }
+  const updated = await owner.post('/gateway/update', { ...BOOK, set, where: { colums: 1 } }, { headers })
+  assert.deepEqual(updated.body.data, [{ ...row, ...set }], updated.text)
+  const args = { limt: 1, colums: 2 }
+  for (const [path, body] of [
+    ['/gateway/rpc', { function: 'cast_out', args }],
+    ['/rpc/cast_out', args],
+    ['/rpc/cast_out', { args }],
+  ] as const)
+    assert.deepEqual((await owner.post(path, body, { headers })).body.data, [{ cast_out: 3 }])
+})
+
 test('a misspelt schema does not let a change act on another one', async () => {
   const body = { schema: 'elsewhere', table_name: 'misplaced', columns: [{ name: 'title', type: 'text' }] }
   const answer = await owner.post('/management/tables', body, { headers })

@@ -9,6 +9,10 @@ export function closestName(name: string, candidates: readonly string[]): string
   return ranked.filter(({ edits }) => edits <= bound).sort((a, b) => a.edits - b.edits)[0]?.candidate
 }
 
+/** The member that an unknown one probably stands for: also `client_name` for `client`, and `is_active` for `active`. */
+export const meantMember = (name: string, known: readonly string[]): string | undefined =>
+  closestName(name, known) ?? known.find((one) => one.startsWith(`${name}_`) || one === `is_${name}`)
+
 /** A request may contain names of any length, and the work grows with the length. */
 const MAX_LENGTH = 63
 

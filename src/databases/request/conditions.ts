@@ -1,6 +1,7 @@
 import { fail } from '#databases/failures.ts'
 import { type Condition, type Json, OPERATORS, type Operator } from '#databases/request/request.ts'
 import { allOf, operatorOf, parsePredicate, parseTerms } from '#databases/request/terms.ts'
+import { meantMember } from '#kernel/closest-name.ts'
 
 export type ConditionOptions = {
   readonly conditions: number
@@ -30,12 +31,16 @@ function readCondition(item: unknown, options: ConditionOptions, nesting: number
   const condition = record(item, options)
   const group = readGroup(condition, options, (term) => readCondition(term, options, nesting - 1))
   if (group) return group
-  for (const key of Object.keys(condition))
-    if (!MEMBERS.has(key))
-      throw malformed(options, `${key.slice(0, 100)} is not a member of a condition. ${FORM}`)
+  for (const key of Object.keys(condition)) if (!MEMBERS.has(key)) throw unknownMember(key, options)
   const name = condition.operator ?? 'eq'
   if (name === 'or' || name === 'not' || name === 'and') return readTextual(name, condition, options, nesting)
   return readComparison(name, condition, options)
+}
+
+function unknownMember(key: string, options: ConditionOptions) {
+  const meant = meantMember(key, [...MEMBERS])
+  const advice = meant === undefined ? FORM : `Did you mean ${meant}?`
+  return malformed(options, `${key.slice(0, 100)} is not a member of a condition. ${advice}`)
 }
 
 const FORM = 'It has operator, column and value, or eq_column and eq_value.'

@@ -1,6 +1,7 @@
 import { fail } from '#databases/failures.ts'
 import { type ColumnOptions, parseColumns } from '#databases/request/columns.ts'
 import type { ColumnTerm } from '#databases/request/request.ts'
+import { meantMember } from '#kernel/closest-name.ts'
 
 /**
  * The structured `select`: `{ id: true, title: "name", author: { select: { name: true } } }`.
@@ -45,6 +46,7 @@ function readMember(
     return [{ kind: 'column', name: options.rename(value), alias: key }]
   if (typeof value !== 'object' || value === null || Array.isArray(value) || !('select' in value))
     throw malformed()
+  for (const name of Object.keys(value)) requireRelationMember(name)
   const { select, from = key, schema, hint } = value as Readonly<Record<string, unknown>>
   if (typeof from !== 'string' || !optionalText(schema) || !optionalText(hint)) throw malformed()
   const columns = readLevel(select, { ...options, owner: () => false }, budget, nesting - 1)
@@ -52,6 +54,17 @@ function readMember(
     { kind: 'relation', name: from, alias: key, ...(schema && { schema }), ...(hint && { hint }), columns },
   ]
 }
+
+function requireRelationMember(name: string): void {
+  const meant = RELATION_MEMBERS.includes(name) ? undefined : meantMember(name, RELATION_MEMBERS)
+  if (meant !== undefined)
+    throw fail('invalid_structured_select_request', {
+      message: `There is no member ${name} of a relation; did you mean ${meant}?`,
+      details: { field: 'select' },
+    })
+}
+
+const RELATION_MEMBERS = ['select', 'from', 'schema', 'hint']
 
 const optionalText = (value: unknown): value is string | undefined =>
   value === undefined || typeof value === 'string'

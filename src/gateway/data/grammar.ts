@@ -1,7 +1,7 @@
 import { type TSchema, Type } from 'typebox'
 import { OPERATORS } from '#databases/request/request.ts'
 import { named, namedAs } from '#kernel/http/components.ts'
-import { OneOf } from '#kernel/http/schemas.ts'
+import { EXACT, OneOf } from '#kernel/http/schemas.ts'
 
 /** Schemas of the query language (gateway.md 4) for the OpenAPI document. The parser is in databases/. */
 const Value = Type.Unknown({
@@ -83,6 +83,7 @@ export const conditionsOf = (max: number, ...examples: unknown[]): TSchema =>
   Type.Union([Condition, Type.Array(Condition, { maxItems: max })], {
     description: `A condition, or a list of at most ${max} conditions joined by AND`,
     examples: examples.length > 0 ? examples : [[{ operator: 'gt', column: 'pages', value: 50 }]],
+    [EXACT]: true,
   })
 
 export const columnsOf = (max: number): TSchema =>

@@ -4,7 +4,8 @@ import type { Body } from '#databases/request/fields.ts'
 import { readFetch } from '#databases/request/read-request.ts'
 import type { Row } from '#databases/request/request.ts'
 import { operatorOf } from '#databases/request/terms.ts'
-import { edge } from '#kernel/http/failures.ts'
+import { meantMember } from '#kernel/closest-name.ts'
+import { edge, misspeltMember } from '#kernel/http/failures.ts'
 import { emit, type Kernel } from '#kernel/kernel.ts'
 import type { GatewayCaller } from '../caller.ts'
 import { requireOwnSession, requirePersona } from '../caller-rights.ts'
@@ -80,6 +81,7 @@ const WRAPPER = new Set(['schema', 'args', 'select', 'filters', 'count', 'limit'
 export function callOfBody(name: string, body: Body): RequestedCall {
   const names = Object.keys(body)
   const isWrapper = names.length > 0 && names.every((key) => WRAPPER.has(key))
+  if (!isWrapper && isRecord(body.args)) requireMembers(names)
   if (!isWrapper) return { function: name, args: body as Row } // parsed from JSON
   const { args } = body
   if (args !== undefined && (typeof args !== 'object' || Array.isArray(args)))
@@ -88,6 +90,17 @@ export function callOfBody(name: string, body: Body): RequestedCall {
       details: { field: 'args', in: 'body' },
     })
   return { ...body, function: name, args: (args ?? {}) as Row }
+}
+
+const isRecord = (value: unknown): boolean =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/** Beside `args`, a name that is near to a member is not taken for an argument. */
+function requireMembers(names: readonly string[]): void {
+  for (const name of names) {
+    const meant = WRAPPER.has(name) ? undefined : meantMember(name, [...WRAPPER])
+    if (meant !== undefined) throw misspeltMember({ path: name, meant })
+  }
 }
 
 const RESERVED = new Set(['schema', 'select', 'count', 'limit', 'offset', 'order', 'head', 'api_key'])

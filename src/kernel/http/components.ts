@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { PARSED } from './schemas.ts'
+import { EXACT, PARSED } from './schemas.ts'
 
 /** The keyword that makes a schema one of `components.schemas`, under this name. */
 const NAME = 'x-component'
@@ -26,7 +26,7 @@ export function withComponents(document: Described): Described {
   const hoist = (node: unknown): unknown => {
     if (Array.isArray(node)) return node.map(hoist)
     if (typeof node !== 'object' || node === null) return node
-    const { [NAME]: name, [REFERENCE]: reference, [PARSED]: _, ...rest } = node as Described // of a JSON document
+    const { [NAME]: name, [REFERENCE]: reference, [PARSED]: _, [EXACT]: __, ...rest } = node as Described // of a JSON document
     if (typeof reference === 'string') return { ...refTo(reference), ...rest }
     const members = Object.fromEntries(
       Object.entries(rest).map(([key, value]) => [

@@ -35,3 +35,9 @@ export function tooMany(milliseconds: number): Failure {
   const hint = seconds === 1 ? 'Try again in a second' : `Try again in ${seconds} seconds`
   return edge('too_many_requests', { hint, headers: retryAfter(seconds) })
 }
+
+export const misspeltMember = ({ path, meant }: { readonly path: string; readonly meant: string }) =>
+  edge('validation_error', {
+    message: `There is no member ${path}; did you mean ${meant}?`,
+    details: { field: path, in: 'body' },
+  })

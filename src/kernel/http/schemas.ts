@@ -26,6 +26,9 @@ export const PARSED = 'x-parsed'
 export const Parsed = (schema: TSchema, more: object = {}) =>
   Type.Unsafe<Readonly<Record<string, unknown>>>({ ...schema, ...more, [PARSED]: true })
 
+/** The keyword of a schema for a value whose parser refuses every unknown member, so that validation looks for no misspelt ones. */
+export const EXACT = 'x-exact'
+
 /** A response that is text and not JSON. */
 export const PlainText = { content: { 'text/plain': { schema: Type.String() } } }
 

@@ -2,8 +2,8 @@ import type { FastifySchemaCompiler } from 'fastify'
 import type { TSchema } from 'typebox'
 import { Compile } from 'typebox/compile'
 import { isCleanText, readJson } from './body.ts'
-import { edge } from './failures.ts'
-import { misspeltMember } from './misspelt.ts'
+import { edge, misspeltMember } from './failures.ts'
+import { misspeltIn } from './misspelt.ts'
 import { PARSED } from './schemas.ts'
 
 /**
@@ -31,11 +31,12 @@ export type BodyRules = {
 function compile(documented: TSchema, httpPart: string | undefined, rules: BodyRules) {
   const schema = validated(documented)
   const validator = Compile(schema)
+  const misspeltOf = rules.refusesMisspelt ? misspeltIn(documented) : () => undefined
   return (data: unknown) => {
     const value = normalise(schema, data ?? {})
     if (rules.nullIsAbsent) dropAbsent(schema, value)
-    const misspelt = rules.refusesMisspelt ? misspeltMember(schema, value) : undefined
-    if (misspelt !== undefined) return { error: refuseMisspelt(misspelt) }
+    const misspelt = misspeltOf(value)
+    if (misspelt !== undefined) return { error: misspeltMember(misspelt) }
     if (httpPart !== 'body' && !allTextsClean(value)) return { error: edge('invalid_text') }
     if (validator.Check(value)) return { value }
     const errors = validator.Errors(value)
@@ -51,12 +52,6 @@ function compile(documented: TSchema, httpPart: string | undefined, rules: BodyR
     }
   }
 }
-
-const refuseMisspelt = ({ path, meant }: { path: string; meant: string }): Error =>
-  edge('validation_error', {
-    message: `There is no member ${path}; did you mean ${meant}?`,
-    details: { field: path, in: 'body' },
-  })
 
 /** Repeated parameters are a list. */
 const allTextsClean = (value: unknown): boolean =>
