@@ -7,6 +7,7 @@ import type {
   WriteResult,
 } from '#databases/drivers/driver.ts'
 import { unsupported } from '#databases/failures.ts'
+import { fallible } from '#databases/plan/leakproof.ts'
 import type { PlanOf } from '#databases/plan/plan.ts'
 import type { Body } from '#databases/request/fields.ts'
 import {
@@ -168,6 +169,12 @@ async function plan<K extends Kind>(caller: GatewayCaller, request: Request<K>):
   const planned = await driver.plan(request, rightsOf(caller))
   if ('check' in planned && planned.check !== undefined && driver.checksWrites !== true)
     throw unsupported(driver.name, 'inserts and updates through a public route with conditions')
+  const unkept = driver.keepsGuards === true ? undefined : fallible(planned)
+  if (unkept !== undefined)
+    throw unsupported(
+      driver.name,
+      `conditions on ${unkept.column.name} through a public route with conditions`,
+    )
   return planned
 }
 

@@ -28,6 +28,10 @@ const key = await t.key(['*'])
 const stranger = actor(t.url, {})
 const client = new pg.Client({ connectionString: t.clientUrl })
 await client.connect()
+await client.query(`create type trap as (value int);
+  create function spring(one trap, other trap) returns boolean language plpgsql immutable strict cost 0.00001
+    as $$ begin raise exception 'outside' using errcode = 'invalid_text_representation'; end $$;
+  create operator = (leftarg = trap, rightarg = trap, function = spring, restrict = eqsel)`)
 after(() => client.end())
 
 /** In a column that no route opens. */
@@ -35,6 +39,9 @@ const CANARY = 'canary-6f1d'
 const HIDDEN = 'hidden canary'
 /** A route must answer as this table, which has only its rows and columns. */
 const TWIN = 'twin of a route'
+
+/** A column of every route. Its operator fails on every value, and only rows outside of the route have one. */
+const TRAP = 'trap of a route'
 
 const example = fc
   .tuple(table, fc.nat(255))
@@ -88,10 +95,11 @@ test('whatever a body says, a public route reads and writes only what its record
         const fixedBody = filterOf(fixed.on, fixed.asked, () => 1)
         const call = await openRoute(of, bound, fixedBody)
         await makeTwin(of, bound, keys)
+        await setTraps(of, keys)
 
         for (const asked of one.readings)
-          await sameAsTwin(call, 'fetch', readBody(bound, withoutCasts(asked)))
-        for (const asked of one.beyond) await sameAsTwin(call, 'fetch', readBody(of, asked))
+          await sameAsTwin(call, 'fetch', withTrap(of, readBody(bound, withoutCasts(asked))))
+        for (const asked of one.beyond) await sameAsTwin(call, 'fetch', withTrap(of, readBody(of, asked)))
         for (const [asked, set] of one.updates)
           await writesAsTwin(of, bound, fixedBody, call, 'update', updateBody(bound, asked, set))
         const [beyond, set] = one.updateBeyond
@@ -122,7 +130,7 @@ async function create(of: Table, bound: Table, rows: readonly Row[]): Promise<vo
       `${id(name)} ${kinds[kind].sql}${nullable || !bound.columns.some((one) => one.name === name) ? '' : ' not null'}`,
   )
   await runSql(`create schema if not exists ${id(of.schema)};
-    create table ${nameOf(of)} (${[`${id(of.key)} integer primary key`, ...columns].join(', ')}, ${id(HIDDEN)} text default '${CANARY}')`)
+    create table ${nameOf(of)} (${[`${id(of.key)} integer primary key`, ...columns].join(', ')}, ${id(HIDDEN)} text default '${CANARY}', ${id(TRAP)} trap)`)
   if (rows.length === 0) return
   const body = { table_name: pathOf(of), insert_body: rows.map((row) => rowBody(of, row, chooser(row.key))) }
   const answer = await key.send('PUT', '/gateway/insert', { raw: JSON.stringify(body) })
@@ -135,7 +143,13 @@ async function makeTwin(of: Table, bound: Table, keys: readonly number[]): Promi
   const rows = `select ${namesOf(bound)} from ${nameOf(of)} where ${id(of.key)} = any ('{${keys.join(',')}}')`
   const notNull = bound.columns.filter(({ nullable }) => !nullable)
   await runSql(`create table public.${id(TWIN)} as ${rows}; alter table public.${id(TWIN)} add primary key (${id(of.key)})
-    ${notNull.map(({ name }) => `, alter ${id(name)} set not null`).join('')}`)
+    , add ${id(TRAP)} trap ${notNull.map(({ name }) => `, alter ${id(name)} set not null`).join('')}`)
+}
+
+/** With statistics, on which the planner tries operators. */
+async function setTraps(of: Table, keys: readonly number[]): Promise<void> {
+  await client.query(`update ${nameOf(of)} set ${id(TRAP)} = '(1)' where ${id(of.key)} <> all ($1)`, [keys])
+  await client.query(`analyze ${nameOf(of)}`)
 }
 
 let routes = 0
@@ -147,7 +161,7 @@ async function openRoute(of: Table, bound: Table, fixed: Record<string, unknown>
     allowed_ops: ['fetch', 'insert', 'update', 'delete'],
     requires_key: false,
     table_name: pathOf(of),
-    columns: [of.key, ...bound.columns.map(({ name }) => name)],
+    columns: [of.key, ...bound.columns.map(({ name }) => name), TRAP],
     rate_limit: { requests: 1_000, window_seconds: 1_000 },
     ...fixed,
   }
@@ -204,6 +218,13 @@ function withoutCast(asked: Condition): Condition {
   return rest
 }
 
+/** A condition that holds for every row, and fails on a row with a trap. */
+function withTrap(of: Table, body: Record<string, unknown>): Record<string, unknown> {
+  const always = { column: of.key, operator: 'gte', value: -1_000_000 }
+  const trapped = { or: [{ column: TRAP, value: '(1)' }, always] }
+  return { ...body, conditions: [...[body.conditions ?? []].flat(), trapped] }
+}
+
 // Comparisons
 
 /** A success of the route is one of the twin, with the same rows. Nothing that is hidden is in any answer. */
@@ -215,6 +236,8 @@ async function sameAsTwin(
   const answer = await call(op, body)
   assert.ok(!answer.text.includes(CANARY), answer.text)
   assert.ok(answer.status === 200 || (answer.status >= 400 && answer.status < 500), answer.text)
+  // Otherwise a row outside of the route was looked at.
+  assert.ok(answer.status === 200 || !answer.text.includes(TRAP), answer.text)
   if (answer.status !== 200) return answer
   succeeded++
   // The twin has other statistics, and its route counts exactly.
@@ -245,7 +268,7 @@ async function writesAsTwin(
 ): Promise<void> {
   const before = await rowsIn(of)
   const open = await keysWithin(of, fixed)
-  const { status, text } = await sameAsTwin(call, op, body)
+  const { status, text } = await sameAsTwin(call, op, withTrap(of, body))
   const after = await rowsIn(of)
   const context = `${op} ${JSON.stringify(body)}: ${text}`
   if (status !== 200) assert.deepEqual(after, before, context)

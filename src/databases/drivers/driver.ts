@@ -31,6 +31,8 @@ export type Driver = Backend & {
 
   /** Whether an insert or update can have a `check`. */
   readonly checksWrites?: boolean
+  /** No row outside of a public route can make a condition of a body fail: it keeps `isGuarded`, or its conditions never fail on a row. */
+  readonly keepsGuards?: boolean
 
   /** Row-level security. */
   readonly policies?: Policies | undefined

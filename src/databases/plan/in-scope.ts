@@ -20,7 +20,7 @@ export function inScope(plan: Plan, table: Table, { where }: Scope): Plan {
   const fixed = resolveCondition(table, where)
   if (plan.kind === 'insert') return { ...withFixedValues(plan, fixed), table, check: fixed }
   const both: Condition<Column> =
-    plan.where === undefined ? fixed : { kind: 'all', terms: [fixed, plan.where] }
+    plan.where === undefined ? fixed : { kind: 'all', terms: [fixed, plan.where], isGuarded: true }
   return plan.kind === 'update'
     ? { ...plan, table, where: both, check: fixed }
     : { ...plan, table, where: both }

@@ -21,7 +21,9 @@ export function redactFailure(rights: Rights, failure: Failure, request: DataReq
 export function redactText(failure: Failure, request?: DataRequest): Failure {
   if (!isAboutData(failure.code)) return failure
   const column = failure.details?.column
-  const isOwn = typeof column === 'string' && request !== undefined && names(request, column)
+  // Refusals of constraints may depend on rows outside of a public route.
+  const isHidden = request?.scope !== undefined && CONSTRAINTS.has(failure.code)
+  const isOwn = !isHidden && typeof column === 'string' && request !== undefined && names(request, column)
   return fail(failure.code, {
     cause: failure.cause,
     details: {
@@ -34,6 +36,14 @@ export function redactText(failure: Failure, request?: DataRequest): Failure {
     },
   })
 }
+
+const CONSTRAINTS: ReadonlySet<string> = new Set<DatabaseFailureCode>([
+  'not_null_violation',
+  'check_violation',
+  'unique_violation',
+  'foreign_key_violation',
+  'exclusion_violation',
+])
 
 /** Drivers name the table of a failure when it is not the table of the statement. */
 function otherTable({ details }: Failure) {

@@ -21,10 +21,14 @@ export const OPERATORS = [
 ] as const // biome-ignore format: one line reads better
 
 /** A condition over columns: `C` is a name in a request and a column of the catalogue in a plan. */
-export type Condition<C> =
-  | { readonly kind: 'all' | 'any'; readonly terms: readonly Condition<C>[] }
-  | { readonly kind: 'not'; readonly term: Condition<C> }
-  | Comparison<C>
+export type Condition<C> = Terms<C> | { readonly kind: 'not'; readonly term: Condition<C> } | Comparison<C>
+
+type Terms<C> = {
+  readonly kind: 'all' | 'any'
+  readonly terms: readonly Condition<C>[]
+  /** The first term is a barrier: a row that does not satisfy it is given to no other term that could fail on it. */
+  readonly isGuarded?: true
+}
 
 export type Comparison<C> = {
   readonly kind: 'compare'

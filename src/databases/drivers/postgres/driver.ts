@@ -187,6 +187,7 @@ export function createPostgresDriver(given: PostgresOptions): PostgresDriver {
     },
     ...operations(own),
     checksWrites: true,
+    keepsGuards: true,
     policies: options.rowLevelSecurity && { as: (persona) => ({ ...driver, ...operations(persona) }) },
     async sql(request) {
       const rejectsSideEffects = request.rejectsSideEffects === true && options.sqlRole === undefined

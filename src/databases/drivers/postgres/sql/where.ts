@@ -4,6 +4,7 @@ import { arrayText, conditionText } from '#databases/drivers/postgres/sql/values
 import { fail } from '#databases/failures.ts'
 import { castText } from '#databases/plan/casts.ts'
 import type { Column } from '#databases/plan/catalogue.ts'
+import { isLeakproof } from '#databases/plan/leakproof.ts'
 import type { Comparison, Condition, Json } from '#databases/request/request.ts'
 
 export function writeWhere(sql: SqlBuilder, where: Condition<Column> | undefined): void {
@@ -12,20 +13,53 @@ export function writeWhere(sql: SqlBuilder, where: Condition<Column> | undefined
   writeCondition(sql, where)
 }
 
-export function writeCondition(sql: SqlBuilder, condition: Condition<Column>): void {
+export function writeCondition(sql: SqlBuilder, condition: Condition<Column>, infix: Infix = INFIX): void {
   if (condition.kind === 'compare') {
     sql.termPositions.push({ at: sql.text.length, column: condition.column })
-    sql.text += comparisonText(sql, condition)
+    sql.text += comparisonText(sql, condition, infix)
+    return
+  }
+  if (condition.kind === 'all' && condition.isGuarded) {
+    writeGuarded(sql, condition.terms)
     return
   }
   sql.text += condition.kind === 'not' ? 'not (' : '('
   const terms = condition.kind === 'not' ? [condition.term] : condition.terms
   terms.forEach((term, index) => {
     if (index > 0) sql.text += condition.kind === 'any' ? ' or ' : ' and '
-    writeCondition(sql, term)
+    writeCondition(sql, term, infix)
   })
   sql.text += ')'
 }
+
+/**
+ * The first term and the others, none of which is evaluated on a row outside of the first unless it is leakproof. CASE is the barrier: the
+ * planner neither moves a term out of it nor tries it on the values of its statistics, which are of all rows (a subquery with `offset 0`
+ * would allow that). The leakproof terms stay outside of it, where they can use an index, and so does the first.
+ */
+function writeGuarded(sql: SqlBuilder, [guard, ...others]: readonly Condition<Column>[]): void {
+  if (guard === undefined) throw new Error('A guarded condition has terms')
+  const [leakproof, leaky] = partition(others.flatMap(conjuncts), isLeakproof)
+  sql.text += '('
+  writeCondition(sql, guard)
+  for (const term of leakproof) {
+    sql.text += ' and '
+    writeCondition(sql, term, SYSTEM_INFIX)
+  }
+  if (leaky.length > 0) {
+    sql.text += ' and case when '
+    writeCondition(sql, guard)
+    sql.text += ' then '
+    writeCondition(sql, { kind: 'all', terms: leaky })
+    sql.text += ' else false end'
+  }
+  sql.text += ')'
+}
+
+const conjuncts = (condition: Condition<Column>): readonly Condition<Column>[] =>
+  condition.kind === 'all' ? condition.terms.flatMap(conjuncts) : [condition]
+
+type Infix = Readonly<Record<keyof typeof INFIX, string>>
 
 const INFIX = {
   eq: '=',
@@ -41,7 +75,18 @@ const INFIX = {
   overlaps: '&&',
 } as const
 
-function comparisonText(sql: SqlBuilder, condition: Comparison<Column>): string {
+/** Only PostgreSQL's own operators are known to be leakproof. */
+const SYSTEM_INFIX: Infix = {
+  ...INFIX,
+  eq: 'operator(pg_catalog.=)',
+  neq: 'operator(pg_catalog.<>)',
+  gt: 'operator(pg_catalog.>)',
+  gte: 'operator(pg_catalog.>=)',
+  lt: 'operator(pg_catalog.<)',
+  lte: 'operator(pg_catalog.<=)',
+}
+
+function comparisonText(sql: SqlBuilder, condition: Comparison<Column>, infix: Infix): string {
   const { column, operator, value, columnCast, valueCast } = condition
   const left = `${columnText('t', column)}${columnCast ? `::${castText(columnCast)}` : ''}`
   const cast = valueCast ? `::${castText(valueCast)}` : ''
@@ -49,7 +94,7 @@ function comparisonText(sql: SqlBuilder, condition: Comparison<Column>): string 
     case 'is':
       return `${left} is ${truthOf(value)}`
     case 'in':
-      return membershipText(sql, condition, left, cast)
+      return membershipText(sql, condition, { left, cast, equals: infix.eq })
     case 'fts':
       return `${column.base === 'tsvector' ? left : `pg_catalog.to_tsvector(${left})`} operator(pg_catalog.@@) pg_catalog.websearch_to_tsquery(${bind(sql, conditionText(value, condition), column)})`
     case 'eq':
@@ -59,8 +104,8 @@ function comparisonText(sql: SqlBuilder, condition: Comparison<Column>): string 
   }
   const parameter = bind(sql, conditionText(value, condition), column)
   if (columnCast !== undefined || valueCast !== undefined)
-    return `${left} ${INFIX[operator]} ${parameter}${cast}`
-  return `${left} ${INFIX[operator]} ${builtText(column, [value], parameter) ?? typed(column, parameter)}`
+    return `${left} ${infix[operator]} ${parameter}${cast}`
+  return `${left} ${infix[operator]} ${builtText(column, [value], parameter) ?? typed(column, parameter)}`
 }
 
 /** A record can be compared with records of any type, so the text needs a cast. */
@@ -77,7 +122,11 @@ function truthOf(value: Json): string {
 const TRUTHS = ['null', 'true', 'false', 'unknown'] as const
 
 /** `in` takes one array parameter of any length; a null in the list becomes `is null`, as in eq. */
-function membershipText(sql: SqlBuilder, condition: Comparison<Column>, left: string, cast: string): string {
+function membershipText(
+  sql: SqlBuilder,
+  condition: Comparison<Column>,
+  { left, cast, equals }: { readonly left: string; readonly cast: string; readonly equals: string },
+): string {
   const { column, columnCast, valueCast } = condition
   // conditions.ts gives `in` only lists.
   const items = condition.value as readonly Json[]
@@ -88,7 +137,7 @@ function membershipText(sql: SqlBuilder, condition: Comparison<Column>, left: st
   const text =
     isComposed && columnCast === undefined && valueCast === undefined
       ? composedMembership(column, left, given, list)
-      : `${left} = any(${list(given)}${cast && `${cast}[]`})`
+      : `${left} ${equals} any(${list(given)}${cast && `${cast}[]`})`
   return given.length === items.length ? text : `(${text} or ${left} is null)`
 }
 
