@@ -30,6 +30,10 @@ before(async () => {
     create aggregate stops(int) (sfunc = state, stype = int);
     create operator !!! (function = stop, rightarg = int);
     create operator == (function = stop_two, leftarg = int, rightarg = int);
+    create function fits(n int) returns boolean language sql as 'select true';
+    create domain fitting as int check (fits(value));
+    create table fitted (id int primary key, n fitting);
+    insert into fitted values (1, 1);
     create domain stopping as int check (stop(value));
     create domain outer_stopping as stopping;
     create type holder as (n stopping);
@@ -39,6 +43,28 @@ before(async () => {
     create view killer as select pg_cancel_backend(id) as done, id from item;
     create view behind as select done from (select * from killer) k;
     create view by_function as select stop(id) from item;
+    create type sly as (n int);
+    create function fall(s sly) returns int language sql as 'select pg_cancel_backend(s.n)::int';
+    create function rise(n int) returns sly language sql as 'select row(pg_cancel_backend(n)::int)::sly';
+    create function tell(s sly) returns json language sql as 'select to_json(pg_cancel_backend(s.n))';
+    create cast (sly as int) with function fall(sly) as implicit;
+    create cast (int as sly) with function rise(int) as implicit;
+    create cast (sly as json) with function tell(sly) as implicit;
+    create table slyly (s sly, more sly[]);
+    insert into slyly values (row(1)::sly, array[row(1)::sly]);
+    create view of_slyly as select s as renamed from slyly;
+    create table wholly (n int);
+    create function whole(w wholly) returns json language sql as 'select to_json(pg_cancel_backend(w.n))';
+    create cast (wholly as json) with function whole(wholly) as implicit;
+    create function takes(s sly) returns int language sql stable as 'select 1';
+    create function takes_domain(n stopping) returns int language sql stable as 'select 1';
+    create function gives() returns sly language sql stable as 'select null::sly';
+    create function takes_two(a sly, b sly) returns boolean language sql stable as 'select true';
+    create operator ##~ (leftarg = sly, rightarg = sly, function = takes_two);
+    create function differ(a int, b int) returns boolean language sql stable as 'select true';
+    create operator ~~~~ (leftarg = int, rightarg = int, function = differ, negator = !~~~~);
+    create operator !~~~~ (leftarg = int, rightarg = int, function = stop_two, negator = ~~~~);
+    create view negated as select id from item where not (id operator(public.~~~~) 1);
     create schema other;
     create function other.stop_elsewhere(n int) returns boolean language sql as 'select pg_cancel_backend(n)'`)
 })
@@ -137,6 +163,21 @@ const HOSTILE: readonly ((pid: number) => string)[] = [
   (pid) => `select ${pid}::made`,
   (pid) => `select made(${pid})`,
   (pid) => `select (${pid}).made`,
+  () => 'select s + 1 from slyly',
+  () => 'select * from slyly where s = 1',
+  () => 'select renamed + 1 from of_slyly',
+  () => 'select to_json(s) from slyly',
+  () => 'select json_agg(s) from slyly',
+  () => 'select (more)[1] + 1 from slyly',
+  () => 'select to_json(more) from slyly',
+  () => 'select to_json(w) from wholly w',
+  () => 'select to_json(x) from (select w from wholly w) x',
+  () => 'select gives() + 1',
+  (pid) => `select takes(${pid})`,
+  (pid) => `select takes_domain(${pid})`,
+  (pid) => `select ${pid} ##~ ${pid}`,
+  (pid) => `select not (${pid} ~~~~ 1)`,
+  () => 'select * from negated',
   () => `select * from killer`,
   () => `table killer`,
   () => `select * from behind`,
@@ -214,6 +255,7 @@ test('the right to read allows all read-only functions', async () => {
     `select to_tsvector('english', word) @@ to_tsquery('word') from item`,
     'select table_name, pg_total_relation_size(c.oid) from information_schema.tables join pg_class c on c.relname = table_name',
     'select pid, state from pg_stat_activity union select pid, mode from pg_locks',
+    'select n + 1, to_json(f) from fitted f order by n',
     'explain (analyze, costs off) select * from words',
     'show search_path',
   ]) {
