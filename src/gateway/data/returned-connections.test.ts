@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
+import { isDeepStrictEqual } from 'node:util'
 import { testDatabase, withClient } from '#test/database.ts'
 import { testService } from '#test/harness.ts'
 
@@ -100,4 +101,131 @@ test('a trigger that is created after its table was cached leaves no reported se
   assert.equal((await insert(2)).status, 200)
   const zone = await key.post('/gateway/fetch', { table_name: 'zone' }, { headers })
   assert.deepEqual(zone.body.data, [{ zone: 'UTC', style: 'ISO, MDY', at: '2026-01-01T00:00:00Z' }])
+})
+
+/** Shows the state of a session, and a function that changes it. */
+const SESSION = `
+  create function mark() returns boolean language plpgsql as $$ begin
+    perform set_config('app.mark', 'left', false), pg_advisory_lock(77);
+    return true;
+  end $$;
+  create view state as select coalesce(current_setting('app.mark', true), '') as mark,
+    (select count(*)::int from pg_locks where locktype = 'advisory' and pid = pg_backend_pid()) as locks;
+  create table item (id int primary key);
+  insert into item values (1);
+  create type pair as (a int, b int);
+  create table paired (id int primary key, pair pair);
+  insert into paired values (1, (1, 2));`
+
+const fetch = (table_name: string, more: object = {}) =>
+  ['POST', '/gateway/fetch', { table_name, ...more }] as const
+const put = (table_name: string, insert_body: object) =>
+  ['PUT', '/gateway/insert', { table_name, insert_body }] as const
+const CHECKED = 'create domain marked as int check (mark()); create type around as (m marked);'
+
+type Case = readonly [name: string, sql: string, request: readonly ['POST' | 'PUT', string, object]]
+/** Each in a database of its own, because one operator or cast that runs code counts for all tables. */
+const implied: readonly Case[] = [
+  [
+    'an operator of a condition',
+    `create function same(int, text) returns boolean language plpgsql as 'begin return mark(); end';
+     create operator ~~ (leftarg = int, rightarg = text, function = same)`,
+    fetch('item', { conditions: [{ operator: 'like', column: 'id', value: '1' }] }),
+  ],
+  [
+    'an operator on a function of the system',
+    'create operator @> (leftarg = int, rightarg = int, function = pg_try_advisory_lock)',
+    fetch('item', { conditions: [{ operator: 'contains', column: 'id', value: 1 }] }),
+  ],
+  [
+    'an operator of a view',
+    `create function same(int, int) returns boolean language plpgsql as 'begin return mark(); end';
+     create operator === (leftarg = int, rightarg = int, function = same);
+     create view seen as select id from item where id === 1`,
+    fetch('seen'),
+  ],
+  [
+    'a cast to JSON of an answer',
+    `create function told(p pair) returns json language plpgsql as 'begin perform mark(); return to_json(p.a); end';
+     create cast (pair as json) with function told(pair)`,
+    fetch('paired'),
+  ],
+  [
+    'an implicit cast of a condition',
+    `create function number(p pair) returns int language plpgsql as 'begin perform mark(); return p.a; end';
+     create cast (pair as int) with function number(pair) as implicit;
+     create function near(int, int) returns boolean language sql immutable as 'select true';
+     create operator && (leftarg = int, rightarg = int, function = near)`,
+    fetch('paired', { conditions: [{ operator: 'overlaps', column: 'pair', value: '(1,2)' }] }),
+  ],
+  [
+    'a domain only inside of a record',
+    `${CHECKED} create table holding (id int primary key, r around)`,
+    put('holding', { id: 1, r: { m: 1 } }),
+  ],
+  [
+    'a domain only inside of an array',
+    `${CHECKED} create table holding (id int primary key, r marked[])`,
+    put('holding', { id: 1, r: [1] }),
+  ],
+  [
+    'a domain only inside of a record in an array',
+    `${CHECKED} create table holding (id int primary key, r around[])`,
+    put('holding', { id: 1, r: ['(1)'] }),
+  ],
+  [
+    'a domain over a domain',
+    `${CHECKED} create domain further as marked; create table holding (id int primary key, r further)`,
+    put('holding', { id: 1, r: 1 }),
+  ],
+  [
+    'a domain that only a view converts to',
+    `${CHECKED} create view converted as select id::marked::int as id from item`,
+    fetch('converted'),
+  ],
+  [
+    'a domain whose check is a function of the system',
+    `create domain locking as int check (pg_try_advisory_lock(value)); create table holding (id int primary key, r locking)`,
+    put('holding', { id: 1, r: 1 }),
+  ],
+  [
+    'a default of the system',
+    `create table defaulted (id int primary key, word text default set_config('app.mark', 'left', false))`,
+    put('defaulted', { id: 1 }),
+  ],
+  [
+    'a check of the system',
+    'create table locking (id int primary key check (pg_try_advisory_lock(id)))',
+    put('locking', { id: 1 }),
+  ],
+]
+
+test('operators, casts and domains that no name tells leave no session state either', async () => {
+  const databases = await Promise.all(
+    implied.map(async ([, sql]) => {
+      const made = await testDatabase()
+      await withClient(made.url, (client) => client.query(`${SESSION}${sql}`))
+      return made
+    }),
+  )
+  const service = await testService({
+    config: {
+      clients: Object.fromEntries(
+        databases.map(({ url }, at) => [`case${at}`, { url, max_connections: 1, statement_timeout: 2_000 }]),
+      ),
+    },
+  })
+  const leaving: string[] = []
+  for (const [at, [name, , [method, path, body]]] of implied.entries()) {
+    const headers = { 'x-service-client': `case${at}` }
+    const state = async () =>
+      (await service.admin.post('/gateway/fetch', { table_name: 'state' }, { headers })).body.data
+    assert.deepEqual(await state(), [{ mark: '', locks: 0 }], name)
+    const answer = await service.admin.send(method, path, { body, headers })
+    assert.equal(answer.status, 200, `${name} ${answer.text}`)
+    if (!isDeepStrictEqual(await state(), [{ mark: '', locks: 0 }])) leaving.push(name)
+  }
+  assert.deepEqual(leaving, [])
+  await service.stop()
+  await Promise.all(databases.map((one) => one.drop()))
 })
