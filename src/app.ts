@@ -23,6 +23,7 @@ import { type App, addFeature } from '#kernel/http/surface.ts'
 import type { Handlers, Recurring } from '#kernel/jobs.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import type { Log } from '#kernel/log.ts'
+import { DEV_MAIL, devMailRoutes, hasDevMail } from '#kernel/mail/dev-page.ts'
 import { deliverMail } from '#kernel/mail/mailer.ts'
 import { createMailTransport } from '#kernel/mail/transports.ts'
 import type { Random } from '#kernel/random.ts'
@@ -116,6 +117,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       adminKey,
       health,
     })
+    if (hasDevMail(config)) addFeature(gateway, DEV_MAIL, (app) => devMailRoutes(app, kernel))
     if (config.docs.enabled) addFeature(gateway, REFERENCE, addReferenceRoutes)
   })
   measure(kernel, clients)

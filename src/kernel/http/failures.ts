@@ -14,6 +14,10 @@ export const EDGE_FAILURES = {
   request_timeout: [408, 'The request did not arrive in time'],
   payload_too_large: [413, 'The body is too large'],
   unsupported_media_type: [415, 'Send the body as application/json'],
+  misdirected_request: [
+    421,
+    'This page answers only to a browser on the same machine, at localhost or the configured address',
+  ],
   headers_too_large: [431, 'The headers are too large'],
   too_many_requests: [429, 'Too many requests; try again later'],
   internal_error: [500, 'Something went wrong on our side'],

@@ -94,6 +94,9 @@ button:hover { filter: brightness(1.08) }
 details { margin: 1.25rem 0 0; padding: 1.25rem 0 0; border-top: 1px solid var(--line) }
 summary { color: var(--soft); cursor: pointer }
 details p { margin-top: 1rem }
+article { margin: 0 0 1.5rem; border-top: 1px solid var(--line) }
+h2 { margin: 1rem 0 .25rem; font-size: 1.1rem }
+pre { margin: 0; white-space: pre-wrap; font: inherit }
 a { color: inherit }
 code, .soft { color: var(--soft) }
 .bad { color: var(--bad); font-weight: 600 }
