@@ -121,11 +121,6 @@ const CLEARED: readonly (readonly [file: string, literal: string, reason: string
     String.raw`/^(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:\.\d+)?)?(?:Z|([+-])(\d\d)(?::?(\d\d))?)?)?$/`,
     'from the start; the one repetition is followed by other characters',
   ],
-  [
-    'gateway/caller-role.ts',
-    String.raw`/^bearer\s+(.+)$/i`,
-    'a header, at most limits.header; one way to match',
-  ],
   ['kernel/config/addresses.ts', String.raw`/^(?!-)[A-Za-z0-9-]{1,63}(\.[A-Za-z0-9-]{1,63})*$/`, 'a setting'],
   [
     'kernel/config/addresses.ts',
