@@ -80,7 +80,7 @@ export function gatewayAccess(
     management: (right) => managementAccess(grants, identify, right),
     fixed: (rights, { asData = false } = {}) =>
       asData ? fixedDataAccess(data, rights) : fixedAccess(grants, identify, rights),
-    sql: sqlAccess(grants, createSqlIdentify(identify, presentedSession)),
+    sql: sqlAccess(grants, createSqlIdentify(identify, personaOf)),
     keyed: (right) => keyedAccess(grants, right),
     publicCall: createPublicAccess(kernel, { clients, grants, find, personaOf, security }),
     originsOf: async (routeKey, address) => (await find(routeKey, address))?.record.allowedOrigins,

@@ -19,6 +19,15 @@ export type PersonaLookup = (
   roles: RowLevelSecurity,
 ) => Promise<ActingAs | undefined>
 
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** The session of the request is of an admin who acts as a user. For the audit trail (refused-acts.ts). */
+    impersonation: Impersonation | undefined
+  }
+}
+
+export type Impersonation = { readonly adminId: string; readonly userId: string }
+
 export type ActingAs = { readonly persona: Persona; readonly isImpersonated: boolean }
 
 export const anonymous = ({ anonymousRole }: RowLevelSecurity): ActingAs => ({
@@ -37,7 +46,9 @@ export function createPersonaLookup(
     const live = await sessions.find(token, request.clientAddress)
     if (live !== undefined && lacksSecondFactor(kernel.config, live)) throw fail('two_factor_required')
     if (live !== undefined) {
-      const isImpersonated = live.session.impersonatedBy !== null
+      const { impersonatedBy: adminId } = live.session
+      const isImpersonated = adminId !== null
+      request.impersonation = isImpersonated ? { adminId, userId: live.user.id } : undefined
       const claims = JSON.stringify(claimsOf(kernel, live))
       return { persona: { role: signedInRole, claims, readOnly: isImpersonated }, isImpersonated }
     }

@@ -127,13 +127,7 @@ export const REFUSED = {
   asAdminOfClient: [...KEY_FAILURES, 'missing_client_header', 'unknown_client', 'no_client'],
   withClient: WITH_CLIENT,
   asData: [...WITH_CLIENT, ...SESSION_FAILURES],
-  asSql: [
-    ...WITH_CLIENT,
-    'sql_with_session',
-    'ambiguous_session',
-    'invalid_origin',
-    'missing_or_null_origin',
-  ],
+  asSql: [...WITH_CLIENT, ...SESSION_FAILURES, 'sql_with_session'],
   asPublic: [
     ...WITH_CLIENT,
     ...SESSION_FAILURES,

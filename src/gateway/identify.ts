@@ -4,7 +4,7 @@ import type { Presence } from '#databases/drivers/driver.ts'
 import { calledClient } from './called-client.ts'
 import type { GatewayCaller } from './caller.ts'
 import { bypassesPolicies } from './caller-rights.ts'
-import { anonymous, type PersonaLookup, type SessionReader } from './caller-role.ts'
+import { anonymous, type PersonaLookup } from './caller-role.ts'
 import { fail } from './errors.ts'
 import type { Grant } from './grant.ts'
 import type { ApiKey } from './keys/keys.ts'
@@ -74,12 +74,13 @@ export const createDataIdentify =
 
 /** Identifies callers of SQL, which cannot act as a session: it could take the client's own role again. */
 export const createSqlIdentify =
-  (identify: Identify, presentedSession: SessionReader): Identify =>
+  (identify: Identify, personaOf: PersonaLookup): Identify =>
   async (request, reply, grant) => {
     const caller = await identify(request, reply, grant)
     const { rowLevelSecurity } = caller.client
-    if (rowLevelSecurity !== undefined && presentedSession(request) !== undefined)
-      throw fail('sql_with_session')
+    const presented = rowLevelSecurity && (await personaOf(request, rowLevelSecurity))
+    if (presented?.isImpersonated) throw fail('not_while_impersonating')
+    if (presented !== undefined) throw fail('sql_with_session')
     return caller
   }
 

@@ -29,6 +29,7 @@ import { exactlyCounted, within } from '#databases/request/scope.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import type { GatewayCaller } from './caller.ts'
 import { requirePersona, rightsOf } from './caller-rights.ts'
+import { explainImpersonated } from './read-only-client.ts'
 
 /** The data operations: the request and the result of each. */
 type Operations = {
@@ -186,7 +187,17 @@ function prepared<K extends Kind>(
 ): Prepared<K> {
   const { event, run } = OPERATIONS[kind]
   const driver = driverOf(caller)
-  return { kind, caller, plan, event, run: (on) => run(driver, plan, on, presence) }
+  const { isImpersonated } = caller
+  return {
+    kind,
+    caller,
+    plan,
+    event,
+    run: (on) =>
+      isImpersonated
+        ? run(driver, plan, on, presence).catch(explainImpersonated)
+        : run(driver, plan, on, presence),
+  }
 }
 
 /** Every backend of a caller is a driver (identify.ts, `actingAs`). No other file turns the type back. */

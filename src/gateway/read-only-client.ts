@@ -24,3 +24,9 @@ export const explainReadOnly =
     if (!client.isFrozen || !(error instanceof Failure) || error.code !== 'read_only') throw error
     throw clientFrozen(client, error)
   }
+
+/** The same for a read of an admin who acts as a user: a view or a policy may turn out to write. */
+export function explainImpersonated(error: unknown): never {
+  if (!(error instanceof Failure) || error.code !== 'read_only') throw error
+  throw fail('not_while_impersonating', { cause: error })
+}

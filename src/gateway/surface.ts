@@ -20,6 +20,7 @@ import type { PipelineRegistry } from './pipelines/registry.ts'
 import { pipelineRoutes } from './pipelines/routes.ts'
 import { templateRoutes } from './pipelines/template-routes.ts'
 import { publicRouteRoutes } from './public-routes/routes.ts'
+import { recordRefusedAct } from './refused-acts.ts'
 import { rpcRoutes } from './rpc/routes.ts'
 import { schemaRoutes } from './schema/routes.ts'
 import { sqlRoutes } from './sql/routes.ts'
@@ -61,8 +62,10 @@ export function gatewaySurface(app: App, kernel: Kernel, book: RouteBook, parts:
   app.decorateRequest('gateway', undefined)
   app.decorateRequest('grant', undefined)
   app.decorateRequest('isOperator', false)
+  app.decorateRequest('impersonation', undefined)
   const access = gatewayAccess(kernel, parts)
   app.addHook('preHandler', access.renew.hook)
+  app.addHook('onError', async (request, _reply, error) => recordRefusedAct(kernel, request, error))
   app.addHook('onSend', (request, reply, _payload, done) => {
     if (kernel.events.takeLost(request.id)) reply.header(HEADER.events, 'lost')
     done()

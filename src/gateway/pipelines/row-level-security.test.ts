@@ -65,12 +65,13 @@ test('the session counts on the other client too, and a client that needs a key 
   assert.equal((await run(anon, body, { apikey: bypass.apiKey })).body.rows_fetched, 6)
 })
 
-test('an impersonated session runs no pipeline that writes', async () => {
+test('an impersonated session runs no pipeline, nor simulates one', async () => {
   const root = await t.signUp('Root')
   await changeControlDatabase(`update service."user" set role = 'admin' where id = $1`, [root.id])
   const who = await impersonated(t, root, bea, { parentId: await sessionIdOf(root) })
   const headers = { 'x-service-client': 'app' }
-  assert.equal((await run(who, ofDocs, headers)).status, 200)
+  const dry = await run(who, ofDocs, headers)
+  assert.deepEqual([dry.status, dry.body.code], [403, 'not_while_impersonating'])
   const wet = await run(who, { source: { table_name: 'draft' }, sink: { table_name: 'doc' } }, headers)
   assert.deepEqual([wet.status, wet.body.code], [403, 'not_while_impersonating'])
 })

@@ -191,12 +191,15 @@ test('a key as Bearer token is no session', async () => {
 
 test('SQL with a session is refused, because it cannot act as it', async () => {
   for (const apikey of [adminKey, bypassing])
-    for (const token of [ada.token, 'A'.repeat(43)])
+    for (const [token, status, code] of [
+      [ada.token, 400, 'sql_with_session'],
+      ['A'.repeat(43), 401, 'invalid_session'],
+    ] as const)
       for (const carried of carriers)
         for (const path of ['/gateway/query', '/query/sql', '/gateway/sql']) {
           const who = actor(t.url, { 'x-service-client': 'wide', apikey, ...carried(token) })
           const answer = await who.post(path, { driver: 'postgresql', query: 'select title from doc' })
-          assert.deepEqual([answer.status, answer.body.code], [400, 'sql_with_session'], answer.text)
+          assert.deepEqual([answer.status, answer.body.code], [status, code], answer.text)
         }
 })
 

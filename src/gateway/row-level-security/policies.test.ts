@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Actor } from '#test/harness.ts'
+import { withClient } from '#test/database.ts'
+import { type Actor, actor } from '#test/harness.ts'
 import { impersonated, sessionIdOf } from '#test/permissions/impersonated.ts'
 import { createTenants, docsOf, fetchDocs, insertDoc, whoIs } from '#test/tenants.ts'
 
@@ -151,7 +152,7 @@ test('leaving an organization or losing a role takes effect at once', async () =
   await sql('delete from doc where id = 20')
 })
 
-test('an impersonated session reads as the user, and is refused in every write, transaction and function', async () => {
+test('an impersonated session reads as the user, and is refused in every write, transaction, function and SQL, with a row in the audit trail', async () => {
   const root = await t.signUp('Root')
   await changeControlDatabase(`update service."user" set role = 'admin' where id = $1`, [root.id])
   const parentId = await sessionIdOf(root)
@@ -190,6 +191,17 @@ test('an impersonated session reads as the user, and is refused in every write, 
     }),
     await who.post('/rpc/whoami'),
     await who.get('/rpc/whoami'),
+    await who.post('/pipelines/simulate', { source: { table_name: 'doc' } }),
+    await who.post('/pipelines', {
+      source: { table_name: 'doc' },
+      sink: { table_name: 'note' },
+      dry_run: true,
+    }),
+    await actor(t.url, { ...t.admin.headers, 'x-service-auth-session-token': session.token }).post(
+      '/gateway/query',
+      { query: 'select 1' },
+      { headers },
+    ),
   ]
   for (const [index, { status, body }] of tries.entries())
     assert.deepEqual([status, body.code], [403, 'not_while_impersonating'], `${index}`)
@@ -198,7 +210,15 @@ test('an impersonated session reads as the user, and is refused in every write, 
   const visit = (visitor: Actor) => visitor.post('/gateway/fetch', { table_name: 'guestbook' })
   assert.equal((await visit(signedIn(dora))).status, 200)
   const refused = await visit(who)
-  assert.deepEqual([refused.status, refused.body.code], [403, 'read_only'], refused.text)
+  assert.deepEqual([refused.status, refused.body.code], [403, 'not_while_impersonating'], refused.text)
+  const { rows } = await withClient(t.controlUrl, (client) =>
+    client.query(
+      `select actor_id, on_behalf_of, target_id, outcome, details->>'reason' as reason, sum(count)::int as count
+       from service.audit_event where action = 'impersonated_act.failed' group by 1, 2, 3, 4, 5`,
+    ),
+  )
+  const act = { actor_id: root.id, on_behalf_of: dora.id, target_id: dora.id, outcome: 'failure' }
+  assert.deepEqual(rows, [{ ...act, reason: 'not_while_impersonating', count: tries.length + 1 }])
   assert.equal((await visit(signedIn(dora))).status, 200)
   assert.equal((await sql('select from visit')).length, 2)
 })

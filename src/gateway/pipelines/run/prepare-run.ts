@@ -4,6 +4,7 @@ import { type Body, snakeCased } from '#databases/request/fields.ts'
 import type { ColumnTerm, Row } from '#databases/request/request.ts'
 import { readTable } from '#databases/request/table-name.ts'
 import type { GatewayCaller } from '#gateway/caller.ts'
+import { requireOwnSession } from '#gateway/caller-rights.ts'
 import type { Grouping } from '#gateway/data/grouping.ts'
 import { hiddenColumns, readGrouping, withColumns } from '#gateway/data/post-processing.ts'
 import { fail } from '#gateway/errors.ts'
@@ -73,7 +74,9 @@ export async function prepareSource(
   deadline: number,
 ): Promise<Prepared<'stream'>> {
   const hasLeft = () => presence.hasLeft() || performance.now() > deadline || stopping?.aborted === true
-  const caller = { ...(await source.caller()), presence: { ...presence, hasLeft } }
+  const own = await source.caller()
+  requireOwnSession(own)
+  const caller = { ...own, presence: { ...presence, hasLeft } }
   return prepare(kernel, caller, bodyOf(parts.source), 'stream')
 }
 
@@ -118,6 +121,7 @@ async function readSink(kernel: Kernel, request: RunRequest, { columns }: Shape)
   // A simulation without a sink may read the logging client.
   if (request.dryRun && table_name === undefined && client === undefined) return NO_SINK
   const caller: GatewayCaller = await request.sink.caller()
+  requireOwnSession(caller)
   if (caller.client.isLogging) throw fail('read_only', { hint: 'The logging client is never a sink.' })
   if (request.dryRun) return { ...NO_SINK, sinkTable: namedTable(request.parts.sink) }
   const row = Object.fromEntries(columns.map((name) => [name, null]))
