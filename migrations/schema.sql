@@ -188,6 +188,18 @@ table service."invitation"
   CREATE INDEX invitation_by_inviter ON service.invitation USING btree (inviter_id)
   CREATE UNIQUE INDEX invitation_pending_key ON service.invitation USING btree (organization_id, email) WHERE (status = 'pending'::text)
 
+table service."known_device"
+  id uuid not null
+  user_id uuid not null
+  device_hash bytea not null
+  expires_at timestamp with time zone not null
+  created_at timestamp with time zone not null
+  constraint known_device_key UNIQUE (user_id, device_hash)
+  constraint known_device_pkey PRIMARY KEY (id)
+  constraint known_device_user_id_fkey FOREIGN KEY (user_id) REFERENCES service."user"(id) ON DELETE CASCADE
+  CREATE INDEX known_device_by_device ON service.known_device USING btree (device_hash)
+  CREATE INDEX known_device_by_expiry ON service.known_device USING btree (expires_at)
+
 table service."member"
   id uuid not null
   organization_id uuid not null

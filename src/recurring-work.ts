@@ -2,6 +2,7 @@ import { deleteOldInvitations } from '#auth/organization/invitation-store.ts'
 import { resealTotpSecrets } from '#auth/two-factor/reseal.ts'
 import { hastenLateDeliveries, pruneDeliveries } from '#gateway/webhooks/log/retention.ts'
 import { resealWebhooks } from '#gateway/webhooks/reseal.ts'
+import { deleteExpiredKnownDevices } from '#identity/known-devices.ts'
 import { resealProviderTokens } from '#identity/reseal-tokens.ts'
 import { deleteExpiredSessions } from '#identity/sessions.ts'
 import { deleteExpiredTickets } from '#identity/tickets.ts'
@@ -31,6 +32,11 @@ export function recurringTable(kernel: Kernel): readonly Recurring[] {
       name: 'prune-trusted-devices',
       cron: '*/5 * * * *',
       run: () => inBatches(() => deleteExpiredTrustedDevices(db, now(), BATCH)),
+    },
+    {
+      name: 'prune-known-devices',
+      cron: '*/5 * * * *',
+      run: () => inBatches(() => deleteExpiredKnownDevices(db, now(), BATCH)),
     },
     {
       name: 'prune-invitations',

@@ -7,7 +7,7 @@ import type { User } from '#identity/users.ts'
 import type { Access } from '#kernel/http/access.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { nameOfPermission, refusalOf } from './admin/permissions.ts'
-import { clearDeadCookies, presentedToken, presentedTrustedDevice, setSessionToken } from './cookies.ts'
+import { clearDeadCookies, presentedToken, setSessionToken } from './cookies.ts'
 import { fail } from './errors.ts'
 import { kernelAs } from './origin.ts'
 import { recordRefusedAct } from './record-refused-act.ts'
@@ -17,8 +17,6 @@ import { mayEnrol } from './two-factor/restricted.ts'
 /** The user and session that a request's token belongs to. Verbs learn nothing else about the caller. */
 export type Caller = LiveSession & {
   readonly token: string
-  /** The browser's cookie. */
-  readonly trustedDevice?: string | undefined
   /** The stored hash, after the caller has also shown the password. */
   readonly password?: string
 }
@@ -70,7 +68,7 @@ export function createAuthAccess(kernel: Kernel, sessions: Sessions): AuthAccess
     if (live === undefined || presented === undefined) return
     if (lacksSecondFactor(config, live) && !(await isOpenToRestricted(kernel, live, request)))
       return 'TWO_FACTOR_REQUIRED'
-    request.caller = { ...live, token: presented.token, trustedDevice: presentedTrustedDevice(request) }
+    request.caller = { ...live, token: presented.token }
   }
   const signedIn: Access = {
     name: 'signed in',

@@ -1,4 +1,5 @@
 import { clearExpiredBan } from '#identity/bans.ts'
+import { rememberDevice } from '#identity/known-devices.ts'
 import { actOnProof, type Proof } from '#identity/proof.ts'
 import { endWithinMaxAge, insertSession, type Session } from '#identity/sessions.ts'
 import { afterShowing, NOTHING_SHOWN, type Shown } from '#identity/shown.ts'
@@ -26,6 +27,8 @@ export type StartedSession = {
   readonly maxAge: number | undefined
   /** The new token of the browser's trusted device. */
   readonly trustedDevice: string | undefined
+  /** Of the known device. */
+  readonly knownDevice: string
 }
 
 /** A way in, and what it has proven. */
@@ -75,7 +78,7 @@ async function startOrAsk(kernel: Kernel, user: User, arrival: Arrival): Promise
 async function startSession(
   kernel: Kernel,
   user: User,
-  { way, shown, remember, ipAddress, userAgent }: Arrival,
+  { way, shown, remember, ipAddress, userAgent, knownDevice: presented }: Arrival,
   trustedDevice?: string,
 ): Promise<StartedSession> {
   const now = kernel.now()
@@ -98,10 +101,11 @@ async function startSession(
     },
     max_per_user,
   )
+  const knownDevice = await rememberDevice(kernel, user.id, presented)
   await recordAct(kernel, 'user.signed_in', { targetId: user.id, details: { sessionId: session.id, way } })
   await emit(kernel, 'auth_user_signed_in', { user_id: user.id, session_id: session.id })
   const maxAge = remember ? expiresAt.getTime() - now.getTime() : undefined
-  return { token, session, user, maxAge, trustedDevice }
+  return { token, session, user, maxAge, trustedDevice, knownDevice }
 }
 
 /**

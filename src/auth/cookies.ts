@@ -86,12 +86,18 @@ const PENDING_COOKIE = `${COOKIE_PREFIX}.two-factor`
 const TRUSTED_DEVICE_COOKIE = `${COOKIE_PREFIX}.trusted-device`
 
 /** `maxAge` in milliseconds. */
-const setHidden = (config: Config, reply: FastifyReply, name: string, value: string, maxAge: number): void =>
-  void reply.setCookie(name, value, {
-    ...options(config),
-    httpOnly: true,
-    maxAge: Math.floor(maxAge / 1_000),
+function setHidden(
+  config: Config,
+  reply: FastifyReply,
+  name: string,
+  value: string,
+  maxAge: number | undefined,
+): void {
+  reply.setCookie(name, value, {
+    ...{ ...options(config), httpOnly: true },
+    ...(maxAge === undefined ? {} : { maxAge: Math.floor(maxAge / 1_000) }),
   })
+}
 
 export function setPendingSecondFactor(
   config: Config,
@@ -116,6 +122,24 @@ export function setTrustedDevice(config: Config, reply: FastifyReply, token: str
 
 export const presentedTrustedDevice = (request: FastifyRequest): string | undefined =>
   request.cookies[TRUSTED_DEVICE_COOKIE]
+
+/** A browser that has signed in before (decision 51). Clients without cookies get and send a header. */
+const KNOWN_DEVICE_COOKIE = `${COOKIE_PREFIX}.known-device`
+
+/** `maxAge` in milliseconds; without it the cookie lasts until the browser closes. */
+export function setKnownDevice(
+  config: Config,
+  reply: FastifyReply,
+  value: string,
+  maxAge: number | undefined,
+): void {
+  setHidden(config, reply, KNOWN_DEVICE_COOKIE, value, maxAge)
+}
+
+export function presentedKnownDevice({ headers, cookies }: FastifyRequest): string | undefined {
+  const sent = headers[HEADER.knownDevice]
+  return typeof sent === 'string' ? sent : cookies[KNOWN_DEVICE_COOKIE]
+}
 
 /** Marks the browser in which a password was set or shown, for as long as the link of that time is valid. */
 const BROWSER_COOKIE = `${COOKIE_PREFIX}.sign-up`

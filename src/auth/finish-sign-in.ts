@@ -1,5 +1,6 @@
 import type { FastifyReply } from 'fastify'
 import { type Static, Type } from 'typebox'
+import { KNOWN_DEVICE_LIFETIME } from '#identity/known-devices.ts'
 import { SignedInUser } from '#identity/schemas.ts'
 import type { Config } from '#kernel/config/config.ts'
 import { named } from '#kernel/http/components.ts'
@@ -10,6 +11,7 @@ import type { Admission, StartedSession } from './admit.ts'
 import {
   clearPendingSecondFactor,
   clearSessionToken,
+  setKnownDevice,
   setPendingSecondFactor,
   setSessionToken,
   setTrustedDevice,
@@ -83,11 +85,22 @@ function setCookies(config: Config, reply: FastifyReply, admission: Admission): 
 export function sendStartedSession(
   config: Config,
   reply: FastifyReply,
-  { token, maxAge, trustedDevice }: Pick<StartedSession, 'token' | 'maxAge' | 'trustedDevice'>,
+  {
+    token,
+    maxAge,
+    trustedDevice,
+    knownDevice,
+  }: Pick<StartedSession, 'token' | 'maxAge' | 'trustedDevice'> &
+    Partial<Pick<StartedSession, 'knownDevice'>>,
   { withCookie = true } = {},
 ): void {
   if (withCookie) setSessionToken(config, reply, token, maxAge)
   else reply.header(HEADER.authToken, token)
   clearPendingSecondFactor(config, reply)
   if (trustedDevice !== undefined) setTrustedDevice(config, reply, trustedDevice, TRUST_LIFETIME)
+  if (knownDevice === undefined) return
+  reply.header(HEADER.knownDevice, knownDevice)
+  // A browser that is not to remember the session does not remember this, either.
+  if (withCookie)
+    setKnownDevice(config, reply, knownDevice, maxAge === undefined ? undefined : KNOWN_DEVICE_LIFETIME)
 }

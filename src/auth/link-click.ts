@@ -1,4 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Source } from '#identity/known-devices.ts'
+import type { User } from '#identity/users.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import type { Caller } from './access.ts'
 import { presentedBrowser } from './cookies.ts'
@@ -16,4 +18,10 @@ export const linkClickOf = (kernel: Kernel, request: FastifyRequest, reply: Fast
   caller: request.caller,
   browser: presentedBrowser(request),
   context: signInContextOf(kernel, request, reply),
+})
+
+/** For what the click asks about this user. */
+export const sourceOf = ({ id }: Pick<User, 'id'>, { caller, context }: LinkClick): Source => ({
+  sessionId: caller?.user.id === id ? caller.session.id : undefined,
+  knownDevice: context.knownDevice,
 })

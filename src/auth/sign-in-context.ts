@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { crossSite } from '#kernel/http/origins.ts'
 import type { Kernel } from '#kernel/kernel.ts'
-import { markBrowser, presentedTrustedDevice } from './cookies.ts'
+import { markBrowser, presentedKnownDevice, presentedTrustedDevice } from './cookies.ts'
 
 /** Where a sign-in comes from, and how long its session is to last. */
 export type SignInContext = {
@@ -15,6 +15,8 @@ export type SignInContext = {
   readonly callbackURL: string | undefined
   /** The browser's cookie that stands in for a second factor. */
   readonly trustedDevice: string | undefined
+  /** The browser's cookie, or the client's header, that tells a browser which has signed in before from a stranger's. */
+  readonly knownDevice: string | undefined
   /** Sets a cookie in the browser. A mailed link that is opened with this cookie was opened where the password was shown. */
   markBrowser(mark: string): void
 }
@@ -31,5 +33,6 @@ export const signInContextOf = (
   isCrossSite: crossSite(kernel, request.headers) !== undefined,
   callbackURL,
   trustedDevice: presentedTrustedDevice(request),
+  knownDevice: presentedKnownDevice(request),
   markBrowser: (mark) => markBrowser(kernel.config, reply, mark),
 })

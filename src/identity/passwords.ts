@@ -1,11 +1,12 @@
 import { hash, verify } from '@node-rs/argon2'
 import type { Config } from '#kernel/config/config.ts'
+import type { AttemptBucket } from '#kernel/http/attempt-limits.ts'
 import { atomically, type Kernel } from '#kernel/kernel.ts'
 import { replacePassword } from './accounts.ts'
 import { isTooCostly } from './hashes/hash.ts'
 import { parseHash } from './hashes/parse-hash.ts'
+import { ownBucket, type Source } from './known-devices.ts'
 import { lockProvenUser } from './proof.ts'
-import { findTrustedDevice } from './trusted-devices.ts'
 
 /** Characters after NFKC. It bounds the work of hashing. */
 export const PASSWORD_MAX = 128
@@ -38,13 +39,12 @@ export type Claimed = {
   readonly stored: string | undefined
   /** Undefined without an account. */
   readonly userId: string | undefined
-  /** The browser's cookie. */
-  readonly trustedDevice: string | undefined
+  readonly source: Source
 }
 
 /**
- * Checks a password that a caller has typed, or throws 429. There is no other way to check one, so every verb counts wrong ones. They
- * count in one bucket of the account, whether it exists or not, so that a 429 does not show that either.
+ * Checks a password that a caller has typed, or throws 429. There is no other way to check one, so every verb counts wrong ones. Those
+ * of strangers count in one bucket of the account, whether it exists or not, so that a 429 does not show that either.
  */
 export const attemptPassword = async (kernel: Kernel, claimed: Claimed, password: string): Promise<boolean> =>
   kernel.limits.attempt('sign_in_account', await bucketOf(kernel, claimed), () =>
@@ -52,16 +52,22 @@ export const attemptPassword = async (kernel: Kernel, claimed: Claimed, password
   )
 
 /**
- * A browser that the account trusts has a bucket of its own, so that the guesses of others do not shut its user out. The lookup does not
- * depend on whether there is an account.
+ * Live sessions and known devices have buckets of their own, so that the guesses of others do not shut the user out, and a total, so that more
+ * sessions are not any number of guesses.
  */
 async function bucketOf(
-  { db, now }: Kernel,
-  { account, userId = NO_USER, trustedDevice: token }: Claimed,
-): Promise<string> {
-  const device = token === undefined ? undefined : await findTrustedDevice(db, { userId, token, now: now() })
-  return device === undefined ? `account:${account}` : `device:${device}`
+  kernel: Kernel,
+  { account, userId = NO_USER, source }: Claimed,
+): Promise<AttemptBucket> {
+  const own = await ownBucket(kernel, userId, source)
+  return own === undefined ? { key: strangersOf(account) } : { key: own, total: account }
 }
+
+const strangersOf = (account: string): string => `account:${account}`
+
+/** Forgets the guesses of strangers, after the owner of the mailbox has set another password. */
+export const clearGuesses = (kernel: Kernel, account: string): Promise<void> =>
+  kernel.limits.clear('sign_in_account', strangersOf(account))
 
 const NO_USER = '00000000-0000-0000-0000-000000000000'
 

@@ -2,21 +2,6 @@ import type { Db } from '#kernel/db/connect.ts'
 import { isTokenShaped, tokenHash } from './tokens.ts'
 
 /** A browser of the user that needs no second factor, while its token is valid. The id stays when the token is replaced. */
-export async function findTrustedDevice(
-  db: Db,
-  { userId, token, now }: { readonly userId: string; readonly token: string; readonly now: Date },
-): Promise<string | undefined> {
-  if (!isTokenShaped(token)) return undefined
-  const found = await db
-    .selectFrom('trustedDevice')
-    .select('id')
-    .where('tokenHash', '=', tokenHash(token))
-    .where('userId', '=', userId)
-    .where('expiresAt', '>', now)
-    .executeTakeFirst()
-  return found?.id
-}
-
 export type NewTrustedDevice = {
   readonly id: string
   readonly userId: string

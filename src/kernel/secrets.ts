@@ -8,6 +8,7 @@ export type Purpose =
   | 'database-role'
   | 'embedded-superuser'
   | 'installation'
+  | 'known-device'
   | 'mail'
   | 'mail-recipient'
   | 'provider-token'

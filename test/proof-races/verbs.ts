@@ -231,7 +231,7 @@ const CONTEXT: SignInContext = {
     isCrossSite: false,
     callbackURL: undefined,
   },
-  ...{ trustedDevice: undefined, markBrowser: () => {} },
+  ...{ trustedDevice: undefined, knownDevice: undefined, markBrowser: () => {} },
 }
 
 export const VERBS = {

@@ -1,4 +1,5 @@
 import { deleteAccounts, requirePasswordChange, upsertPassword } from '#identity/accounts.ts'
+import { deleteKnownDevices } from '#identity/known-devices.ts'
 import { deletePasskeys } from '#identity/passkeys.ts'
 import { hashPassword } from '#identity/passwords.ts'
 import { lockProvenUser } from '#identity/proof.ts'
@@ -12,7 +13,7 @@ import { uuidv7 } from '#kernel/random.ts'
 import { type Caller, proofOf } from '../access.ts'
 import { browserMark } from '../cookies.ts'
 import { fail } from '../errors.ts'
-import type { LinkClick } from '../link-click.ts'
+import { type LinkClick, sourceOf } from '../link-click.ts'
 import type { FormValues } from '../mail-flow.ts'
 import { MAILS } from '../mails.ts'
 import { checkPasswordOf } from '../password/password.ts'
@@ -33,7 +34,7 @@ export type Evidence =
 export async function readEvidence(
   kernel: Kernel,
   user: User,
-  { context }: LinkClick,
+  click: LinkClick,
   values: FormValues,
 ): Promise<Evidence> {
   const { password = '', newPassword = '' } = values
@@ -44,7 +45,7 @@ export async function readEvidence(
     }
   }
   if (password === '') return { by: 'page' }
-  return { by: 'password', stored: await checkPasswordOf(kernel, user, password, context) }
+  return { by: 'password', stored: await checkPasswordOf(kernel, user, password, sourceOf(user, click)) }
 }
 
 /** First proof of the address that the account was opened with. */
@@ -133,7 +134,7 @@ async function isByOwner(
 }
 
 /**
- * Removes sessions, linked accounts, passkeys, the second factor and tickets, and the password signs no one in until it is changed. For
+ * Removes sessions, linked accounts, passkeys, the second factor, known devices and tickets, and the password signs no one in until it is changed. For
  * every first proof that does not show who set the password: of a click, a reset or an admin.
  */
 export async function removeWhatOthersAdded(kernel: Kernel, user: User): Promise<void> {
@@ -141,6 +142,7 @@ export async function removeWhatOthersAdded(kernel: Kernel, user: User): Promise
   await deleteAccounts(kernel.db, user.id, { keepPassword: true })
   await deletePasskeys(kernel.db, user.id)
   await removeSecondFactor(kernel, user)
+  await deleteKnownDevices(kernel.db, user.id)
   await deleteTickets(kernel.db, user)
   await requirePasswordChange(kernel.db, user.id, kernel.now())
 }

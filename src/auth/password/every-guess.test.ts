@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { issueTicket } from '#identity/tickets.ts'
 import { secureRandom } from '#kernel/random.ts'
-import { type Actor, type Answer, FORM, PASSWORD, testClock, testService, type User } from '#test/harness.ts'
+import { type Answer, FORM, PASSWORD, testClock, testService, type User } from '#test/harness.ts'
 
 /** The limits by address would apply first. */
 const MANY = { requests: 10_000 }
@@ -48,7 +48,12 @@ const MEMBERS: Readonly<Record<string, (victim: Victim, path: string) => unknown
 
 const PURPOSES = ['delete-user', 'change-email'] as const
 
-type Way = { readonly route: string; guess(victim: Victim, password: string): Promise<Answer> }
+/** `counts`: with the guesses of strangers, or with those of the session that sends it. */
+type Way = {
+  readonly route: string
+  readonly counts: 'stranger' | 'session'
+  guess(victim: Victim, password: string): Promise<Answer>
+}
 
 /** Every route of the document that takes a password, and how to guess one there. */
 async function ways(): Promise<readonly Way[]> {
@@ -56,7 +61,7 @@ async function ways(): Promise<readonly Way[]> {
   const resolve = (schema: { $ref?: string }) =>
     schema.$ref === undefined ? schema : components.schemas[schema.$ref.split('/').at(-1) ?? '']
   return Object.entries(paths).flatMap(([path, operations]) =>
-    Object.entries(operations as object).flatMap(([method, { requestBody }]) => {
+    Object.entries(operations as object).flatMap(([method, { requestBody, security = [] }]) => {
       const { [FORM['content-type']]: form, 'application/json': json } = requestBody?.content ?? {}
       const schema = resolve((form ?? json)?.schema ?? {})
       const route = `${method.toUpperCase()} ${path}`
@@ -75,6 +80,7 @@ async function ways(): Promise<readonly Way[]> {
       return [
         {
           route,
+          counts: form === undefined && security.length > 0 ? 'session' : 'stranger',
           async guess(victim: Victim, password: string) {
             const body = await bodyFor(victim, password)
             if (form === undefined) return victim.send(method.toUpperCase(), path, { body })
@@ -94,7 +100,7 @@ async function victim(): Promise<Victim> {
   return { ...user, username }
 }
 
-test('wrong passwords count in one bucket of the account at every route that takes one', async () => {
+test('wrong passwords count at every route that takes one, those of strangers and those of a session apart', async () => {
   const all = await ways()
   const routes = all.map(({ route }) => route)
   for (const known of [
@@ -114,24 +120,33 @@ test('wrong passwords count in one bucket of the account at every route that tak
       const { status, text } = await way.guess(ada, 'wrong password')
       assert.ok([400, 401, 403].includes(status), `${way.route}: ${status} ${text}`)
     }
-    for (const other of all) {
+    for (const other of all.filter(({ counts }) => counts === way.counts)) {
       const { status, headers } = await other.guess(ada, PASSWORD)
       assert.deepEqual([status, headers.get('retry-after')], [429, '1'], `${other.route} after ${way.route}`)
     }
+    const apart = all.find(({ counts }) => counts !== way.counts)
+    const { status: free } = (await apart?.guess(ada, 'wrong password')) ?? {}
+    assert.ok(free === 400 || free === 401, `${apart?.route} after ${way.route}: ${free}`)
     const { status } = await ada.get('/api/auth/get-session')
     assert.equal(status, 200, 'the account is still there')
   }
 })
 
-test('the right password clears the bucket for all routes', async () => {
+test('the right password clears the bucket for all routes, of a session and of strangers', async () => {
   const ada = await victim()
   const change = (currentPassword: string) =>
     ada.post('/api/auth/change-password', { currentPassword, newPassword: PASSWORD })
-  const signIn = (by: Actor, password: string) =>
-    by.post('/api/auth/sign-in/email', { email: ada.email, password })
+  const changeEmail = (password: string) =>
+    ada.post('/api/auth/change-email', { newEmail: `new-${ada.email}`, password })
+  const byEmail = (password: string) => t.anon.post('/api/auth/sign-in/email', { email: ada.email, password })
+  const byUsername = (password: string) =>
+    t.anon.post('/api/auth/sign-in/username', { username: ada.username, password })
   for (let round = 0; round < 3; round++) {
-    for (let wrong = 0; wrong < 2; wrong++) assert.equal((await change('wrong password')).status, 400)
-    for (let wrong = 0; wrong < 2; wrong++) assert.equal((await signIn(t.anon, 'wrong password')).status, 401)
+    for (const guess of [change, changeEmail, change, changeEmail])
+      assert.equal((await guess('wrong password')).status, 400)
+    for (const guess of [byEmail, byUsername, byEmail, byUsername])
+      assert.equal((await guess('wrong password')).status, 401)
     assert.equal((await change(PASSWORD)).status, 200)
+    assert.equal((await byEmail(PASSWORD)).status, 200)
   }
 })

@@ -1,4 +1,5 @@
 import { type Credential, findCredential, insertPassword, upsertPassword } from '#identity/accounts.ts'
+import { deleteKnownDevices, type Source } from '#identity/known-devices.ts'
 import { attemptPassword, hashPassword, isCheckable } from '#identity/passwords.ts'
 import { lockProvenUser } from '#identity/proof.ts'
 import { deleteFactor } from '#identity/second-factor.ts'
@@ -18,10 +19,9 @@ import { requestMail } from '../mail-requests.ts'
 import { type EndedSessions, MAILS } from '../mails.ts'
 import { acceptablePassword } from '../password-policy.ts'
 import { expectFresh } from '../session-freshness.ts'
-import type { SignInContext } from '../sign-in-context.ts'
 import { expectMayEnrol } from '../two-factor/restricted.ts'
 
-/** Stores the new password, mails a notice of it, and ends every open link, trusted device and begun factor of the user. */
+/** Stores the new password, mails a notice of it, and ends every open link, trusted and known device and begun factor of the user. */
 export async function storePassword(
   kernel: Kernel,
   user: User,
@@ -32,6 +32,7 @@ export async function storePassword(
   await upsertPassword(kernel.db, { id: uuidv7(now, kernel.random), userId: user.id, password, now })
   await deleteTickets(kernel.db, user)
   await deleteTrustedDevices(kernel.db, user.id)
+  await deleteKnownDevices(kernel.db, user.id)
   await deleteFactor(kernel.db, user.id, false)
   await sendMail(kernel, MAILS.passwordChanged(user, ended))
 }
@@ -75,35 +76,36 @@ export async function checkPassword(
   const [found] = await Promise.all([findCredential(kernel.db, caller.user.id), expectAlive(kernel, caller)])
   if (found === undefined) throw fail('CREDENTIAL_ACCOUNT_NOT_FOUND')
   try {
-    return { ...caller, password: await usableHash(kernel, { ...caller, found }, password) }
+    const { user, session } = caller
+    const checking = { user, found, source: { sessionId: session.id } }
+    return { ...caller, password: await usableHash(kernel, checking, password) }
   } catch (error) {
     await expectAlive(kernel, caller)
     throw error
   }
 }
 
-/** The stored hash, for a user without a session, after the password was right; throws otherwise. */
+/** The stored hash, for a user who may have no session, after the password was right; throws otherwise. */
 export async function checkPasswordOf(
   kernel: Kernel,
   user: User,
   password: string,
-  { trustedDevice }: Pick<SignInContext, 'trustedDevice'>,
+  source: Source,
 ): Promise<string> {
   const found = await findCredential(kernel.db, user.id)
-  return usableHash(kernel, { user, found, trustedDevice }, password)
+  return usableHash(kernel, { user, found, source }, password)
 }
 
 type Checking = {
   readonly user: User
   readonly found: Credential | undefined
-  /** The browser's cookie. */
-  readonly trustedDevice?: string | undefined
+  readonly source: Source
 }
 
 /** A password that cannot be checked, or has to be changed first, proves nothing: a reset link is mailed. */
 async function usableHash(
   kernel: Kernel,
-  { user: { id: userId, email }, found, trustedDevice }: Checking,
+  { user: { id: userId, email }, found, source }: Checking,
   password: string,
 ): Promise<string> {
   const refused = async (mail: 'renew-password' | 'change-password') => {
@@ -112,7 +114,7 @@ async function usableHash(
   }
   const stored = found?.password
   if (stored !== undefined && !isCheckable(kernel.config, stored)) throw await refused('renew-password')
-  const isRight = await attemptPassword(kernel, { account: email, stored, userId, trustedDevice }, password)
+  const isRight = await attemptPassword(kernel, { account: email, stored, userId, source }, password)
   if (stored === undefined || !isRight) {
     await recordFailure(kernel, 'password.failed', { targetId: userId, reason: 'INVALID_PASSWORD' })
     throw fail('INVALID_PASSWORD')

@@ -1,4 +1,4 @@
-import { hashPassword } from '#identity/passwords.ts'
+import { clearGuesses, hashPassword } from '#identity/passwords.ts'
 import { actOnTicket, lockProvenUser } from '#identity/proof.ts'
 import { deleteUserSessions } from '#identity/sessions.ts'
 import { findTicket } from '#identity/tickets.ts'
@@ -71,7 +71,7 @@ export async function resetPassword(kernel: Kernel, token: string, newPassword: 
   if (!(await isResetTokenGood(kernel, token))) throw invalidToken()
   const password = await hashPassword(kernel, accepted)
   const link = { purposes: RESET, token }
-  await actOnTicket(kernel, link, invalidToken, async (kernel, user, { expired }) => {
+  const { email } = await actOnTicket(kernel, link, invalidToken, async (kernel, user, { expired }) => {
     if (expired) throw invalidToken()
     const ended = await deleteUserSessions(kernel.db, user.id)
     if (hasProvenEmail(user)) await countResetByMail(kernel, user)
@@ -81,7 +81,9 @@ export async function resetPassword(kernel: Kernel, token: string, newPassword: 
     const now = kernel.now()
     const proof = { emailVerified: true, emailProvenAt: user.emailProvenAt ?? now }
     await updateUser(kernel.db, user.id, proof, now)
+    return user
   })
+  await clearGuesses(kernel, email)
   await kernel.coherence.settle()
 }
 

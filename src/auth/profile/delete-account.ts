@@ -8,7 +8,7 @@ import { atomically, emit, type Kernel } from '#kernel/kernel.ts'
 import { forgetMails } from '#kernel/mail/mailer.ts'
 import { actAsCaller, type Caller } from '../access.ts'
 import { fail, LINK_FAILURES } from '../errors.ts'
-import type { LinkClick } from '../link-click.ts'
+import { type LinkClick, sourceOf } from '../link-click.ts'
 import type { MailFlow, OpenLink, View } from '../mail-flow.ts'
 import { mailLink, openLink } from '../mail-links.ts'
 import { MAILS } from '../mails.ts'
@@ -65,12 +65,12 @@ async function deleteByLinkAndPassword(
   kernel: Kernel,
   token: string,
   shown: string,
-  { context }: LinkClick,
+  click: LinkClick,
 ): Promise<void> {
   if (!kernel.config.auth.delete_user.enabled) throw fail('DELETE_USER_DISABLED')
   const link = { purposes: DELETE, token }
   const { user } = await openLink(kernel, DELETE, token)
-  const password = await checkPasswordOf(kernel, user, shown, context)
+  const password = await checkPasswordOf(kernel, user, shown, sourceOf(user, click))
   await actOnTicket(kernel, link, invalidToken, async (kernel, user, { expired }) => {
     if (expired) throw invalidToken()
     if ((await lockProvenUser(kernel, { userId: user.id, password })) === undefined)

@@ -80,7 +80,7 @@ test('a refused attempt computes no hash', async () => {
 test('a guess taken back after its window adds no guess to the next window', async () => {
   const { limits } = t.service.kernel
   const guess = (verdict: () => boolean | undefined) =>
-    limits.attempt('sign_in_account', 'late@example.com', async () => verdict())
+    limits.attempt('sign_in_account', { key: 'late@example.com' }, async () => verdict())
   await guess(() => {
     clock.advance(t.config.rate_limits.rules.sign_in_account.window + 5)
     return undefined

@@ -23,11 +23,7 @@ const signIn = ({ email }: User, password: string) =>
   t.anon.post('/api/auth/sign-in/email', { email, password })
 
 const guess = (on: Kernel, password: string) =>
-  attemptPassword(
-    on,
-    { account: 'ada', stored: BCRYPT, userId: undefined, trustedDevice: undefined },
-    password,
-  )
+  attemptPassword(on, { account: 'ada', stored: BCRYPT, userId: undefined, source: {} }, password)
 
 const BCRYPT = '$2a$05$CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRGyh0XouQYb4YMJKvyOeW'
 const OURS = /^\$argon2id\$v=19\$m=1024,t=1,p=1\$/

@@ -38,8 +38,8 @@ export async function signInWithUsername(
 }
 
 type Claim = { readonly by: 'email' | 'username'; readonly value: string; readonly password: string }
-/** A claim and the cookie of the browser that it comes from. */
-type SentClaim = Claim & Pick<SignInContext, 'trustedDevice'>
+/** A claim and the device that it comes from. */
+type SentClaim = Claim & Pick<SignInContext, 'knownDevice'>
 
 /** Checks the password a second time when another sign-in has replaced the stored hash during the first check. */
 async function signIn(kernel: Kernel, claim: Claim, context: SignInContext): Promise<Admission> {
@@ -92,7 +92,7 @@ async function signInAs(
   const stored = found?.password ?? undefined
   const { isRight, hiddenOf } = await checkClaim(
     kernel,
-    { ...claim, trustedDevice: context.trustedDevice },
+    { ...claim, knownDevice: context.knownDevice },
     found,
   )
   if (!isRight && found !== undefined) await offerReset(kernel, found)
@@ -158,8 +158,8 @@ async function checkByUsername(
   return isRight && hidden !== undefined ? { isRight: false, hiddenOf: hidden.userId } : { isRight }
 }
 
-const storedOf = (found: UserWithPassword | undefined, { trustedDevice }: SentClaim) => ({
-  ...{ userId: found?.id, stored: found?.password ?? undefined, trustedDevice },
+const storedOf = (found: UserWithPassword | undefined, { knownDevice }: SentClaim) => ({
+  ...{ userId: found?.id, stored: found?.password ?? undefined, source: { knownDevice } },
 })
 
 /**

@@ -38,7 +38,7 @@ test('sign-up answers the token and the reduced user, and nothing else', async (
   })
   assert.equal(answer.headers.get('set-auth-token'), token)
   assert.match(
-    answer.headers.get('set-cookie') ?? '',
+    answer.headers.getSetCookie()[0] ?? '',
     new RegExp(
       `^service-auth\\.session-token=${token}; Max-Age=604800; Path=/; HttpOnly; Secure; SameSite=Lax$`,
     ),

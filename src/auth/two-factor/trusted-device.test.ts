@@ -112,41 +112,6 @@ test('a change of the password or of the factor, a reset and the end of all sess
   }
 })
 
-test('guesses of others do not shut out the browser that the account trusts, and its own guesses count apart', async () => {
-  const ada = await enrolTotp(t, await t.signUp('Ada'))
-  const cookie = await trust(ada)
-  const statuses = async (guess: () => Promise<Answer>) => {
-    for (let tries = 0; tries < 10; tries++) {
-      await guess()
-      t.advance(65_000)
-    }
-    return (await guess()).status
-  }
-  const attacker = () => t.anon.post(`${AUTH}/sign-in/email`, { email: ada.email, password: 'a guess' })
-  assert.equal(await statuses(attacker), 429)
-  assert.equal(
-    (await t.anon.post(`${AUTH}/sign-in/email`, { email: ada.email, password: PASSWORD })).status,
-    429,
-  )
-  const own = await signIn(ada.email, cookie)
-  assert.deepEqual([own.status, own.body.user?.id], [200, ada.id])
-  const device = cookieOf(own)
-  const changed = await t.anon.post(
-    `${AUTH}/two-factor/get-totp-uri`,
-    { password: PASSWORD },
-    { headers: { authorization: `Bearer ${own.body.token}`, cookie: `${TRUSTED_COOKIE}=${device}` } },
-  )
-  assert.equal(changed.status, 200, 'wherever a password is asked for')
-
-  // A trusted browser has no more guesses than another one, and none at other accounts.
-  assert.equal(await statuses(() => signIn(ada.email, device, 'a guess')), 429)
-  assert.equal((await signIn(ada.email, device)).status, 429)
-  const bob = await t.signUp('Bob')
-  for (let tries = 0; tries < 11; tries++)
-    await t.anon.post(`${AUTH}/sign-in/email`, { email: bob.email, password: 'x' })
-  assert.equal((await signIn(bob.email, device)).status, 429)
-})
-
 test('the mailbox counts once: after a reset by mail a code by mail is no second factor for a day', async () => {
   const ada = await enrolTotp(t, await t.signUp('Ada'))
   const bob = await enrolOtp(t, await t.signUp('Bob'))

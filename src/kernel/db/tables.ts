@@ -137,6 +137,14 @@ export interface InvitationTable {
   createdAt: Date
 }
 
+export interface KnownDeviceTable {
+  id: string
+  userId: string
+  deviceHash: Buffer
+  expiresAt: Date
+  createdAt: Date
+}
+
 export interface MemberTable {
   id: string
   organizationId: string
@@ -339,6 +347,7 @@ export interface DB {
   hiddenSignUp: HiddenSignUpTable
   installation: InstallationTable
   invitation: InvitationTable
+  knownDevice: KnownDeviceTable
   member: MemberTable
   migration: MigrationTable
   organization: OrganizationTable

@@ -13,9 +13,14 @@ const first = await testKernel({ controlUrl, config, clock })
 const second = await testKernel({ controlUrl, config, clock })
 
 /** Seconds to wait, or the result of the check. */
-async function guess({ limits }: { limits: Limits }, key: string, right = false): Promise<boolean | number> {
+async function guess(
+  { limits }: { limits: Limits },
+  key: string,
+  right = false,
+  total?: string,
+): Promise<boolean | number> {
   try {
-    return await limits.attempt('sign_in_account', key, async () => right)
+    return await limits.attempt('sign_in_account', { key, total }, async () => right)
   } catch (error) {
     assert.ok(error instanceof Failure && error.status === 429, String(error))
     assert.equal(error.headers?.['x-retry-after'], error.headers?.['retry-after'])
@@ -78,9 +83,43 @@ test('after a wait, one of a hundred concurrent attempts passes', async () => {
   assert.equal(passed.length, 1)
 })
 
+test('several buckets with one total have five times the attempts of one, also in two processes at once', async () => {
+  const flood = Array.from({ length: 120 }, (_, index) =>
+    guess(index % 2 === 0 ? first : second, `session ${index >> 1}`, false, 'oscar'),
+  )
+  const passed = (await Promise.all(flood)).filter((verdict) => verdict === false)
+  assert.equal(passed.length, 50)
+  assert.equal(await guess(first, 'another session', true, 'oscar'), 900)
+  assert.equal(await guess(first, 'strangers'), false)
+})
+
+test('a flood in one bucket leaves the total to the others', async () => {
+  const flood = Array.from({ length: 200 }, (_, index) =>
+    guess(index % 2 === 0 ? first : second, 'stolen', false, 'grace'),
+  )
+  await Promise.all(flood)
+  for (let free = 0; free < 5; free++) assert.equal(await guess(first, 'own', false, 'grace'), false)
+})
+
+test('right attempts and those that could not be checked do not count in the total', async () => {
+  for (let round = 0; round < 60; round++) {
+    assert.equal(await guess(first, `device ${round}`, true, 'ruth'), true)
+    const bucket = { key: `device ${round}`, total: 'ruth' }
+    await second.limits.attempt('sign_in_account', bucket, async () => undefined)
+  }
+  assert.equal(await guess(first, 'last', false, 'ruth'), false)
+})
+
+test('a bucket that is cleared has all its attempts again', async () => {
+  for (let wrong = 0; wrong < 5; wrong++) await guess(first, 'sybil')
+  assert.equal(await guess(second, 'sybil'), 1)
+  await second.limits.clear('sign_in_account', 'sybil')
+  for (let free = 0; free < 5; free++) assert.equal(await guess(first, 'sybil'), false)
+})
+
 test('an attempt that could not be checked is not counted', async () => {
   const broken = () =>
-    first.limits.attempt('sign_in_account', 'walter', () => Promise.reject(new Error('too busy')))
+    first.limits.attempt('sign_in_account', { key: 'walter' }, () => Promise.reject(new Error('too busy')))
   for (let failed = 0; failed < 20; failed++) await assert.rejects(broken, /too busy/)
   for (let free = 0; free < 5; free++) assert.equal(await guess(second, 'walter'), false)
   pass(1)

@@ -5,6 +5,7 @@ import { HEADER } from './header-names.ts'
 /** Response headers that pages of other origins may read. */
 export const EXPOSED_HEADERS = [
   HEADER.authToken,
+  HEADER.knownDevice,
   HEADER.cache,
   HEADER.events,
   HEADER.requestId,

@@ -15,6 +15,7 @@ export const HEADER = {
   organizationHint: 'x-organization-id',
   companyHint: 'x-company-id',
   authToken: 'set-auth-token',
+  knownDevice: 'x-service-known-device',
   sessionToken: 'x-service-auth-session-token',
   sessionBearer: 'x-service-auth-bearer-token',
   projectUrl: 'x-supabase-url',

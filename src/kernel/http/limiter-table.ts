@@ -33,16 +33,12 @@ const UPSERT = `
     expire = case when known.expire > $4 and known.expire <= $5 then known.expire else excluded.expire end
   returning points, expire`
 
-const GET = 'select points, expire from service.rate_limit where key = $1 and expire > $2 and expire <= $3'
-
 /**
  * The library's statements (11.4.0) by name, as they are sent: the same parameters, of which some are times, and then the latest end that a
  * window can have.
  */
-const STATEMENTS: Readonly<Record<string, { readonly text?: string; readonly times: readonly number[] }>> = {
+const STATEMENTS: Readonly<Record<string, { readonly text: string; readonly times: readonly number[] }>> = {
   'rate_limit:rlflx-upsert': { text: UPSERT, times: [2, 3] },
-  'rate_limit:rlflx-get': { text: GET, times: [1] },
-  'rate_limit:rlflx-delete': { times: [] },
 }
 
 type Query = { readonly name: string; readonly text: string; readonly values: readonly unknown[] }
@@ -54,13 +50,13 @@ type Query = { readonly name: string; readonly text: string; readonly values: re
 function byDatabaseTime(pool: pg.Pool, now: Clock, longest: number) {
   return {
     async query(asked: Query) {
-      const { text = asked.text, times } = STATEMENTS[asked.name] ?? unknown(asked.name)
+      const { text, times } = STATEMENTS[asked.name] ?? unknown(asked.name)
       const present = now().getTime()
       const ahead = present - systemClock().getTime()
       const values = asked.values.map((value, index) =>
         times.includes(index) ? Number(value) + ahead : value,
       )
-      if (times.length > 0) values.push(present + longest + CLOCK_TOLERANCE)
+      values.push(present + longest + CLOCK_TOLERANCE)
       const result = await pool.query<{ expire?: string }>({ name: asked.name, text, values })
       for (const row of result.rows)
         if (row.expire !== undefined) row.expire = String(Number(row.expire) - ahead)

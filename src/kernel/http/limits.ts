@@ -5,7 +5,7 @@ import { RateLimiterPostgres, RateLimiterRes } from 'rate-limiter-flexible'
 import type { Clock } from '../clock.ts'
 import type { Config } from '../config/config.ts'
 import type { Db } from '../db/connect.ts'
-import { type AttemptLimit, createAttemptLimit, type Verdict } from './attempt-limits.ts'
+import { type AttemptBucket, type AttemptLimit, createAttemptLimit, type Verdict } from './attempt-limits.ts'
 import { tooMany } from './failures.ts'
 import { createLimiterTable, type LimiterTableFor } from './limiter-table.ts'
 import { createSynchronizedLimit } from './synchronized-limit.ts'
@@ -38,8 +38,10 @@ export type Limits = {
   consume(rule: RuleName, key: string): Promise<void>
   /** The same, but returns false instead of throwing. */
   allows(rule: RuleName, key: string): Promise<boolean>
-  /** Runs the check of a password or a code, or throws 429 with Retry-After. A right one clears the bucket. */
-  attempt<V extends Verdict>(rule: AttemptRule, key: string, isRight: () => Promise<V>): Promise<V>
+  /** Runs the check of a password, or throws 429 with Retry-After. A right one clears the bucket. */
+  attempt<V extends Verdict>(rule: AttemptRule, bucket: AttemptBucket, isRight: () => Promise<V>): Promise<V>
+  /** Forgets the wrong attempts of a bucket. */
+  clear(rule: AttemptRule, key: string): Promise<void>
   /** Takes one from the bucket of this limit and address, as `consume` does, also with `rate_limits.enabled: false`. */
   consumeOwn(limit: OwnLimit, address: string): Promise<void>
   close(): void
@@ -59,7 +61,7 @@ export function createRateLimits(config: Config, pool: pg.Pool, now: Clock): Lim
     ...Object.entries(rules).map(([name, rule]) => [name, limiterOf(name, rule, table)] as const),
   ])
   const attemptLimits: Record<AttemptRule, AttemptLimit> = {
-    sign_in_account: createAttemptLimit('sign_in_account', sign_in_account, table),
+    sign_in_account: createAttemptLimit('sign_in_account', sign_in_account, pool, now),
   }
   /** Milliseconds until the next request, when this one is refused. */
   const take = async (rule: RuleName, key: string): Promise<number | undefined> => {
@@ -81,7 +83,9 @@ export function createRateLimits(config: Config, pool: pg.Pool, now: Clock): Lim
       if (wait !== undefined) throw tooMany(wait)
     },
     allows: async (rule, key) => (await take(rule, key)) === undefined,
-    attempt: (rule, key, isRight) => attemptLimits[rule](bucketOf(key), isRight),
+    attempt: (rule, { key, total }, isRight) =>
+      attemptLimits[rule].run({ key: bucketOf(key), total: total && bucketOf(total) }, isRight),
+    clear: (rule, key) => attemptLimits[rule].clear(bucketOf(key)),
     consumeOwn,
     close: synchronized.close,
   }
@@ -116,7 +120,8 @@ const UNLIMITED: Omit<Limits, 'consumeOwn'> = {
   expectRoom: async () => {},
   consume: async () => {},
   allows: async () => true,
-  attempt: (_rule, _key, isRight) => isRight(),
+  attempt: (_rule, _bucket, isRight) => isRight(),
+  clear: async () => {},
   close: () => {},
 }
 
