@@ -36,7 +36,6 @@ import {
 import { connect, createConnector, within } from '#databases/drivers/postgres/protocol/connect.ts'
 import type { Terminate } from '#databases/drivers/postgres/protocol/connection.ts'
 import { failureOf } from '#databases/drivers/postgres/protocol/errors.ts'
-import { codeOf } from '#databases/drivers/postgres/protocol/query-errors.ts'
 import { OWN } from '#databases/drivers/postgres/roles/persona.ts'
 import { createRoleCheck, type RoleCheck } from '#databases/drivers/postgres/roles/role-check.ts'
 import { loginAs, OWN_ROLES_SQL } from '#databases/drivers/postgres/roles/sql-role.ts'
@@ -45,6 +44,7 @@ import { createRunner } from '#databases/drivers/postgres/runner.ts'
 import { requireOneStatement } from '#databases/drivers/postgres/sql/fixed-statement.ts'
 import { createSql } from '#databases/drivers/postgres/sql/sql-builder.ts'
 import { inTransaction } from '#databases/drivers/postgres/transaction.ts'
+import type { DatabaseFailureCode } from '#databases/failures.ts'
 import type { WritePlan } from '#databases/plan/plan.ts'
 import { Failure } from '#kernel/errors.ts'
 
@@ -101,7 +101,7 @@ export function createPostgresDriver(given: PostgresOptions): PostgresDriver {
   const tables = createCatalogueCache(async () =>
     buildCatalogue((await repeated(() => run.value(createSql(CATALOGUE_SQL)))) as CatalogueRow),
   ) // as the statement builds it
-  const { plan, attempt } = createPlanner(tables, ({ cause }) => MOVED_CODES.has(codeOf(cause)))
+  const { plan, attempt } = createPlanner(tables, ({ code }) => MOVED.has(code))
   const defaultsFor = createDefaultsReader(run)
   const readDefinitions = createDefinitionReader(options)
   const management = createManagement(pool, run, {
@@ -255,5 +255,5 @@ function createTerminator(options: PostgresOptions): Terminate {
 const IDENTITY_SQL = `select pg_catalog.to_json(c.system_identifier::pg_catalog.text || '/' || d.oid::pg_catalog.text) as identity
   from pg_catalog.pg_control_system() as c, pg_catalog.pg_database as d where d.datname operator(pg_catalog.=) pg_catalog.current_database()`
 
-/** undefined_column, undefined_table: a name of the catalogue no longer exists. */
-const MOVED_CODES = new Set(['42703', '42P01'])
+/** A name of the catalogue no longer exists. */
+const MOVED: ReadonlySet<string> = new Set<DatabaseFailureCode>(['unknown_column', 'table_not_found'])

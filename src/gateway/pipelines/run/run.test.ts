@@ -44,7 +44,16 @@ await sql(
   create table breaks (id int, label int, text text);
   create function breaks() returns trigger language plpgsql as $$ begin
     if new.id > 30000 then perform pg_terminate_backend(pg_backend_pid()); end if; return new; end $$;
-  create trigger breaks before insert on breaks for each row execute function breaks()`,
+  create trigger breaks before insert on breaks for each row execute function breaks();
+  create table picky (id int, title text);
+  create sequence judged;
+  create function judge() returns trigger language plpgsql as $$ begin
+    perform nextval('judged');
+    if new.id = 2 then raise exception 'no sketches' using errcode = '42P01'; end if;
+    if new.id = 3 then perform 1 from missing_table; end if;
+    if new.id = 4 then raise exception 'no column' using errcode = '42703'; end if;
+    return new; end $$;
+  create trigger judge before insert on picky for each row execute function judge()`,
 )
 
 test('rows that the sink accepts are stored, and the others are reported by index', async () => {
@@ -254,4 +263,31 @@ test('a failure that is not about a row fails the run and says what is stored', 
   assert.equal(rows_inserted, await count('breaks'))
   assert.ok(rows_inserted > 0 && rows_in_doubt > 0)
   assert.equal(rows_refused, 0)
+})
+
+test('a trigger that raises the error of a missing table refuses its row, and is not taken for a missing sink', async () => {
+  const columns = ['id', 'title']
+  const { status, body } = await run({
+    source: { table_name: 'book', columns },
+    sink: { table_name: 'picky', client: 'there' },
+  })
+  assert.equal(status, 200, JSON.stringify(body))
+  const told = body.errors.map(({ code, error }: { code: string; error: string }) => [code, error])
+  assert.deepEqual(told, [
+    ['rejected_by_database', 'A rule of the database refused the request: no sketches'],
+    [
+      'rejected_by_database',
+      'A rule of the database refused the request: relation "missing_table" does not exist',
+    ],
+    ['rejected_by_database', 'A rule of the database refused the request: no column'],
+  ])
+  assert.equal(await count('picky'), 2)
+  const before = (await sql(there.url, 'select last_value::int as n from judged'))[0]?.n
+  const insert = { table_name: 'picky', insert_body: { id: 2 } }
+  const headers = { 'x-service-client': 'there' }
+  const refused = await t.admin.send('PUT', '/gateway/insert', { body: insert, headers })
+  assert.deepEqual([refused.status, refused.body.code], [400, 'rejected_by_database'], refused.text)
+  // It is not run again, as for a name that the catalogue has lost.
+  const after = (await sql(there.url, 'select last_value::int as n from judged'))[0]?.n
+  assert.equal(Number(after) - Number(before), 1)
 })

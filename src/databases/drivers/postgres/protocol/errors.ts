@@ -143,12 +143,20 @@ function serverFailure(state: DatabaseFailureCode, error: ServerError, about: Ab
 }
 
 /** A plan has only known names and correct syntax. */
-function ofPlan(state: DatabaseFailureCode, { code }: ServerError): DatabaseFailureCode {
+function ofPlan(state: DatabaseFailureCode, { code, where, position }: ServerError): DatabaseFailureCode {
+  // In a function or trigger that the statement has run, which lacks the name or pretends to.
+  if (MISSING.has(state) && where !== undefined && position === undefined) return 'rejected_by_database'
   // An operator or an array type of the column is missing.
   if (state === 'object_not_found') return 'invalid_operator'
   // Of a value that has a syntax of its own: tsquery, hstore, ltree.
   return code === '42601' ? 'invalid_value' : state
 }
+
+const MISSING: ReadonlySet<DatabaseFailureCode> = new Set([
+  'table_not_found',
+  'unknown_column',
+  'schema_not_found',
+])
 
 const quoted = (code: DatabaseFailureCode, { message }: ServerError, { actsAs }: About): string =>
   code === 'permission_denied' && actsAs !== undefined ? `${message}; ${actsAs}` : message
