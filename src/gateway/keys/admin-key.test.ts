@@ -34,7 +34,7 @@ const right = (header: string): Record<string, string> =>
 test('wrong admin keys are rate limited by address on every route that accepts the key', async () => {
   const routes = t.service.book
     .entries()
-    .filter(({ surface, access }) => surface === 'gateway' && access !== 'open')
+    .filter(({ surface, access }) => surface === 'gateway' && !access.startsWith('open'))
     .filter(({ path }) => path !== '/admin/clients/{name}/freeze')
     // A key is looked at when there is such a route.
     .filter(({ path }) => path !== '/public/{route_key}/{op}')
