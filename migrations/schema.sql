@@ -17,6 +17,7 @@ table service."account"
   access_token_expires_at timestamp with time zone
   refresh_token_expires_at timestamp with time zone
   refreshing_until timestamp with time zone
+  password_set_at timestamp with time zone
   constraint account_pkey PRIMARY KEY (id)
   constraint account_provider_key UNIQUE (provider_id, account_id)
   constraint account_user_id_fkey FOREIGN KEY (user_id) REFERENCES service."user"(id) ON DELETE CASCADE
@@ -506,7 +507,7 @@ CREATE OR REPLACE FUNCTION service.end_activity_without_factor()
  SET search_path TO 'pg_catalog', 'pg_temp'
 AS $function$
 begin
-  perform service.forget_shown(new.id, array['totp', 'otp', 'backup code', 'trusted device']);
+  perform service.forget_shown(new.id, array['totp', 'otp', 'mailed code', 'backup code', 'trusted device']);
   return null;
 end $function$
 
@@ -541,8 +542,7 @@ begin
     select active_organization_id from service.session where user_id = of_user and impersonated_by is null
     union select active_organization_id from service.session where impersonated_by = of_user) order by id for share;
   update service.session set
-      shown = array(select word from unnest(shown) with ordinality as each (word, n) where word <> all (gone) order by n),
-      user_had = array(select word from unnest(user_had) with ordinality as each (word, n) where word <> all (gone) order by n)
+      shown = array(select word from unnest(shown) with ordinality as each (word, n) where word <> all (gone) order by n)
     where user_id = of_user and shown && gone;
   update service.session s set active_organization_id = null from service.organization o, service.session own
     where (s.user_id = of_user and s.impersonated_by is null or s.impersonated_by = of_user)
@@ -555,7 +555,7 @@ CREATE OR REPLACE FUNCTION service.has_shown_factor(shown text[])
  LANGUAGE sql
  IMMUTABLE
  SET search_path TO 'pg_catalog', 'pg_temp'
-AS $function$ select shown && array['totp', 'otp', 'backup code', 'passkey', 'trusted device'] $function$
+AS $function$ select shown && array['totp', 'otp', 'mailed code', 'backup code', 'passkey', 'trusted device'] $function$
 
 CREATE OR REPLACE FUNCTION service.methods_of(of_user uuid)
  RETURNS text[]

@@ -35,7 +35,7 @@ export async function createPerson(
       ...times,
     })
     .execute()
-  const session = { id: sessionId, userId: id, tokenHash: tokenHash(token), remembered: true }
+  const session = { id: sessionId, userId: id, tokenHash: tokenHash(token), remembered: true, authTime: at }
   await db
     .insertInto('session')
     .values({ ...session, ...times, expiresAt: new Date(at.getTime() + DAY) })

@@ -11,7 +11,6 @@ import { clearDeadCookies, presentedToken, setSessionToken } from './cookies.ts'
 import { fail } from './errors.ts'
 import { kernelAs } from './origin.ts'
 import { recordRefusedAct } from './record-refused-act.ts'
-import { expectFresh } from './session-freshness.ts'
 import { mayEnrol } from './two-factor/restricted.ts'
 
 /** The user and session that a request's token belongs to. Verbs learn nothing else about the caller. */
@@ -40,7 +39,7 @@ export type AuthAccess = {
   readonly signedIn: Access
   /** Open to all; a session is recognised when there is one. */
   readonly known: Access
-  /** Only with a session that began at most `session.fresh_age` ago. */
+  /** Only with a live session; the verb demands a proof within `session.fresh_age` or less of it (demands.ts). */
   readonly fresh: Access
   /** Only for users with a role that allows this (auth.md 10). */
   admin(permission: AdminPermissions): Access
@@ -92,10 +91,7 @@ export function createAuthAccess(kernel: Kernel, sessions: Sessions): AuthAccess
     name: 'signed in recently',
     security: SECURITY,
     failures: [...SESSION_FAILURES, 'SESSION_NOT_FRESH'],
-    async authorize(request, reply) {
-      await signedIn.authorize(request, reply)
-      expectFresh(kernel, callerOf(request).session)
-    },
+    authorize: signedIn.authorize,
   }
   const admin = (permission: AdminPermissions): Access => ({
     name: `admin with ${nameOfPermission(permission)}`,

@@ -31,6 +31,9 @@ export type StartedSession = {
   readonly knownDevice: string
 }
 
+/** A session that has a new token. */
+export type RenewedSession = Omit<StartedSession, 'knownDevice'>
+
 /** A way in, and what it has proven. */
 export type Entrance = {
   readonly way: Way

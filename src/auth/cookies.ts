@@ -120,6 +120,10 @@ export function setTrustedDevice(config: Config, reply: FastifyReply, token: str
   setHidden(config, reply, TRUSTED_DEVICE_COOKIE, token, maxAge)
 }
 
+export function clearTrustedDevice(config: Config, reply: FastifyReply): void {
+  reply.clearCookie(TRUSTED_DEVICE_COOKIE, { ...options(config), httpOnly: true })
+}
+
 export const presentedTrustedDevice = (request: FastifyRequest): string | undefined =>
   request.cookies[TRUSTED_DEVICE_COOKIE]
 

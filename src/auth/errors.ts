@@ -39,7 +39,7 @@ export const AUTH_FAILURES = {
   TOO_MANY_ATTEMPTS_REQUEST_NEW_CODE: [400, 'Too many wrong codes; ask for a new one, or sign in again'],
   ACCOUNT_TEMPORARILY_LOCKED: [429, 'Too many wrong codes; the second factor is locked for a while'],
 
-  SESSION_NOT_FRESH: [403, 'The session is too old for this; sign in again'],
+  SESSION_NOT_FRESH: [403, 'Show again who you are, by one of details.accepts; or sign in again'],
 
   INVALID_TOKEN: [401, 'The link is not valid or has been used'],
   INVALID_RESET_TOKEN: [400, 'The link is not valid or has been used', 'INVALID_TOKEN'],
@@ -178,6 +178,20 @@ export const SECOND_FACTOR_FAILURES = [
   'TOO_MANY_ATTEMPTS_REQUEST_NEW_CODE',
   'ACCOUNT_TEMPORARILY_LOCKED',
   'UNAUTHORIZED',
+]
+/** Failures of a code of the second factor that is sent to a session. */
+export const CODE_FAILURES = [
+  ...['WRONG_CODE', 'INVALID_BACKUP_CODE', 'OTP_HAS_EXPIRED', 'TOO_MANY_ATTEMPTS_REQUEST_NEW_CODE'],
+  ...['ACCOUNT_TEMPORARILY_LOCKED', 'TWO_FACTOR_NOT_ENABLED'],
+]
+/** Failures of a passkey that is shown. */
+export const PASSKEY_FAILURES = [
+  ...['CHALLENGE_NOT_FOUND', 'UNKNOWN_PASSKEY', 'AUTHENTICATION_FAILED', 'PASSKEY_RP_ID_INVALID'],
+]
+/** Failures of a visit to a provider, and of an ID token in its place. */
+export const PROVIDER_FAILURES = [
+  ...['PROVIDER_NOT_FOUND', 'PROVIDER_UNAVAILABLE'],
+  ...['INVALID_ID_TOKEN', 'ID_TOKEN_NOT_SUPPORTED', 'UNABLE_TO_GET_USER_INFO'],
 ]
 /** Failures of a mailed link's token, and of the password that may be asked for with it. */
 export const LINK_FAILURES = [

@@ -7,7 +7,7 @@ import { named } from '#kernel/http/components.ts'
 import { HEADER } from '#kernel/http/header-names.ts'
 import { Nullable } from '#kernel/http/schemas.ts'
 import type { Kernel } from '#kernel/kernel.ts'
-import type { Admission, StartedSession } from './admit.ts'
+import type { Admission, RenewedSession, StartedSession } from './admit.ts'
 import {
   clearPendingSecondFactor,
   clearSessionToken,
@@ -63,7 +63,7 @@ export function finishSignIn(
 export function finishRedirectedSignIn(
   { config }: Kernel,
   reply: FastifyReply,
-  admission: Admission,
+  admission: Admission | RenewedSession,
   callbackURL: string,
 ): string {
   setCookies(config, reply, admission)
@@ -72,7 +72,7 @@ export function finishRedirectedSignIn(
   return withQuery(config.auth.two_factor.page_url ?? callbackURL, query)
 }
 
-function setCookies(config: Config, reply: FastifyReply, admission: Admission): void {
+function setCookies(config: Config, reply: FastifyReply, admission: Admission | RenewedSession): void {
   if ('pendingToken' in admission) {
     clearSessionToken(config, reply)
     setPendingSecondFactor(config, reply, admission.pendingToken, PENDING_LIFETIME)

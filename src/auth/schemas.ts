@@ -8,6 +8,10 @@ export const Email = Type.String({ maxLength: 320, examples: ['ada@example.com']
 export const Password = (more: TStringOptions = {}) =>
   Type.String({ maxLength: 1_024, examples: ['correct horse battery'], ...more })
 
+/** A code of the second factor: of an authenticator app, by mail, or a backup code. */
+export const Code = (more: TStringOptions = {}) =>
+  Type.String({ maxLength: 64, examples: ['287082'], ...more })
+
 /** The token of a mailed link. */
 export const LinkToken = Type.String({ maxLength: 256 })
 

@@ -9,13 +9,15 @@ import { adminRoutes } from './admin/routes.ts'
 import { auditRoutes } from './audit/routes.ts'
 import { confirmRoutes } from './confirm/routes.ts'
 import { emailRoutes } from './email/routes.ts'
-import { AUTH_CODES } from './errors.ts'
+import { endTrust } from './end-trust.ts'
+import { AUTH_CODES, AUTH_FAILURES } from './errors.ts'
 import { organizationRoutes } from './organization/routes.ts'
 import { pageRoutes } from './pages/routes.ts'
 import { passkeyRoutes } from './passkey/routes.ts'
 import { passwordRoutes } from './password/routes.ts'
 import { profileRoutes } from './profile/routes.ts'
 import { protect } from './protection.ts'
+import { reauthenticateRoutes } from './reauthenticate/routes.ts'
 import { recordRefusal } from './record-refused-act.ts'
 import { sessionRoutes } from './session/routes.ts'
 import { signInRoutes } from './sign-in/routes.ts'
@@ -32,12 +34,17 @@ export function authSurface(app: App, kernel: Kernel, book: RouteBook, sessions:
     refusesMisspelt: false,
     parse: JSON.parse,
     codes: AUTH_CODES,
-    envelope: ({ message, code }) => ({ message, code: code.toUpperCase() }),
+    envelope: ({ message, code, details }) => ({
+      ...{ message, code: code.toUpperCase() },
+      // Those of the HTTP edge are in the message here.
+      ...(code in AUTH_FAILURES && { details }),
+    }),
   })
   app.decorateRequest('caller', undefined)
   protect(app, kernel)
   app.addHook('preHandler', renewCaller)
   app.addHook('onError', (request, _reply, error) => recordRefusal(kernel, request, error))
+  app.addHook('onError', (request, reply, error) => endTrust(kernel, request, reply, error))
   const access = createAuthAccess(kernel, sessions)
   const process = { sessions, providers: createSocialProviders(kernel) }
 
@@ -69,6 +76,11 @@ const FEATURES: readonly AuthFeature[] = [
     name: 'Sessions',
     description: 'The current session, and the others of the same user',
     add: (app, kernel, access, { sessions }) => sessionRoutes(app, kernel, access, sessions),
+  },
+  {
+    name: 'Reauthentication',
+    description: 'What is sensitive demands a recent proof, which a session can show again',
+    add: (app, kernel, access, { providers }) => reauthenticateRoutes(app, kernel, access, providers),
   },
   { name: 'Email', description: 'Verifying and changing the address of a user', add: emailRoutes },
   {

@@ -55,35 +55,29 @@ export type NewPassword = {
   /** The hash. */
   readonly password: string
   readonly now: Date
+  /** Absent: the password is as old as the one before it, or as the account. */
+  readonly setAt?: Date
 }
 
-const insertCredential = (db: Db, { id, userId, password, now }: NewPassword) =>
+const insertCredential = (db: Db, { id, userId, password, now, setAt }: NewPassword) =>
   db.insertInto('account').values({
     id,
     userId,
     providerId: 'credential',
     accountId: userId,
     password,
+    ...(setAt && { passwordSetAt: setAt }),
     createdAt: now,
     updatedAt: now,
   })
 
 /** Sets the password of the user, the first one or another. It need not be changed. */
 export async function upsertPassword(db: Db, given: NewPassword): Promise<void> {
-  const { password, now: updatedAt } = given
+  const { password, now: updatedAt, setAt } = given
+  const changed = { password, updatedAt, mustChangePassword: false, ...(setAt && { passwordSetAt: setAt }) }
   await insertCredential(db, given)
-    .onConflict((on) =>
-      on.columns(['providerId', 'accountId']).doUpdateSet({ password, updatedAt, mustChangePassword: false }),
-    )
+    .onConflict((on) => on.columns(['providerId', 'accountId']).doUpdateSet(changed))
     .execute()
-}
-
-/** Adds the first password of a user; false when there is one already. */
-export async function insertPassword(db: Db, given: NewPassword): Promise<boolean> {
-  const { numInsertedOrUpdatedRows } = await insertCredential(db, given)
-    .onConflict((on) => on.columns(['providerId', 'accountId']).doNothing())
-    .executeTakeFirst()
-  return numInsertedOrUpdatedRows === 1n
 }
 
 /** From now on the password signs no one in until it is replaced. */

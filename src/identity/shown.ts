@@ -1,11 +1,12 @@
 /**
  * A proof that a session can show (auth.md 2), as its columns `shown` and `user_had` and the function `service.methods_of` spell it.
- * `passkey` is with user verification, `unverified passkey` without. `mail`: a link or code was opened in the mailbox. `trusted device`:
- * the browser's cookie stood in for the factor.
+ * `passkey` is with user verification, `unverified passkey` without. `mailed code`: a code by mail where another factor is in force, `otp`
+ * where it is the factor. `mail`: a link or code was opened in the mailbox. `trusted device`: the browser's cookie stood in for the factor.
  */
 export type Shown =
   | 'password'
   | Factor
+  | 'mailed code'
   | 'unverified passkey'
   | 'trusted device'
   | 'mail'
@@ -13,14 +14,19 @@ export type Shown =
 
 type Factor = (typeof FACTORS)[number]
 
+/** A second factor. A passkey with user verification is one, and counts for the password as well where a sign-in asks for both. */
 const FACTORS = ['totp', 'otp', 'backup code', 'passkey'] as const
+export const isFactor = (shown: string): boolean => FACTORS.some((factor) => factor === shown)
 
 /** The user has what these words say, or the session has shown it. `service.has_shown_factor` says the same. */
 export const hasShownFactor = (shown: readonly string[]): boolean =>
-  shown.some((each) => isFactor(each) || each === 'trusted device')
+  shown.some((each) => isFactor(each) || each === 'mailed code' || each === 'trusted device')
 
-/** A second factor. A passkey with user verification is one, and counts for the password as well where a sign-in asks for both. */
-export const isFactor = (shown: string): boolean => FACTORS.some((factor) => factor === shown)
+const IN_FORCE: readonly string[] = ['totp', 'otp']
+
+/** Is a second factor in force for who has these methods? A passkey is asked for by no sign-in. */
+export const isFactorInForce = (methods: readonly string[]): boolean =>
+  methods.some((each) => IN_FORCE.includes(each))
 
 /** The columns that a session keeps about what it shows. */
 export type ProofColumns = {
@@ -38,13 +44,50 @@ export const NOTHING_SHOWN: ProofColumns = {
   factorShownAt: null,
 }
 
-/** The columns after the session shows these as well. A trusted device is remembered, and is no proof. */
-export function afterShowing(before: ProofColumns, shown: readonly Shown[], now: Date): ProofColumns {
-  const isProof = shown.some((each) => each !== 'trusted device')
+/** `userHad`: the methods of the user when the session began. Absent: it begins now. */
+type Before = ProofColumns & { readonly userHad?: readonly string[] }
+
+/**
+ * The columns after the session shows these as well. A trusted device is remembered, and is no proof. Neither is a method that the user did
+ * not have when the session began: who has stolen it may have added that.
+ */
+export function afterShowing(
+  { userHad = [], ...before }: Before,
+  shown: readonly Shown[],
+  now: Date,
+): ProofColumns {
+  const counted = shown.filter((each) => isProof(each, userHad))
+  const isShownFactor = (each: Shown): boolean =>
+    isFactor(each) && (counted.includes(each) || !isFactorInForce(userHad))
   return {
     shown: [...new Set([...before.shown, ...shown])],
-    authTime: isProof ? now : before.authTime,
+    authTime: counted.length > 0 ? now : before.authTime,
     passwordShownAt: shown.includes('password') ? now : before.passwordShownAt,
-    factorShownAt: shown.some(isFactor) ? now : before.factorShownAt,
+    factorShownAt: shown.some(isShownFactor) ? now : before.factorShownAt,
   }
+}
+
+/** Does it prove the user of a session, for who had these methods when it began? Who had none has the mailbox. */
+export function isProof(shown: string, userHad: readonly string[]): boolean {
+  if (shown === 'trusted device') return false
+  const methods = METHODS[shown] ?? [shown]
+  return userHad.length === 0 || userHad.some((method) => methods.includes(method))
+}
+
+/** The methods that a word of `shown` proves, where it is not the method's own. */
+const METHODS: Readonly<Record<string, readonly string[]>> = {
+  totp: IN_FORCE,
+  otp: IN_FORCE,
+  'mailed code': IN_FORCE,
+  'backup code': IN_FORCE,
+  'unverified passkey': ['passkey'],
+}
+
+/** When the session has shown a proof for the last time, for a user with these methods. The mailbox is one for who has nothing else. */
+export const lastProof = (
+  { shown, authTime, userHad }: ProofColumns & { readonly userHad: readonly string[] },
+  has: readonly string[],
+): Date | null => {
+  if (userHad.length === 0 && has.length === 0) return authTime
+  return shown.some((each) => each !== 'mail' && isProof(each, userHad)) ? authTime : null
 }

@@ -22,6 +22,7 @@ type Purposes = {
   'passkey-sign-in': Of<'nobody', PasskeyChallenge>
   'social-sign-in': Of<'nobody', SocialState>
   'social-link': Of<'user', SocialState>
+  'social-reauthentication': Of<'user', SocialState>
   /** A sign-in that waits for its second factor, by one of these methods or a backup code. */
   'second-factor': Of<'user', PendingSignIn>
   /** In place of a token it has a code, valid for one session or pending sign-in (mailed-codes.ts). */

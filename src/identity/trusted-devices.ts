@@ -32,6 +32,12 @@ export async function rotateTrustedDevice(
   return numUpdatedRows > 0n
 }
 
+/** Ends the trust in one browser. */
+export async function deleteTrustedDevice(db: Db, userId: string, token: string): Promise<void> {
+  const all = db.deleteFrom('trustedDevice').where('userId', '=', userId)
+  if (isTokenShaped(token)) await all.where('tokenHash', '=', tokenHash(token)).execute()
+}
+
 export async function deleteTrustedDevices(db: Db, userId: string): Promise<void> {
   await db.deleteFrom('trustedDevice').where('userId', '=', userId).execute()
 }

@@ -141,6 +141,10 @@ const CAUSES: Readonly<Record<Action, () => Promise<Seen>>> = {
     const ada = await newcomer()
     return bySelf(ada, ok(await ada.post('/api/auth/sign-out')))
   },
+  'user.reauthenticated': async () => {
+    const ada = await newcomer()
+    return bySelf(ada, ok(await ada.post('/api/auth/reauthenticate', { password: PASSWORD })))
+  },
   'user.updated': async () => {
     const ada = await newcomer()
     return bySelf(ada, ok(await ada.post('/api/auth/update-user', { name: `${NAME} II` })))

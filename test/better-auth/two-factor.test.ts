@@ -106,6 +106,12 @@ for (const version of VERSIONS)
     done(await client.signIn.email({ email: asked.email, password: asked.password }))
     assert.deepEqual([redirects(), await whoAmI()], [redirected, user.id], 'the device is trusted')
 
+    // A client that knows nothing of details.accepts signs in again, and is asked for the code, which a trusted device is not.
+    const demanded = refused(await twoFactor.disable({ password: PASSWORD }))
+    assert.deepEqual([demanded.status, demanded.code], [403, 'SESSION_NOT_FRESH'])
+    await begin()
+    t.advance(30_000)
+    done(await twoFactor.verifyTotp({ code: codeOf(t, secret) }))
     done(await twoFactor.disable({ password: PASSWORD }))
     done(await client.signOut())
     done(await client.signIn.email({ email: asked.email, password: asked.password }))

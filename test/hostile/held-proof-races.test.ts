@@ -175,6 +175,7 @@ const HASHES: Partial<Record<VerbName, number>> = {
   'two-factor, begun': 1,
   'two-factor, disabled': 1,
   'two-factor, new backup codes': 1,
+  'reauthenticate by password': 1,
   'delete-user by password': 1,
   'delete-user by form, with password': 1,
   'set password as operator': 1,

@@ -163,6 +163,8 @@ test('the routes with redirect targets are known', () => {
     'POST /api/auth/forget-password redirectTo',
     'POST /api/auth/link-social callbackURL',
     'POST /api/auth/link-social errorCallbackURL',
+    'POST /api/auth/reauthenticate callbackURL',
+    'POST /api/auth/reauthenticate errorCallbackURL',
     'POST /api/auth/request-password-reset redirectTo',
     'POST /api/auth/send-verification-email callbackURL',
     'POST /api/auth/sign-in/email callbackURL',
@@ -237,6 +239,7 @@ for (const { method, path, name } of places) {
       '/api/auth/sign-in/username': { username: 'ada', password: PASSWORD },
       '/api/auth/sign-in/social': { provider: 'acme' },
       '/api/auth/link-social': { provider: 'acme' },
+      '/api/auth/reauthenticate': { provider: 'acme' },
       '/api/auth/change-email': { newEmail: 'new@example.com' },
       '/api/auth/delete-user': { token: 'A'.repeat(43) },
     }

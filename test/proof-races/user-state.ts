@@ -1,4 +1,5 @@
 import { hash } from '@node-rs/argon2'
+import { sql } from 'kysely'
 import { parseHash } from '#identity/hashes/parse-hash.ts'
 import { hashPassword } from '#identity/passwords.ts'
 import { PROVIDER_TOKEN, tokenColumns } from '#identity/provider-tokens.ts'
@@ -139,6 +140,7 @@ export async function createUsers(
         Object.values(sessions).map(({ id, token }) => ({
           ...{ id, userId, tokenHash: tokenHash(token), remembered: true },
           ...{ createdAt: new Date(at.getTime() - age), updatedAt: at },
+          ...allShown(new Date(at.getTime() - age)),
           expiresAt: new Date(at.getTime() + DAY),
         })),
       ),
@@ -147,6 +149,9 @@ export async function createUsers(
   await insertPasskeys(kernel, people)
   await insertAdmins(kernel, people)
   await insertFactors(kernel, people)
+  const ids = people.map(({ id }) => id)
+  const userHad = sql<string[]>`service.methods_of(user_id)`
+  await db.updateTable('session').set({ userHad }).where('userId', 'in', ids).execute()
   await db
     .insertInto('verification')
     .values(
@@ -160,6 +165,12 @@ export async function createUsers(
     .execute()
   return people
 }
+
+/** The sessions meet every demand, unless they are too old: refusals are those of proofs that do not hold any more. */
+const allShown = (at: Date) => ({
+  shown: ['password', 'totp', 'passkey', 'provider:github'],
+  ...{ authTime: at, passwordShownAt: at, factorShownAt: at },
+})
 
 async function insertAdmins({ db, now }: Kernel, people: readonly Pick<TestUser, 'admin'>[]): Promise<void> {
   const at = now()

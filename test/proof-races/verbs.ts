@@ -5,6 +5,7 @@ import { fail } from '#auth/errors.ts'
 import { setPasswordByOperator } from '#auth/password/password.ts'
 import { mailReset } from '#auth/password/reset.ts'
 import { deleteByOperator } from '#auth/profile/delete-account.ts'
+import { reauthenticateByProvider } from '#auth/reauthenticate/reauthenticate.ts'
 import type { SignInContext } from '#auth/sign-in-context.ts'
 import { enter } from '#auth/social/enter.ts'
 import { linkIdentity } from '#auth/social/link.ts'
@@ -207,6 +208,12 @@ const passkeyAdded = (state: UserState, me: Who): UserState => ({
   trusted: false,
 })
 
+const reauthenticated = (state: UserState, me: Who): UserState => ({
+  ...state,
+  sessions: state.sessions.map((name) => (name === me ? `${me} renewed` : name)).toSorted(),
+})
+const withoutBackupCode = ({ backupCodes }: UserState): Refusal | undefined =>
+  backupCodes === 1 ? undefined : [401, 'INVALID_BACKUP_CODE']
 const NOT_PENDING: Refusal = [401, 'INVALID_TWO_FACTOR_COOKIE']
 const codeNow = (name: keyof typeof TOTP_SECRETS): string =>
   new TOTP({ secret: Secret.fromBase32(TOTP_SECRETS[name]) }).generate()
@@ -370,7 +377,7 @@ export const VERBS = {
     action: (_person, me) => post('/set-password', { newPassword: PASSWORDS.set }, me),
     refused: (now, me) =>
       alive(now, me) ?? (now.password === null ? undefined : [400, 'PASSWORD_ALREADY_SET']),
-    leaves: (state) => noTickets({ ...state, password: 'set' }),
+    leaves: (state) => noTickets({ ...state, password: 'set', trusted: false, factorBegun: false }),
     revokesAs: 'change-password',
   },
   'change-email, requested': {
@@ -387,10 +394,12 @@ export const VERBS = {
     action: ({ email }, me) =>
       post('/change-email', { newEmail: newAddress(email, me), password: PASSWORD }, me),
     refused: aliveWithPassword,
-    leaves: (state, me) => ({
-      ...state,
-      tickets: adding(without(state.tickets, ...CHANGES), `change-email of ${me}`),
-    }),
+    // Beside a second factor, the password alone does not stand for the old address.
+    leaves: (state, me) => {
+      const ticket =
+        state.verified && state.factor !== 'none' ? `confirm-change-email of ${me}` : `change-email of ${me}`
+      return { ...state, tickets: adding(without(state.tickets, ...CHANGES), ticket) }
+    },
   },
   'change-email, confirmed by the old address': {
     start: { tickets: ['confirm-change-email of S'] },
@@ -553,6 +562,46 @@ export const VERBS = {
       trusted: false,
     }),
     column: 'O',
+    needsFresh: true,
+  },
+  'reauthenticate by password': {
+    action: (_person, me) => post('/reauthenticate', { password: PASSWORD }, me),
+    refused: aliveWithPassword,
+    leaves: reauthenticated,
+  },
+  'reauthenticate by code': {
+    start: WITH_FACTOR,
+    action: (_person, me) => post('/reauthenticate', { code: BACKUP_CODE }, me),
+    refused: (now, me) =>
+      alive(now, me) ?? (now.factor === 'none' ? [400, 'TWO_FACTOR_NOT_ENABLED'] : withoutBackupCode(now)),
+    leaves: (state, me) => ({ ...reauthenticated(state, me), backupCodes: 0 }),
+  },
+  'reauthenticate by passkey': {
+    start: { passkeys: ['first'] },
+    action: ({ passkey }, me) => post('/reauthenticate', passkey.signIn, me),
+    refused: (now, me) => alive(now, me) ?? (hasFirstPasskey(now) ? undefined : [401, 'UNAUTHORIZED']),
+    leaves: reauthenticated,
+  },
+  'reauthenticate, provider begun': {
+    action: (_person, me) => post('/reauthenticate', { provider: 'github' }, me),
+    refused: linkedAlive,
+    leaves: (state, me) => ({ ...state, tickets: adding(state.tickets, `social-reauthentication of ${me}`) }),
+  },
+  'reauthenticate, provider at the callback': {
+    action: ({ id: userId, sessions }, me) => ({
+      call: ({ service: { kernel } }) =>
+        reauthenticateByProvider(kernel, {
+          ...{ userId, session: { id: sessions[me].id } },
+          account: { providerId: 'github', accountId: userId },
+        }),
+    }),
+    // The session counts, whatever its token is by then.
+    refused: (now, me) => {
+      const lives =
+        now.user === 'there' && now.sessions.some((name) => name === me || name === `${me} renewed`)
+      return lives && now.linked ? undefined : [403, 'ACCOUNT_NOT_LINKED']
+    },
+    leaves: reauthenticated,
   },
   'refresh-token': {
     action: (_person, me) => post('/refresh-token', { providerId: 'github' }, me),
@@ -593,6 +642,7 @@ export const VERBS = {
     leaves: (state) =>
       state.factor === 'none' ? { ...state, factorBegun: false } : { ...factorChanged(state), ...NO_FACTOR },
     column: 'O',
+    needsFresh: true,
   },
   'two-factor, new backup codes': {
     start: { ...WITH_FACTOR, tickets: ['second-factor'] },

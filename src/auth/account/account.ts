@@ -4,8 +4,8 @@ import { isLastWayIn } from '#identity/ways-in.ts'
 import { recordAct } from '#kernel/audit/record-act.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { actAsCaller, type Caller } from '../access.ts'
+import { expectShown } from '../demands.ts'
 import { fail } from '../errors.ts'
-import { expectFresh } from '../session-freshness.ts'
 
 /** Names an account by its provider, and by the row's id or the provider's id for it. One of the two suffices. */
 export type AccountName = { readonly providerId?: string; readonly accountId?: string }
@@ -26,8 +26,9 @@ export function accountOf<
 
 export async function unlinkAccount(kernel: Kernel, caller: Caller, name: AccountName): Promise<void> {
   await actAsCaller(kernel, caller, async (kernel, user) => {
-    expectFresh(kernel, caller.session)
     const found = accountOf(await listAccounts(kernel.db, user.id), name)
+    const verb = found.providerId === 'credential' ? 'unlinkPassword' : 'unlinkAccount'
+    await expectShown(kernel, caller.session, verb)
     if (await isLastWayIn(kernel, user, found.id)) throw fail('FAILED_TO_UNLINK_LAST_ACCOUNT')
     await deleteAccount(kernel.db, user.id, found.id)
     // A sign-in with this account may wait for its second factor.

@@ -229,7 +229,7 @@ test('a user of auth.admin.user_ids is an admin with any role', async () => {
     .insertInto('session')
     .values({
       ...{ id: chief.sessionId, userId: CHIEF, tokenHash: tokenHash(chief.token), remembered: true },
-      ...{ createdAt: at, updatedAt: at, expiresAt: new Date(at.getTime() + 86_400_000) },
+      ...{ createdAt: at, updatedAt: at, authTime: at, expiresAt: new Date(at.getTime() + 86_400_000) },
     })
     .execute()
   const person = await createPerson(t)

@@ -9,6 +9,7 @@ import type { Kernel } from '#kernel/kernel.ts'
 import { sendMail } from '#kernel/mail/mailer.ts'
 import { actAsCaller, type Caller } from '../access.ts'
 import { type Admission, admit, type Entrance } from '../admit.ts'
+import { expectShown, showing, standsForMailbox } from '../demands.ts'
 import { fail, LINK_FAILURES, PASSWORD_POLICY_FAILURES } from '../errors.ts'
 import type { LinkClick } from '../link-click.ts'
 import type { FormValues, MailFlow } from '../mail-flow.ts'
@@ -17,6 +18,7 @@ import { type MailRequest, requestMail } from '../mail-requests.ts'
 import { MAILS } from '../mails.ts'
 import { checkPassword } from '../password/password.ts'
 import type { SignInContext } from '../sign-in-context.ts'
+import { type Refused, refuseCode, showCode } from '../two-factor/verification.ts'
 import { acceptableEmail } from '../user-fields.ts'
 import { type Evidence, proveEmail, proveNewEmail, readEvidence } from './first-proof.ts'
 import { type ProofTexts, proofView } from './proof-view.ts'
@@ -112,25 +114,37 @@ async function changeNow(
 }
 
 type NewAddress = { readonly newEmail: string; readonly callbackURL?: string | undefined }
-export type ChangeEmail = NewAddress & { readonly password?: string | undefined }
+export type ChangeEmail = NewAddress & {
+  readonly password?: string | undefined
+  /** Of the second factor. */
+  readonly code?: string | undefined
+}
 
 /**
  * Begins a change of address and ends one that was begun before. A session could be stolen, so a proven address has to allow the
- * change by a link; the password makes that link unnecessary. The answer does not show whether the new address has an account.
+ * change by a link; the password makes that link unnecessary, together with a code of the second factor if there is one, unless it is new.
+ * Of an unproven account a proof is demanded. The answer does not show whether the new address has an account.
  */
 export async function changeEmail(kernel: Kernel, caller: Caller, asked: ChangeEmail): Promise<void> {
   const newEmail = acceptableEmail(asked.newEmail)
   if (newEmail === caller.user.email) throw fail('EMAIL_IS_THE_SAME')
-  const { password } = asked
+  const { password, code } = asked
   const proven = password === undefined ? caller : await checkPassword(kernel, caller, password)
-  await actAsCaller(kernel, proven, async (kernel, user) => {
+  const refused = await actAsCaller(kernel, proven, async (kernel, user): Promise<Refused | undefined> => {
+    const ofFactor = code === undefined ? [] : await showCode(kernel, user, caller.session, code)
+    if (typeof ofFactor === 'object' && 'refused' in ofFactor) return ofFactor
+    const inBody = [...(password === undefined ? [] : (['password'] as const)), ...[ofFactor].flat()]
+    const standing = await showing(kernel, caller.session, inBody)
+    if (!hasProvenEmail(user)) await expectShown(kernel, caller.session, 'changeUnprovenEmail')
     const from = { user, sessionId: caller.session.id }
     const to = { newEmail, callbackURL: asked.callbackURL }
     await deleteTicketsFor(kernel.db, user.id, CHANGE)
     await recordAct(kernel, 'email.change_requested', { targetId: user.id })
-    if (hasProvenEmail(user) && password === undefined) await mailOldAddress(kernel, from, to)
-    else await mailNewAddress(kernel, from, to)
+    const isAllowed = !hasProvenEmail(user) || standsForMailbox(kernel, standing, inBody)
+    await (isAllowed ? mailNewAddress(kernel, from, to) : mailOldAddress(kernel, from, to))
+    return undefined
   })
+  if (refused !== undefined) await refuseCode(kernel, refused)
 }
 
 const CHANGE = ['confirm-change-email', 'change-email'] as const

@@ -149,7 +149,8 @@ export async function removeWhatOthersAdded(kernel: Kernel, user: User): Promise
 
 async function choosePassword(kernel: Kernel, user: User, password: string): Promise<void> {
   const now = kernel.now()
-  await upsertPassword(kernel.db, { id: uuidv7(now, kernel.random), userId: user.id, password, now })
+  const id = uuidv7(now, kernel.random)
+  await upsertPassword(kernel.db, { id, userId: user.id, password, now, setAt: now })
   await recordAct(kernel, 'password.set', { targetId: user.id })
   await sendMail(kernel, MAILS.passwordChanged(user))
 }

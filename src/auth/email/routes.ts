@@ -6,6 +6,7 @@ import type { Kernel } from '#kernel/kernel.ts'
 import { type AuthAccess, callerOf, kernelFor } from '../access.ts'
 import {
   ADMISSION_FAILURES,
+  CODE_FAILURES,
   fail,
   LINK_FAILURES,
   PASSWORD_CHECK_FAILURES,
@@ -15,7 +16,7 @@ import { finishRedirectedSignIn, finishSignIn, SignInAnswer } from '../finish-si
 import { linkClickOf } from '../link-click.ts'
 import { requestMail } from '../mail-requests.ts'
 import { followLink } from '../redirect.ts'
-import { CallbackUrl, Email, LinkToken, Password, Status } from '../schemas.ts'
+import { CallbackUrl, Code, Email, LinkToken, Password, Status } from '../schemas.ts'
 import { acceptableEmail } from '../user-fields.ts'
 import { changeEmail, confirmEmailLink, followEmailLink } from './email.ts'
 
@@ -112,7 +113,11 @@ export function emailRoutes(app: App, kernel: Kernel, access: AuthAccess): void 
       access: access.signedIn,
       limit: 'mail',
       redirects: ['callbackURL'],
-      failures: ['INVALID_EMAIL', 'EMAIL_IS_THE_SAME', ...PASSWORD_CHECK_FAILURES],
+      failures: [
+        ...['INVALID_EMAIL', 'EMAIL_IS_THE_SAME', 'SESSION_NOT_FRESH'],
+        ...PASSWORD_CHECK_FAILURES,
+        ...CODE_FAILURES,
+      ],
     },
     schema: {
       summary: 'Change the email address',
@@ -120,6 +125,7 @@ export function emailRoutes(app: App, kernel: Kernel, access: AuthAccess): void 
         newEmail: Email,
         callbackURL: MailCallbackUrl,
         password: Type.Optional(Password({ description: 'In place of the link to the old address' })),
+        code: Type.Optional(Code({ description: 'With the password, where a second factor is in force' })),
       }),
       response: { 200: Type.Object({ status: Type.Boolean(), message: Type.String() }) },
     },

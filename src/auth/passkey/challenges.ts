@@ -3,6 +3,7 @@ import type { User } from '#identity/users.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { randomToken } from '#kernel/random.ts'
 import { actAsCaller, type Caller } from '../access.ts'
+import { expectShown } from '../demands.ts'
 import { fail } from '../errors.ts'
 import { expectMayEnrol } from '../two-factor/restricted.ts'
 
@@ -25,6 +26,7 @@ export function issueRegistrationChallenge(
   return actAsCaller(kernel, caller, async (kernel, user) => {
     const { id: userId, email: address } = user
     const isRestricted = await expectMayEnrol(kernel, user, caller)
+    await expectShown(kernel, caller.session, 'addPasskey')
     await deleteTicketsFor(kernel.db, userId, ['passkey-registration'])
     const challengeId = await issueTicket(kernel, 'passkey-registration', {
       ...{ userId, sessionId: caller.session.id, address },

@@ -6,6 +6,7 @@ import {
   updatePasskeyName,
 } from '#identity/passkeys.ts'
 import { deleteUserSessions } from '#identity/sessions.ts'
+import { updatePasskeyHad } from '#identity/standing.ts'
 import { deleteTicketsFor } from '#identity/tickets.ts'
 import { deleteTrustedDevices } from '#identity/trusted-devices.ts'
 import { hasProvenEmail, type User } from '#identity/users.ts'
@@ -15,9 +16,9 @@ import type { Kernel } from '#kernel/kernel.ts'
 import { sendMail } from '#kernel/mail/mailer.ts'
 import { UUID, uuidv7 } from '#kernel/random.ts'
 import { actAsCaller, type Caller } from '../access.ts'
+import { expectShown } from '../demands.ts'
 import { fail } from '../errors.ts'
 import { MAILS } from '../mails.ts'
-import { expectFresh } from '../session-freshness.ts'
 import { expectMayEnrol } from '../two-factor/restricted.ts'
 import { acceptableName } from '../user-fields.ts'
 import { redeemRegistrationChallenge } from './challenges.ts'
@@ -47,7 +48,7 @@ export async function registerPasskey(
   const isNotified = await mayNotify(kernel, caller)
   const outcome = await changeFactors(kernel, caller, revokeOtherSessions, async (kernel, user) => {
     const isRestricted = await expectMayEnrol(kernel, user, caller)
-    expectFresh(kernel, caller.session)
+    await expectShown(kernel, caller.session, 'addPasskey')
     const challenge = await redeemRegistrationChallenge(kernel, caller, user, challengeId)
     const requireUserVerification = require_user_verification || isRestricted
     const attested = await verifyAttestation(response, { challenge, rp, requireUserVerification })
@@ -87,9 +88,11 @@ export async function removePasskey(
   if (!UUID.test(id)) throw fail('PASSKEY_NOT_FOUND')
   const isNotified = await mayNotify(kernel, caller)
   await changeFactors(kernel, caller, revokeOtherSessions, async (kernel, user): Promise<undefined> => {
+    await expectShown(kernel, caller.session, 'removePasskey')
     const isLast = await isLastWayIn(kernel, user, id)
     if (!(await deletePasskey(kernel.db, { id, userId: user.id }))) throw fail('PASSKEY_NOT_FOUND')
     if (isLast) throw fail('FAILED_TO_UNLINK_LAST_ACCOUNT')
+    await updatePasskeyHad(kernel.db, caller.session)
     // A sign-in with this passkey may wait for its second factor.
     await deleteTicketsFor(kernel.db, user.id, ['second-factor'])
     await deleteTrustedDevices(kernel.db, user.id)

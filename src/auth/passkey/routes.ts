@@ -1,4 +1,3 @@
-import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { listPasskeys } from '#identity/passkeys.ts'
 import { proofHolds } from '#identity/proof.ts'
@@ -7,14 +6,15 @@ import { OneOf } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { type AuthAccess, callerOf, kernelFor, proofOf } from '../access.ts'
-import { clearPasskeyChallenge, presentedPasskeyChallenge, setPasskeyChallenge } from '../cookies.ts'
-import { fail } from '../errors.ts'
+import { setPasskeyChallenge } from '../cookies.ts'
+import { PASSKEY_FAILURES } from '../errors.ts'
 import { finishSignIn } from '../finish-sign-in.ts'
 import { Status } from '../schemas.ts'
 import { signInContextOf } from '../sign-in-context.ts'
 import { CHALLENGE_LIFETIME, issueRegistrationChallenge, issueSignInChallenge } from './challenges.ts'
 import { creationOptions, requestOptions } from './options.ts'
 import { registerPasskey, removePasskey, renamePasskey } from './passkeys.ts'
+import { takeChallengeId } from './presented-challenge.ts'
 import { relyingParty } from './relying-party.ts'
 import {
   AssertionResponse,
@@ -58,7 +58,7 @@ export function passkeyRoutes(app: App, kernel: Kernel, access: AuthAccess): voi
   app.route({
     method: 'POST',
     url: '/passkey/delete-passkey',
-    config: { access: access.signedIn, failures: ['PASSKEY_NOT_FOUND', 'FAILED_TO_UNLINK_LAST_ACCOUNT'] },
+    config: { access: access.fresh, failures: ['PASSKEY_NOT_FOUND', 'FAILED_TO_UNLINK_LAST_ACCOUNT'] },
     schema: {
       summary: 'Remove a passkey',
       body: Type.Object({ id: PasskeyId, revokeOtherSessions: RevokeOtherSessions }),
@@ -162,7 +162,7 @@ function ceremonyRoutes(app: App, kernel: Kernel, access: AuthAccess): void {
       access: open,
       startsSession: true,
       limit: 'sign_in',
-      failures: ['CHALLENGE_NOT_FOUND', 'UNKNOWN_PASSKEY', 'AUTHENTICATION_FAILED', 'PASSKEY_RP_ID_INVALID'],
+      failures: PASSKEY_FAILURES,
     },
     schema: {
       summary: 'Sign in with a passkey',
@@ -180,16 +180,4 @@ function ceremonyRoutes(app: App, kernel: Kernel, access: AuthAccess): void {
       return { ...answer, session: { ...session, token } }
     },
   })
-}
-
-/** The id of the challenge that a response answers, from the body or the cookie. The cookie is cleared: the challenge is used now. */
-function takeChallengeId(
-  { config }: Kernel,
-  request: FastifyRequest,
-  reply: FastifyReply,
-  { challengeId = presentedPasskeyChallenge(request) }: { readonly challengeId?: string },
-): string {
-  clearPasskeyChallenge(config, reply)
-  if (challengeId === undefined) throw fail('CHALLENGE_NOT_FOUND')
-  return challengeId
 }

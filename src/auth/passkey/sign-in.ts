@@ -15,13 +15,36 @@ export type Assertion = { readonly response: AssertionResponse; readonly challen
 /** Signs in the user of the passkey that has signed the challenge. */
 export async function signInWithPasskey(
   kernel: Kernel,
-  { response, challengeId }: Assertion,
+  assertion: Assertion,
   context: SignInContext,
 ): Promise<Admission> {
+  const { id, userId, shown } = await verifyPasskey(kernel, assertion)
+  const way = shown === 'passkey' ? 'verified passkey' : 'passkey'
+  const refuse = () => fail('AUTHENTICATION_FAILED')
+  return recordingRefusal(
+    kernel,
+    async () => userId,
+    () => admit(kernel, { way, shown: [shown], proof: { userId, passkey: id }, refuse }, context),
+  )
+}
+
+export type ShownPasskey = {
+  readonly id: string
+  readonly userId: string
+  readonly shown: 'passkey' | 'unverified passkey'
+}
+
+/** The passkey that has signed the challenge, which is used up. `owner`: only a passkey of this user. */
+export async function verifyPasskey(
+  kernel: Kernel,
+  { response, challengeId }: Assertion,
+  owner?: string,
+): Promise<ShownPasskey> {
   const rp = relyingParty(kernel)
   const challenge = await redeemSignInChallenge(kernel, challengeId)
   const passkey = await findPasskeyByCredential(kernel.db, response.id)
-  if (passkey === undefined) throw fail('UNKNOWN_PASSKEY')
+  if (passkey === undefined || (owner !== undefined && passkey.userId !== owner))
+    throw fail('UNKNOWN_PASSKEY')
   const { id, userId } = passkey
   const { require_user_verification: requireUserVerification } = kernel.config.auth.passkey
   const asserted = await verifyAssertion(response, passkey, { challenge, rp, requireUserVerification })
@@ -39,15 +62,7 @@ export async function signInWithPasskey(
     )
     throw await refused(kernel, userId)
   }
-  const entrance = asserted.userVerified
-    ? ({ way: 'verified passkey', shown: ['passkey'] } as const)
-    : ({ way: 'passkey', shown: ['unverified passkey'] } as const)
-  const refuse = () => fail('AUTHENTICATION_FAILED')
-  return recordingRefusal(
-    kernel,
-    async () => userId,
-    () => admit(kernel, { ...entrance, proof: { userId, passkey: id }, refuse }, context),
-  )
+  return { id, userId, shown: asserted.userVerified ? 'passkey' : 'unverified passkey' }
 }
 
 /** The failure, which the audit trail shows. */

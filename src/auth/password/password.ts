@@ -1,4 +1,4 @@
-import { type Credential, findCredential, insertPassword, upsertPassword } from '#identity/accounts.ts'
+import { type Credential, findCredential, upsertPassword } from '#identity/accounts.ts'
 import { deleteKnownDevices, type Source } from '#identity/known-devices.ts'
 import { attemptPassword, hashPassword, isCheckable } from '#identity/passwords.ts'
 import { lockProvenUser } from '#identity/proof.ts'
@@ -14,22 +14,30 @@ import { atomically, type Kernel } from '#kernel/kernel.ts'
 import { sendMail } from '#kernel/mail/mailer.ts'
 import { randomToken, uuidv7 } from '#kernel/random.ts'
 import { actAsCaller, type Caller, expectAlive } from '../access.ts'
+import { expectShown, showing } from '../demands.ts'
 import { fail } from '../errors.ts'
 import { requestMail } from '../mail-requests.ts'
 import { type EndedSessions, MAILS } from '../mails.ts'
 import { acceptablePassword } from '../password-policy.ts'
-import { expectFresh } from '../session-freshness.ts'
 import { expectMayEnrol } from '../two-factor/restricted.ts'
+
+export type StoredPassword = {
+  /** The hash. */
+  readonly password: string
+  readonly ended: EndedSessions
+  /** It replaces one that was shown, and is as old as that. */
+  readonly inheritsAge?: boolean
+}
 
 /** Stores the new password, mails a notice of it, and ends every open link, trusted and known device and begun factor of the user. */
 export async function storePassword(
   kernel: Kernel,
   user: User,
-  password: string,
-  ended: EndedSessions,
+  { password, ended, inheritsAge = false }: StoredPassword,
 ): Promise<void> {
   const now = kernel.now()
-  await upsertPassword(kernel.db, { id: uuidv7(now, kernel.random), userId: user.id, password, now })
+  const account = { id: uuidv7(now, kernel.random), userId: user.id, password, now }
+  await upsertPassword(kernel.db, inheritsAge ? account : { ...account, setAt: now })
   await deleteTickets(kernel.db, user)
   await deleteTrustedDevices(kernel.db, user.id)
   await deleteKnownDevices(kernel.db, user.id)
@@ -54,7 +62,10 @@ export async function changePassword(
   const password = await hashPassword(kernel, accepted)
   const token = asked.revokeOtherSessions === true ? randomToken(kernel.random) : undefined
   await actAsCaller(kernel, verified, async (kernel, user) => {
-    await storePassword(kernel, user, password, token === undefined ? 'none' : 'others')
+    await showing(kernel, caller.session, ['password'])
+    await storePassword(kernel, user, {
+      ...{ password, inheritsAge: true, ended: token === undefined ? 'none' : 'others' },
+    })
     const ended = token === undefined ? 0 : await deleteUserSessions(kernel.db, user.id, caller.session.id)
     await recordAct(kernel, 'password.changed', { targetId: user.id, details: { sessionsEnded: ended } })
     if (token === undefined) return
@@ -141,7 +152,7 @@ export async function setPasswordByOperator(
 
 /** For a user whose row is locked. Ends every session and every link of the user. */
 export async function assignPassword(kernel: Kernel, user: User, password: string): Promise<void> {
-  await storePassword(kernel, user, password, 'all')
+  await storePassword(kernel, user, { password, ended: 'all' })
   const ended = await deleteUserSessions(kernel.db, user.id)
   await recordAct(kernel, 'password.assigned', { targetId: user.id, details: { sessionsEnded: ended } })
 }
@@ -151,12 +162,10 @@ export async function setPassword(kernel: Kernel, caller: Caller, newPassword: s
   const password = await hashPassword(kernel, await acceptablePassword(kernel, newPassword))
   await actAsCaller(kernel, caller, async (kernel, user) => {
     await expectMayEnrol(kernel, user, caller)
-    expectFresh(kernel, caller.session)
-    const now = kernel.now()
-    const account = { id: uuidv7(now, kernel.random), userId: user.id, password, now }
-    if (!(await insertPassword(kernel.db, account))) throw fail('PASSWORD_ALREADY_SET')
-    await deleteTickets(kernel.db, user)
-    await sendMail(kernel, MAILS.passwordChanged(user, 'none'))
+    await expectShown(kernel, caller.session, 'setPassword')
+    if ((await findCredential(kernel.db, user.id)) !== undefined) throw fail('PASSWORD_ALREADY_SET')
+    await storePassword(kernel, user, { password, ended: 'none' })
     await recordAct(kernel, 'password.set', { targetId: user.id })
   })
+  await kernel.coherence.settle()
 }

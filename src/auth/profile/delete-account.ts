@@ -7,6 +7,7 @@ import { recordAct } from '#kernel/audit/record-act.ts'
 import { atomically, emit, type Kernel } from '#kernel/kernel.ts'
 import { forgetMails } from '#kernel/mail/mailer.ts'
 import { actAsCaller, type Caller } from '../access.ts'
+import { hasShown } from '../demands.ts'
 import { fail, LINK_FAILURES } from '../errors.ts'
 import { type LinkClick, sourceOf } from '../link-click.ts'
 import type { MailFlow, OpenLink, View } from '../mail-flow.ts'
@@ -14,7 +15,6 @@ import { mailLink, openLink } from '../mail-links.ts'
 import { MAILS } from '../mails.ts'
 import { leaveOrganizations } from '../organization/departure.ts'
 import { checkPassword, checkPasswordOf } from '../password/password.ts'
-import { expectFresh, isFresh } from '../session-freshness.ts'
 
 export type DeleteAccount = {
   readonly password?: string | undefined
@@ -22,7 +22,7 @@ export type DeleteAccount = {
   readonly callbackURL?: string | undefined
 }
 
-/** Deletes the account, given a password, a link's token or a fresh session. Without any of them, mails a link. */
+/** Deletes the account, given a password, a link's token or a session with a recent proof. Without any of them, mails a link. */
 export async function deleteAccount(
   kernel: Kernel,
   caller: Caller,
@@ -33,17 +33,14 @@ export async function deleteAccount(
     await deleteByLink(kernel, caller, asked.token)
     return 'deleted'
   }
-  if (asked.password === undefined && !isFresh(kernel, caller.session)) {
-    await mailDeletion(kernel, caller, asked.callbackURL)
-    return 'mailed'
-  }
   const proven = asked.password === undefined ? caller : await checkPassword(kernel, caller, asked.password)
-  await actAsCaller(kernel, proven, async (kernel, user) => {
-    if (proven.password === undefined) expectFresh(kernel, caller.session)
-    await removeUser(kernel, user)
+  const outcome = await actAsCaller(kernel, proven, async (kernel, user) => {
+    const isProven = proven.password !== undefined || (await hasShown(kernel, caller.session, 'deleteUser'))
+    await (isProven ? removeUser(kernel, user) : mailDeletion(kernel, caller, user, asked.callbackURL))
+    return isProven ? 'deleted' : 'mailed'
   })
   await kernel.coherence.settle()
-  return 'deleted'
+  return outcome
 }
 
 const DELETE = ['delete-user'] as const
@@ -80,12 +77,14 @@ async function deleteByLinkAndPassword(
   await kernel.coherence.settle()
 }
 
-function mailDeletion(kernel: Kernel, caller: Caller, callbackURL: string | undefined): Promise<void> {
-  const sessionId = caller.session.id
-  return actAsCaller(kernel, caller, (kernel, user) => {
-    const ticket = { userId: user.id, sessionId, address: user.email, payload: {} }
-    return mailLink(kernel, DELETE_USER, { ticket, recipient: user, callbackURL })
-  })
+function mailDeletion(
+  kernel: Kernel,
+  { session: { id: sessionId } }: Caller,
+  user: User,
+  callbackURL: string | undefined,
+): Promise<void> {
+  const ticket = { userId: user.id, sessionId, address: user.email, payload: {} }
+  return mailLink(kernel, DELETE_USER, { ticket, recipient: user, callbackURL })
 }
 
 /** For an operator, without a proof. False when there is no such user. */

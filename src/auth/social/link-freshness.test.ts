@@ -13,11 +13,11 @@ const signedIn = async (name: string) => {
   return { ...user, visitor }
 }
 
-/** Makes the sessions of the user as old as sessions may be to link an account, but for a minute. */
+/** Makes the last proof of the user's sessions as old as it may be to link an account, but for a minute. */
 const age = ({ id }: { readonly id: string }) =>
   db
     .updateTable('session')
-    .set({ createdAt: new Date(kernel.now().getTime() - 86_400_000 + 60_000) })
+    .set({ authTime: new Date(kernel.now().getTime() - 86_400_000 + 60_000) })
     .where('userId', '=', id)
     .execute()
 

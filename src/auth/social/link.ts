@@ -6,8 +6,8 @@ import { getSession, type Session } from '#identity/sessions.ts'
 import type { User } from '#identity/users.ts'
 import { recordAct } from '#kernel/audit/record-act.ts'
 import type { Kernel } from '#kernel/kernel.ts'
+import { expectShown } from '../demands.ts'
 import { fail } from '../errors.ts'
-import { expectFresh } from '../session-freshness.ts'
 import type { Identity } from './provider-identity.ts'
 
 export type Linking = {
@@ -27,7 +27,7 @@ export const linkIdentity = (
   { proof, refuse, provider: providerId, identity }: Linking,
 ): Promise<'linked' | 'linked already'> =>
   actOnProof(kernel, proof, refuse, async (kernel, user) => {
-    expectMayLink(kernel, await getSession(kernel.db, proof.session.id), user)
+    await expectMayLink(kernel, await getSession(kernel.db, proof.session.id), user)
     const account = { providerId, accountId: identity.accountId }
     const found = await findLinkedAccount(kernel, account)
     if (found === undefined) {
@@ -43,8 +43,8 @@ export const linkIdentity = (
   })
 
 /** As `link-social` asks it, again: the visit to the provider takes up to ten minutes. Impersonated sessions begin none. */
-function expectMayLink(kernel: Kernel, session: Session, user: User): void {
-  expectFresh(kernel, session)
+async function expectMayLink(kernel: Kernel, session: Session, user: User): Promise<void> {
+  await expectShown(kernel, session, 'linkAccount')
   if (lacksSecondFactor(kernel.config, { user, session, impersonator: undefined }))
     throw fail('TWO_FACTOR_REQUIRED')
 }

@@ -1,10 +1,14 @@
+import { listAccounts } from '#identity/accounts.ts'
 import { issueTicket } from '#identity/tickets.ts'
 import { Failure } from '#kernel/errors.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { actAsCaller, type Caller, proofOf } from '../access.ts'
-import type { Admission } from '../admit.ts'
+import { accountOf } from '../account/account.ts'
+import type { Admission, RenewedSession } from '../admit.ts'
 import { authUrl } from '../auth-url.ts'
+import { expectShown } from '../demands.ts'
 import { fail } from '../errors.ts'
+import { reauthenticateByProvider } from '../reauthenticate/reauthenticate.ts'
 import { recordingRefusal } from '../record-refusal.ts'
 import { withQuery } from '../redirect.ts'
 import type { SignInContext } from '../sign-in-context.ts'
@@ -42,9 +46,27 @@ export function beginLink(
 ): Promise<string> {
   const visit = { ...asked, scopes: withRequired(client, [...defaultScopes(client), ...scopes]) }
   return beginVisit(kernel, client, visit, mark, (ticket) =>
-    actAsCaller(kernel, caller, (kernel, { id: userId, email: address }) =>
-      issueTicket(kernel, 'social-link', { ...ticket, userId, sessionId: caller.session.id, address }),
-    ),
+    actAsCaller(kernel, caller, async (kernel, { id: userId, email: address }) => {
+      await expectShown(kernel, caller.session, 'linkAccount')
+      return issueTicket(kernel, 'social-link', { ...ticket, userId, sessionId: caller.session.id, address })
+    }),
+  )
+}
+
+/** The same for showing an account that is linked already. */
+export function beginReauthentication(
+  kernel: Kernel,
+  client: ProviderClient,
+  asked: Omit<Visit, 'scopes'>,
+  { mark, caller }: { readonly mark: string; readonly caller: Caller },
+): Promise<string> {
+  const visit = { ...asked, scopes: withRequired(client, defaultScopes(client)) }
+  return beginVisit(kernel, client, visit, mark, (ticket) =>
+    actAsCaller(kernel, caller, async (kernel, { id: userId, email: address }) => {
+      accountOf(await listAccounts(kernel.db, userId), { providerId: client.name })
+      const of = { userId, sessionId: caller.session.id, address }
+      return issueTicket(kernel, 'social-reauthentication', { ...ticket, ...of })
+    }),
   )
 }
 
@@ -98,6 +120,20 @@ export async function linkIdToken(
   if (linked === 'linked already') throw fail('SOCIAL_ACCOUNT_ALREADY_LINKED')
 }
 
+/** Shows the account of such an ID token in the caller's session. */
+export async function reauthenticateByIdToken(
+  kernel: Kernel,
+  client: ProviderClient,
+  idToken: GivenIdToken,
+  caller: Caller,
+): Promise<RenewedSession> {
+  const { accountId } = await identityOfGiven(kernel, client, idToken)
+  return reauthenticateByProvider(kernel, {
+    ...proofOf(caller),
+    account: { providerId: client.name, accountId },
+  })
+}
+
 function identityOfGiven(
   kernel: Kernel,
   client: ProviderClient,
@@ -123,10 +159,10 @@ export type Return = Returned & {
   readonly session: Caller | 'none' | undefined
 }
 
-/** Where the browser goes, and the session that it gets if it was a sign-in. */
-export type Arrival = { readonly target: string; readonly admission?: Admission }
+/** Where the browser goes, and the session that it gets if it was no linking. */
+export type Arrival = { readonly target: string; readonly admission?: Admission | RenewedSession }
 
-/** Completes a sign-in or a linking at the way back from the provider. Every expected failure is a redirect with `?error=`. */
+/** Completes a sign-in, a linking or a reauthentication at the way back from the provider. Every expected failure is a redirect with `?error=`. */
 export async function completeVisit(
   kernel: Kernel,
   providers: SocialProviders,
@@ -138,10 +174,10 @@ export async function completeVisit(
     const ticket = await redeemState(kernel, returned)
     errorTarget = ticket.payload.errorCallbackURL ?? errorTarget
     const client = providers.find(returned.provider)
-    if (ticket.purpose === 'social-link') expectSessionOf(ticket, returned)
+    const isSignIn = ticket.purpose === 'social-sign-in'
+    if (!isSignIn) expectSessionOf(ticket, returned)
     const identify = () => identityOfReturn(kernel, client, ticket, returned)
-    const isLinking = ticket.purpose === 'social-link'
-    const identity = await (isLinking ? identify() : recordingRefusal(kernel, unknownAccount, identify))
+    const identity = await (isSignIn ? recordingRefusal(kernel, unknownAccount, identify) : identify())
     return await arrive(kernel, { provider: client.name, identity, ticket }, context)
   } catch (error) {
     if (!(error instanceof Failure)) throw error
@@ -149,7 +185,7 @@ export async function completeVisit(
   }
 }
 
-/** A browser that has another session by now must not finish the linking of this one. */
+/** A browser that has another session by now must not finish what this one has begun. */
 function expectSessionOf({ sessionId }: StateTicket, { session }: Return): void {
   if (session === undefined) return
   if (session === 'none' || session.session.id !== sessionId) throw fail('STATE_MISMATCH')
@@ -183,8 +219,12 @@ async function arrive(
   context: SignInContext,
 ): Promise<Arrival> {
   const { callbackURL: target = '/', newUserCallbackURL = target, requestSignUp = false } = ticket.payload
-  if (ticket.purpose === 'social-link') {
+  if (ticket.purpose !== 'social-sign-in') {
     const proof = { userId: ticket.userId, session: { id: ticket.sessionId ?? '' } }
+    if (ticket.purpose === 'social-reauthentication') {
+      const account = { providerId: provider, accountId: identity.accountId }
+      return { target, admission: await reauthenticateByProvider(kernel, { ...proof, account }) }
+    }
     await linkIdentity(kernel, { proof, refuse: () => fail('STATE_MISMATCH'), provider, identity })
     return { target }
   }

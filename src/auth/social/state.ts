@@ -53,7 +53,10 @@ export type Returned = {
   readonly mark: string | undefined
 }
 
-export type StateTicket = Ticket<'social-sign-in'> | Ticket<'social-link'>
+/** Purposes of states that belong to a session. */
+const OF_SESSION = ['social-link', 'social-reauthentication'] as const
+
+export type StateTicket = Ticket<'social-sign-in'> | Ticket<(typeof OF_SESSION)[number]>
 
 /**
  * Redeems the state of an authorization response. It is valid once, for ten minutes, for the provider that it was sent to and in the
@@ -81,7 +84,7 @@ export async function redeemState(
 async function redeemTicketOf(kernel: Kernel, state: string): Promise<StateTicket | undefined> {
   const anonymous = await redeemAnonymousTicket(kernel, ['social-sign-in'], state)
   if (anonymous !== undefined) return anonymous
-  const link = { purposes: ['social-link' as const], token: state }
+  const link = { purposes: OF_SESSION, token: state }
   const refusal = fail('STATE_MISMATCH')
   return actOnTicket(
     kernel,

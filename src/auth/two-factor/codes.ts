@@ -20,6 +20,9 @@ export const newMailedCode = (random: Random): string =>
 /** The code as typed, without the spaces and hyphens that people add. */
 export const plainCode = (code: string): string => code.replaceAll(/[\s-]/g, '').toLowerCase()
 
+/** Has the text the form of a backup code? */
+export const isBackupCode = (code: string): boolean => /^(?=.*[a-z])[a-z2-9]{10}$/.test(plainCode(code))
+
 export type CodePurpose = 'backup' | 'mail'
 
 /**

@@ -61,8 +61,8 @@ test('a factor that was begun can be put in force for an hour, and then hides th
   t.advance(3_599_000)
   assert.equal(await shown(), newSecret)
   t.advance(1_000)
-  assert.equal(await shown(), ada.secret)
   assert.deepEqual([await verified(newSecret), await verified(ada.secret)], [401, 200])
+  assert.equal(await shown(), ada.secret)
 })
 
 test('a factor that was begun ends with a new password, or with all sessions', async () => {
@@ -120,13 +120,18 @@ test('the old factor holds until the first right code of the new one', async () 
 test('disabling needs the password, ends the factor and mails a notice', async () => {
   const ada = await enrolTotp(t, await t.signUp('Ada'))
   await t.mails()
-  for (const [body, code] of [
-    [{}, 'INVALID_PASSWORD'],
-    [{ password: 'wrong password' }, 'INVALID_PASSWORD'],
+  t.advance(10 * 60_000 + 1)
+  assert.equal(
+    (await ada.post(`${AUTH}/two-factor/verify-totp`, { code: codeOf(t, ada.secret) })).status,
+    200,
+  )
+  for (const [body, status, code] of [
+    [{}, 403, 'SESSION_NOT_FRESH'],
+    [{ password: 'wrong password' }, 400, 'INVALID_PASSWORD'],
   ] as const)
     for (const path of ['disable', 'enable', 'get-totp-uri', 'generate-backup-codes']) {
       const refused = await ada.post(`${AUTH}/two-factor/${path}`, body)
-      assert.deepEqual([refused.status, refused.body.code], [400, code], path)
+      assert.deepEqual([refused.status, refused.body.code], [status, code], path)
     }
   const shown = await ada.post(`${AUTH}/two-factor/get-totp-uri`, { password: PASSWORD })
   assert.equal(secretIn(shown.body.totpURI), ada.secret)

@@ -2,6 +2,7 @@ import { findPassword } from '#identity/accounts.ts'
 import { lockProvenUser } from '#identity/proof.ts'
 import { deleteFactor } from '#identity/second-factor.ts'
 import { deleteUserSessions, type Session, updateSessionToken } from '#identity/sessions.ts'
+import { updateFactorHad } from '#identity/standing.ts'
 import { deleteTicketsFor } from '#identity/tickets.ts'
 import { tokenHash } from '#identity/tokens.ts'
 import { deleteTrustedDevices } from '#identity/trusted-devices.ts'
@@ -10,11 +11,11 @@ import { recordAct } from '#kernel/audit/record-act.ts'
 import { atomically, type Kernel } from '#kernel/kernel.ts'
 import { sendMail } from '#kernel/mail/mailer.ts'
 import { randomToken, uuidv7 } from '#kernel/random.ts'
-import { actAsCaller, type Caller, expectAlive } from '../access.ts'
+import { actAsCaller, type Caller } from '../access.ts'
+import { type DemandingVerb, expectShown } from '../demands.ts'
 import { fail } from '../errors.ts'
 import { type FactorChange, MAILS } from '../mails.ts'
 import { checkPassword } from '../password/password.ts'
-import { expectFresh } from '../session-freshness.ts'
 import { codeHashes, newBackupCodes } from './codes.ts'
 import type { SecondFactorMethod } from './pending.ts'
 import { expectMayEnrol } from './restricted.ts'
@@ -48,12 +49,13 @@ export async function enrol(
     ...owner
   }: Owner & { readonly method: SecondFactorMethod; readonly issuer?: string | undefined },
 ): Promise<Enrolment> {
-  const proven = await proveOwner(kernel, caller, owner)
   const backupCodes = newBackupCodes(kernel.random)
   const secret = method === 'totp' ? newTotpSecret(kernel.random) : null
-  await actAsCaller(kernel, proven, async (kernel, user) => {
+  await actAsOwner(kernel, caller, owner, async (kernel, user, expectProof) => {
     await expectMayEnrol(kernel, user, caller)
     const { id: userId } = user
+    const hasOne = (await findFactor(kernel.db, userId, true)) !== undefined
+    await expectProof(hasOne ? 'replaceFactor' : 'addFactor')
     const createdAt = kernel.now()
     const sealed = secret === null ? null : kernel.secrets.seal('two-factor-secret', secret)
     const factor = { id: uuidv7(createdAt, kernel.random), userId, method, secret: sealed, createdAt }
@@ -76,6 +78,7 @@ export async function confirmFactor(
 ): Promise<{ readonly token: string; readonly user: User }> {
   const isFirst = !(await deleteFactor(kernel.db, id, true))
   await updateFactorInForce(kernel.db, factor.id)
+  await updateFactorHad(kernel.db, session.id, factor.method)
   const user = await updateUser(kernel.db, id, { twoFactorEnabled: true }, kernel.now())
   if (user === undefined) throw new Error('the user was locked in this transaction and is gone')
   const token = randomToken(kernel.random)
@@ -94,12 +97,13 @@ export async function disable(
   caller: Caller,
   { password, ...revoking }: Owner & Revoking,
 ): Promise<void> {
-  const proven = await proveOwner(kernel, caller, { password })
-  await actAsCaller(kernel, proven, async (kernel, user) => {
+  await actAsOwner(kernel, caller, { password }, async (kernel, user, expectProof) => {
+    await expectProof('disableFactor')
     const wasBegun = await deleteFactor(kernel.db, user.id, false)
     const wasInForce = await removeFactorInForce(kernel, user)
     if (!wasInForce && !wasBegun) throw fail('TWO_FACTOR_NOT_ENABLED')
     if (!wasInForce) return
+    await updateFactorHad(kernel.db, caller.session.id)
     await recordAct(kernel, 'second_factor.disabled', { targetId: user.id })
     await endFormerTrust(kernel, user, { change: 'disabled', session: caller.session, ...revoking })
   })
@@ -141,14 +145,15 @@ const DAY = 86_400_000
 
 /** The URI of the factor that waits for its first code, or of the one in force. */
 export async function totpUriOf(kernel: Kernel, caller: Caller, owner: Owner): Promise<string> {
-  const proven = await proveOwner(kernel, caller, owner)
-  const { id } = caller.user
-  const factors = [await findBegunFactor(kernel, id), await findFactor(kernel.db, id, true)]
-  await expectAlive(kernel, proven)
-  const sealed = factors.find((factor) => factor?.method === 'totp')?.secret ?? undefined
-  const secret = sealed === undefined ? undefined : kernel.secrets.open('two-factor-secret', sealed)
-  if (secret === undefined) throw fail('TOTP_NOT_ENABLED')
-  return uriOf(kernel, caller.user, secret)
+  return actAsOwner(kernel, caller, owner, async (kernel, user, expectProof) => {
+    const begun = await findBegunFactor(kernel, user.id)
+    const factor = begun?.method === 'totp' ? begun : await findFactor(kernel.db, user.id, true)
+    await expectProof(factor?.inForce === false ? 'readBegunSecret' : 'readSecret')
+    const sealed = factor?.secret ?? undefined
+    const secret = sealed === undefined ? undefined : kernel.secrets.open('two-factor-secret', sealed)
+    if (secret === undefined) throw fail('TOTP_NOT_ENABLED')
+    return uriOf(kernel, user, secret)
+  })
 }
 
 /** Replaces the backup codes of the factor in force. */
@@ -157,9 +162,9 @@ export async function renewBackupCodes(
   caller: Caller,
   { password, ...revoking }: Owner & Revoking,
 ): Promise<string[]> {
-  const proven = await proveOwner(kernel, caller, { password })
   const codes = newBackupCodes(kernel.random)
-  await actAsCaller(kernel, proven, async (kernel, user) => {
+  await actAsOwner(kernel, caller, { password }, async (kernel, user, expectProof) => {
+    await expectProof('replaceBackupCodes')
     const factor = await findFactor(kernel.db, user.id, true)
     if (factor === undefined) throw fail('TWO_FACTOR_NOT_ENABLED')
     await replaceBackupCodes(kernel.db, factor.id, hashesOf(kernel, user.id, codes))
@@ -187,16 +192,23 @@ async function endFormerTrust(
   await sendMail(kernel, MAILS.factorChanged(user, change))
 }
 
-/** The password proves the owner of the account; for a user without one, a fresh session does. */
-async function proveOwner(kernel: Kernel, caller: Caller, { password }: Owner): Promise<Caller> {
-  if ((await findPassword(kernel.db, caller.user.id)) !== undefined) {
-    if (password === undefined)
-      throw fail('INVALID_PASSWORD', { message: 'Send the password of this account' })
-    return checkPassword(kernel, caller, password)
-  }
-  await expectAlive(kernel, caller)
-  expectFresh(kernel, caller.session)
-  return caller
+/**
+ * Runs the work as `actAsCaller` does, after a password in the body was right. `expectProof` throws unless the session has shown what the
+ * verb demands, by this request or before. A password that the account does not have is not looked at.
+ */
+async function actAsOwner<T>(
+  kernel: Kernel,
+  caller: Caller,
+  { password }: Owner,
+  work: (kernel: Kernel, user: User, expectProof: (verb: DemandingVerb) => Promise<void>) => Promise<T>,
+): Promise<T> {
+  const isAsked = password !== undefined && (await findPassword(kernel.db, caller.user.id)) !== undefined
+  const proven = isAsked ? await checkPassword(kernel, caller, password) : caller
+  return actAsCaller(kernel, proven, (kernel, user) =>
+    work(kernel, user, (verb) =>
+      expectShown(kernel, caller.session, verb, proven.password === undefined ? [] : ['password']),
+    ),
+  )
 }
 
 const hashesOf = (kernel: Kernel, owner: string, codes: readonly string[]): Buffer[] =>

@@ -2,6 +2,7 @@ import { hadFactor, lacksSecondFactor } from '#identity/second-factor.ts'
 import { getSession, type LiveSession, type Session } from '#identity/sessions.ts'
 import type { User } from '#identity/users.ts'
 import type { Kernel } from '#kernel/kernel.ts'
+import { expectShown } from '../demands.ts'
 import { fail } from '../errors.ts'
 
 /**
@@ -10,7 +11,7 @@ import { fail } from '../errors.ts'
  */
 export async function mayEnrol(kernel: Kernel, session: Session): Promise<boolean> {
   if (await hadFactor(kernel.db, session)) return false
-  expectRecentProof(kernel, session)
+  await expectShown(kernel, session, 'enrolRestricted')
   return true
 }
 
@@ -24,11 +25,4 @@ export async function expectMayEnrol(
   const isRestricted = lacksSecondFactor(kernel.config, { user, session, impersonator: undefined })
   if (isRestricted && !(await mayEnrol(kernel, session))) throw fail('TWO_FACTOR_REQUIRED')
   return isRestricted
-}
-
-/** Milliseconds. */
-const RECENT = 600_000
-
-function expectRecentProof({ now }: Kernel, { authTime }: Session): void {
-  if (authTime === null || now().getTime() - authTime.getTime() > RECENT) throw fail('SESSION_NOT_FRESH')
 }

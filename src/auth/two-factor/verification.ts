@@ -1,6 +1,6 @@
 import { actOnOpenTicket } from '#identity/proof.ts'
-import { getSession, type Session, updateShown } from '#identity/sessions.ts'
-import { afterShowing, type Shown } from '#identity/shown.ts'
+import type { Session } from '#identity/sessions.ts'
+import type { Shown } from '#identity/shown.ts'
 import { countTicketAttempt, redeemTicket, type Ticket } from '#identity/tickets.ts'
 import { tokenHash } from '#identity/tokens.ts'
 import type { User } from '#identity/users.ts'
@@ -9,9 +9,11 @@ import { retryAfter } from '#kernel/http/failures.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { actAsCaller, type Caller } from '../access.ts'
 import { admit, type StartedSession } from '../admit.ts'
+import { expectShown, showing } from '../demands.ts'
 import { fail } from '../errors.ts'
 import type { SignInContext } from '../sign-in-context.ts'
 import { CHECKS, type CheckName, isWrong, type Refusal, type Subject } from './checks.ts'
+import { isBackupCode } from './codes.ts'
 import { confirmFactor } from './enrolment.ts'
 import { trustDevice } from './pending.ts'
 import { expectMayEnrol } from './restricted.ts'
@@ -57,14 +59,17 @@ export async function verifySecondFactor(
     ? completeSignIn(kernel, by.pending, name, typed, context)
     : verifyInSession(kernel, by.caller, name, typed))
   await kernel.coherence.settle()
-  if (!('refused' in outcome)) return outcome
-  const { refused, userId: targetId } = outcome
+  return 'refused' in outcome ? refuseCode(kernel, outcome) : outcome
+}
+
+/** Throws the failure of a code, which the audit trail shows. Its count is committed. */
+export async function refuseCode(kernel: Kernel, { refused, userId: targetId }: Refused): Promise<never> {
   await recordFailure(kernel, 'second_factor.failed', { targetId, reason: refused })
   throw fail(refused)
 }
 
 /** The failure of a code, and the user it was shown for. */
-type Refused = { readonly refused: Refusal; readonly userId: string }
+export type Refused = { readonly refused: Refusal; readonly userId: string }
 
 const PENDING = ['second-factor'] as const
 export const notPending = () => fail('INVALID_TWO_FACTOR_COOKIE')
@@ -111,7 +116,7 @@ function completeSignIn(
       return { refused, userId: user.id }
     }
     await redeemTicket(kernel, user, PENDING, token)
-    const shown = [...(payload.shown ?? []), SHOWN[name]]
+    const shown = [...(payload.shown ?? []), wordFor(name, factor)]
     const started = await startSession(kernel, user, shown, { ...context, remember: payload.remember })
     return typed.trustDevice === true && started.trustedDevice === undefined
       ? { ...started, trustedDevice: await trustDevice(kernel, user.id) }
@@ -133,6 +138,10 @@ async function startSession(
 
 const SHOWN = { totp: 'totp', otp: 'otp', backup: 'backup code' } as const satisfies Record<CheckName, Shown>
 
+/** A code by mail lets in a user of an authenticator app, and takes nothing away from that user. */
+const wordFor = (name: CheckName, { method }: Factor): Shown =>
+  name === 'otp' && method !== 'otp' ? 'mailed code' : SHOWN[name]
+
 /** In a session, a right code confirms a new factor, or shows that the user has the one in force. */
 function verifyInSession(
   kernel: Kernel,
@@ -148,11 +157,9 @@ function verifyInSession(
     const subject = { sessionId: session.id, subject: session.id }
     const refused = await checkCode(kernel, user, factor, subject, name, typed.code)
     if (refused !== undefined) return { refused, userId: user.id }
-    await updateShown(
-      kernel.db,
-      session.id,
-      afterShowing(await getSession(kernel.db, session.id), [SHOWN[name]], kernel.now()),
-    )
+    // Before its own code counts as shown.
+    if (!factor.inForce) await expectShown(kernel, session, 'confirmFactor')
+    await showing(kernel, session, [wordFor(name, factor)])
     const held = { token: caller.token, user }
     const { token, user: now } = factor.inForce
       ? held
@@ -174,6 +181,30 @@ export async function factorInSession(kernel: Kernel, { id }: User, name: CheckN
 
 const notEnabled = (name: CheckName) =>
   fail(name === 'totp' ? 'TOTP_NOT_ENABLED' : name === 'otp' ? 'OTP_NOT_ENABLED' : 'TWO_FACTOR_NOT_ENABLED')
+
+/**
+ * Checks a code of the factor in force in a session, whichever kind of code it is. Returns what it has shown, or why it is refused; a
+ * refusal is counted, so the transaction has to commit.
+ */
+export async function showCode(
+  kernel: Kernel,
+  user: User,
+  { id }: Pick<Session, 'id'>,
+  code: string,
+): Promise<Shown | Refused> {
+  const factor = await findFactor(kernel.db, user.id, true)
+  if (factor === undefined) throw fail('TWO_FACTOR_NOT_ENABLED')
+  expectUnlocked(kernel, factor)
+  const subject = { sessionId: id, subject: id }
+  const name = isBackupCode(code) ? 'backup' : factor.method
+  const refused = await checkCode(kernel, user, factor, subject, name, code)
+  if (refused === undefined) return wordFor(name, factor)
+  // A user of an authenticator app may have asked for a code by mail.
+  if (name !== 'totp' || (await CHECKS.otp(code)(kernel, user, factor, subject)) !== undefined)
+    return { refused, userId: user.id }
+  await clearFailures(kernel.db, factor.id)
+  return wordFor('otp', factor)
+}
 
 /** Checks the code, and counts a wrong one. */
 async function checkCode(

@@ -20,6 +20,7 @@ export const ACTIONS = {
   'user.sign_up_hidden': 'user',
   'user.signed_in': 'user',
   'user.signed_out': 'user',
+  'user.reauthenticated': 'user',
   'user.updated': 'user',
   'user.deleted': 'user',
   'user.banned': 'user',

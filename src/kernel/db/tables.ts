@@ -19,6 +19,7 @@ export interface AccountTable {
   accessTokenExpiresAt: Date | null
   refreshTokenExpiresAt: Date | null
   refreshingUntil: Date | null
+  passwordSetAt: Date | null
 }
 
 export interface ApiKeyTable {

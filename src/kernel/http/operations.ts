@@ -173,6 +173,7 @@ const AUTH_ERROR = {
   properties: {
     message: { ...TEXT, description: 'A message for users' },
     code: { ...TEXT, description: 'Stable, for programs', examples: ['VALIDATION_ERROR'] },
+    details: { type: 'object', additionalProperties: true, description: 'Facts for programs' },
   },
 }
 

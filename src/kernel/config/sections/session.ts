@@ -21,11 +21,10 @@ export const session = section('Sessions and their cookie.', {
     '0s',
     '3650d',
   ]),
-  fresh_age: duration('Time after sign-in during which a session may do what needs a fresh session.', [
-    '1d',
-    '1s',
-    '3650d',
-  ]),
+  fresh_age: duration(
+    'Time after the last proof of a session during which it may add and remove ways of signing in.',
+    ['1d', '1s', '3650d'],
+  ),
   max_per_user: integer(
     'Largest number of sessions of one user, and of impersonations by one admin; beyond it the oldest ends.',
     { min: 1, max: 10_000 },

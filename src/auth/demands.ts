@@ -1,0 +1,161 @@
+import { type Session, updateShown } from '#identity/sessions.ts'
+import {
+  afterShowing,
+  hasShownFactor,
+  isFactor,
+  isFactorInForce,
+  isProof,
+  lastProof,
+  type Shown,
+} from '#identity/shown.ts'
+import { getStanding, type Standing } from '#identity/standing.ts'
+import type { Kernel } from '#kernel/kernel.ts'
+import { fail } from './errors.ts'
+
+const ADDING = ['fresh', 'passed factor'] as const
+const TAKING = ['factor', 'password'] as const
+
+/** The demands of each verb on the session that asks for it (auth.md 2). The test of the class (test/demands/) has an entry for each. */
+const DEMANDS = {
+  linkAccount: ADDING,
+  setPassword: ADDING,
+  addPasskey: ADDING,
+  addFactor: ['password', ...ADDING],
+  confirmFactor: ADDING,
+  enrolRestricted: ['proof'],
+  unlinkAccount: ['fresh'],
+  unlinkPassword: ['fresh', 'password'],
+  removePasskey: ['fresh'],
+  replaceFactor: TAKING,
+  disableFactor: TAKING,
+  readSecret: TAKING,
+  readBegunSecret: ['password'],
+  replaceBackupCodes: TAKING,
+  changeUnprovenEmail: ['proof', 'settled proof', 'factor'],
+  deleteUser: ['proof'],
+} as const satisfies Record<string, readonly Demand[]>
+
+export type DemandingVerb = keyof typeof DEMANDS
+
+/**
+ * `fresh`: a proof within `session.fresh_age`. `proof`: one within ten minutes. `settled proof`: not by a new password alone. `password`,
+ * `factor`: this one within ten minutes, if the user has it; without a password a proof. `passed factor`: the session has shown the factor
+ * in force at any time, or came by a trusted device.
+ */
+export type Demand = 'fresh' | 'proof' | 'settled proof' | 'password' | 'factor' | 'passed factor'
+
+/**
+ * Throws SESSION_NOT_FRESH when the session has not shown what the verb demands. Call it in the transaction that acts, with the user's row
+ * locked. `inBody`: what the request itself shows, which the session keeps.
+ */
+export async function expectShown(
+  kernel: Kernel,
+  session: Pick<Session, 'id'>,
+  verb: DemandingVerb,
+  inBody: readonly Shown[] = [],
+): Promise<void> {
+  const accepts = missing(kernel, await showing(kernel, session, inBody), verb)
+  if (accepts !== undefined) throw fail('SESSION_NOT_FRESH', { details: { accepts } })
+}
+
+/** The same for a verb that has another way where the demand is not met. */
+export const hasShown = async (
+  kernel: Kernel,
+  session: Pick<Session, 'id'>,
+  verb: DemandingVerb,
+): Promise<boolean> => missing(kernel, await getStanding(kernel.db, session.id), verb) === undefined
+
+/** Keeps what the request has shown, with the user's row locked. */
+export async function showing(
+  kernel: Kernel,
+  { id }: Pick<Session, 'id'>,
+  shown: readonly Shown[],
+): Promise<Standing> {
+  const standing = await getStanding(kernel.db, id)
+  if (shown.length === 0) return standing
+  const columns = afterShowing(standing, shown, kernel.now())
+  await updateShown(kernel.db, id, columns)
+  return { ...standing, ...columns }
+}
+
+/** Names of proofs that meet the first unmet demand. Undefined: all are met. */
+function missing(kernel: Kernel, standing: Standing, verb: DemandingVerb): readonly string[] | undefined {
+  const demands: readonly Demand[] = DEMANDS[verb]
+  const unmet = demands.find((demand) => !JUDGES[demand](kernel, standing))
+  return unmet && acceptedBy(kernel, standing, unmet)
+}
+
+const MINUTE = 60_000
+const RECENT = 10 * MINUTE
+/** Until then a new password does not stand for the mailbox. */
+const SETTLING = 10_080 * MINUTE
+
+/** Each is judged by the account as it was when the session began and as it is now, whichever asks for more. */
+const JUDGES: Readonly<Record<Demand, (kernel: Kernel, standing: Standing) => boolean>> = {
+  fresh: (kernel, standing) => isWithin(kernel, proofOf(standing), kernel.config.session.fresh_age),
+  proof: (kernel, standing) => isWithin(kernel, proofOf(standing), RECENT),
+  'settled proof': (kernel, standing) =>
+    isPasswordSettled(kernel, standing) || hasOtherProof(kernel, standing),
+  password: (kernel, standing) =>
+    [standing.userHad, standing.has].every((methods) =>
+      methods.includes('password')
+        ? isWithin(kernel, standing.passwordShownAt, RECENT)
+        : isWithin(kernel, proofOf(standing), RECENT),
+    ),
+  factor: (kernel, standing) => !asksForFactor(standing) || isWithin(kernel, standing.factorShownAt, RECENT),
+  'passed factor': (_kernel, standing) => !asksForFactor(standing) || hasShownFactor(standing.shown),
+}
+
+const proofOf = (standing: Standing): Date | null => lastProof(standing, standing.has)
+
+const isWithin = ({ now }: Kernel, time: Date | null, age: number): boolean =>
+  time !== null && now().getTime() - time.getTime() <= age
+
+const asksForFactor = ({ userHad, has }: Standing): boolean => [userHad, has].some(isFactorInForce)
+
+/** A stolen session may have set it. */
+const isPasswordSettled = (kernel: Kernel, { passwordSetAt }: Standing): boolean =>
+  passwordSetAt === null || !isWithin(kernel, passwordSetAt, SETTLING)
+
+/** Does what a request has shown stand for a click in the mailbox of the user's proven address? */
+export const standsForMailbox = (kernel: Kernel, standing: Standing, inBody: readonly Shown[]): boolean =>
+  inBody.includes('password') &&
+  isPasswordSettled(kernel, standing) &&
+  (!asksForFactor(standing) || inBody.some(isFactor))
+
+/** Besides the password, which has the time of the last proof when it was that proof. */
+const hasOtherProof = (kernel: Kernel, { authTime, passwordShownAt, factorShownAt }: Standing): boolean =>
+  authTime?.getTime() !== passwordShownAt?.getTime() || isWithin(kernel, factorShownAt, RECENT)
+
+/** Names for `details.accepts`: what the user has, counts for this session, and meets the demand. */
+function acceptedBy(kernel: Kernel, standing: Standing, demand: Demand): readonly string[] {
+  const { userHad, has } = standing
+  const methods = has.filter((method) => {
+    const counts = isProof(method, userHad)
+    if (
+      demand === 'password' &&
+      !isWithin(kernel, standing.passwordShownAt, RECENT) &&
+      isAskedForPassword(standing)
+    )
+      return method === 'password'
+    if (demand === 'settled proof') return counts && method !== 'password'
+    if (demand === 'factor' || demand === 'passed factor')
+      return (counts || !isFactorInForce(userHad)) && (isFactorInForce([method]) || method === 'passkey')
+    return counts
+  })
+  return methods.flatMap((method) => namesOf(kernel.config, method)).toSorted(byRank)
+}
+
+const isAskedForPassword = ({ userHad, has }: Standing): boolean =>
+  [userHad, has].some((methods) => methods.includes('password'))
+
+const RANKS = ['password', 'totp', 'otp', 'backup_code', 'passkey']
+const rankOf = (name: string): number => (RANKS.includes(name) ? RANKS.indexOf(name) : RANKS.length)
+const byRank = (one: string, other: string): number => rankOf(one) - rankOf(other) || one.localeCompare(other)
+
+function namesOf({ auth }: Kernel['config'], method: string): readonly string[] {
+  if (isFactorInForce([method])) return [method, 'backup_code']
+  const [, provider] = method.split('provider:')
+  if (provider === undefined) return [method]
+  return provider in auth.social.providers ? [provider] : []
+}

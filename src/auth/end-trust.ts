@@ -1,0 +1,22 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { deleteTrustedDevice } from '#identity/trusted-devices.ts'
+import { Failure } from '#kernel/errors.ts'
+import type { Kernel } from '#kernel/kernel.ts'
+import { clearTrustedDevice, presentedTrustedDevice } from './cookies.ts'
+
+/**
+ * An `onError` hook: when a demand is not met, this browser's trusted device ends (auth.md 2). Clients that know nothing of demands sign in
+ * again, and that sign-in then asks for the code which the demand is about.
+ */
+export async function endTrust(
+  { db, config }: Kernel,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  error: Error,
+): Promise<void> {
+  const [caller, device] = [request.caller, presentedTrustedDevice(request)]
+  if (caller === undefined || device === undefined) return
+  if (!(error instanceof Failure) || error.code !== 'SESSION_NOT_FRESH') return
+  await deleteTrustedDevice(db, caller.user.id, device)
+  clearTrustedDevice(config, reply)
+}

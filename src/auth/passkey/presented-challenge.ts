@@ -1,0 +1,16 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Kernel } from '#kernel/kernel.ts'
+import { clearPasskeyChallenge, presentedPasskeyChallenge } from '../cookies.ts'
+import { fail } from '../errors.ts'
+
+/** The id of the challenge that a response answers, from the body or the cookie. The cookie is cleared: the challenge is used now. */
+export function takeChallengeId(
+  { config }: Kernel,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { challengeId = presentedPasskeyChallenge(request) }: { readonly challengeId?: string },
+): string {
+  clearPasskeyChallenge(config, reply)
+  if (challengeId === undefined) throw fail('CHALLENGE_NOT_FOUND')
+  return challengeId
+}

@@ -1,0 +1,77 @@
+import type { ProviderAccount } from '#identity/linked-accounts.ts'
+import { actOnProof, type Proof } from '#identity/proof.ts'
+import { getSession, updateSessionToken } from '#identity/sessions.ts'
+import type { Shown } from '#identity/shown.ts'
+import { tokenHash } from '#identity/tokens.ts'
+import type { User } from '#identity/users.ts'
+import { recordAct } from '#kernel/audit/record-act.ts'
+import type { Kernel } from '#kernel/kernel.ts'
+import { randomToken } from '#kernel/random.ts'
+import { type Caller, proofOf } from '../access.ts'
+import type { RenewedSession } from '../admit.ts'
+import { showing } from '../demands.ts'
+import { fail } from '../errors.ts'
+import { type Assertion, verifyPasskey } from '../passkey/sign-in.ts'
+import { checkPassword } from '../password/password.ts'
+import { refuseCode, showCode } from '../two-factor/verification.ts'
+
+export type Reauthentication = {
+  readonly password?: string | undefined
+  /** Of the second factor. */
+  readonly code?: string | undefined
+  readonly assertion?: Assertion | undefined
+}
+
+/** Shows in a session, which gets a new token, that its user is still there. Every process refuses the old token when this resolves. */
+export async function reauthenticate(
+  kernel: Kernel,
+  caller: Caller,
+  { password, code, assertion }: Reauthentication,
+): Promise<RenewedSession> {
+  const proven = password === undefined ? caller : await checkPassword(kernel, caller, password)
+  const passkey = assertion && (await verifyPasskey(kernel, assertion, caller.user.id))
+  const proof = { ...proofOf(proven), ...(passkey && { passkey: passkey.id }) }
+  const shown: readonly Shown[] = [
+    ...(password === undefined ? [] : ['password' as const]),
+    ...(passkey === undefined ? [] : [passkey.shown]),
+  ]
+  const outcome = await actOnProof(kernel, proof, unauthorized, async (kernel, user) => {
+    const ofFactor = code === undefined ? undefined : await showCode(kernel, user, caller.session, code)
+    if (typeof ofFactor === 'object') return ofFactor
+    return renew(kernel, user, caller.session.id, ofFactor === undefined ? shown : [...shown, ofFactor])
+  })
+  await kernel.coherence.settle()
+  return 'refused' in outcome ? refuseCode(kernel, outcome) : outcome
+}
+
+const unauthorized = () => fail('UNAUTHORIZED')
+
+/** The same by an account that a provider has just proven, and that was linked to the user before. */
+export async function reauthenticateByProvider(
+  kernel: Kernel,
+  proof: Proof & { readonly session: { readonly id: string }; readonly account: ProviderAccount },
+): Promise<RenewedSession> {
+  const refuse = () => fail('ACCOUNT_NOT_LINKED', { message: 'The account is not linked to this user' })
+  const started = await actOnProof(kernel, proof, refuse, (kernel, user) =>
+    renew(kernel, user, proof.session.id, [`provider:${proof.account.providerId}`]),
+  )
+  await kernel.coherence.settle()
+  return started
+}
+
+/** For a session that a proof has locked. */
+async function renew(
+  kernel: Kernel,
+  user: User,
+  id: string,
+  shown: readonly Shown[],
+): Promise<RenewedSession> {
+  const now = kernel.now()
+  const token = randomToken(kernel.random)
+  await showing(kernel, { id }, shown)
+  await updateSessionToken(kernel.db, id, tokenHash(token), now)
+  await recordAct(kernel, 'user.reauthenticated', { targetId: user.id, details: { sessionId: id, shown } })
+  const session = await getSession(kernel.db, id)
+  const maxAge = session.remembered ? session.expiresAt.getTime() - now.getTime() : undefined
+  return { token, session, user, maxAge, trustedDevice: undefined }
+}
