@@ -4,6 +4,7 @@ import type { Kernel } from '#kernel/kernel.ts'
 import { type Mail, sendMail } from '#kernel/mail/mailer.ts'
 import { authUrl } from './auth-url.ts'
 import { fail } from './errors.ts'
+import { allowsMail } from './mail-allowance.ts'
 import type { MailFlow, OpenLink } from './mail-flow.ts'
 import type { Recipient } from './mails.ts'
 import { withQuery } from './redirect.ts'
@@ -26,7 +27,7 @@ export async function mailLink<P extends MailedPurpose>(
   { ticket, recipient, callbackURL, mail = flow.mail, deliver = sendMail }: NewLink<P>,
 ): Promise<void> {
   const { address, payload } = ticket
-  if (!(await kernel.limits.allows('mail_recipient', address))) return
+  if (!(await allowsMail(kernel, address))) return
   const lifetime = flow.lifetime(kernel.config)
   const token = await issueTicket(kernel, flow.purpose, { ...ticket, lifetime })
   const url = linkOf(kernel, flow, token, callbackURL)

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { updateUser } from '#identity/users.ts'
 import { PASSWORD, testService, type User } from '#test/harness.ts'
+import { proveAddress } from '#test/proven-address.ts'
 
 const t = await testService()
 const ADVERTISEMENT = 'Cheap-pills-at-evil.example'
@@ -35,15 +35,13 @@ async function named(name: string): Promise<User> {
 
 test('a mail to an unproven address contains no text of a caller', async () => {
   const mails = await everyMail(await named(ADVERTISEMENT))
-  assert.ok(mails.length >= 6, `${mails.length} mails`)
+  assert.ok(mails.length >= 4, `${mails.length} mails`)
   for (const mail of mails) assert.doesNotMatch(body(mail), /pills/i, mail)
 })
 
 test('a user with a proven address is greeted by name, and the mail names the new address', async () => {
   const ada = await named('Ada King')
-  const { kernel } = t.service
-  await updateUser(kernel.db, ada.id, { emailVerified: true, emailProvenAt: kernel.now() }, kernel.now())
-  await kernel.coherence.settle()
+  await proveAddress(t, ada)
   const own = (await everyMail(ada)).filter((mail) => mail.includes(`To: ${ada.email}`))
   for (const mail of own) assert.match(body(mail), /Hello Ada King,/)
   assert.ok(own.length >= 4)

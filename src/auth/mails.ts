@@ -128,6 +128,26 @@ export const MAILS = {
         'If it was not you, change your password and end all sessions.',
       ],
     }),
+  accountLinked: (user: Recipient, provider: string): Mail =>
+    composeMail({
+      to: user.email,
+      subject: 'A way to sign in was added to your account',
+      paragraphs: [
+        greeting(user),
+        `an account at the provider "${provider}" has just been linked to your account. It signs in without a password.`,
+        'If it was not you, change your password, end all sessions and remove the linked account.',
+      ],
+    }),
+  accountUnlinked: (user: Recipient, provider: string): Mail =>
+    composeMail({
+      to: user.email,
+      subject: 'A way to sign in was removed from your account',
+      paragraphs: [
+        greeting(user),
+        `${provider === 'credential' ? 'the password' : `the linked account at the provider "${provider}"`} has just been removed from your account. It no longer signs in.`,
+        'If it was not you, reset your password and end all sessions now.',
+      ],
+    }),
   secondFactorCode: (user: Recipient, { code, lifetime }: { code: string; lifetime: number }): Mail =>
     composeMail({
       to: user.email,

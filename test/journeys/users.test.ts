@@ -6,6 +6,7 @@ import path from 'node:path'
 import { after, test } from 'node:test'
 import { withClient } from '#test/database.ts'
 import { PASSWORD, TEST_SECRET, testService } from '#test/harness.ts'
+import { proveAddress } from '#test/proven-address.ts'
 import { enrolTotp } from '#test/second-factor.ts'
 import { removeFolder } from '#test/temporary-folder.ts'
 import { createCommandRunner } from './command.ts'
@@ -106,7 +107,7 @@ test('ban, unban, set-role and list work on a running service', async () => {
 })
 
 test('disable-two-factor lets a user who has lost the app sign in, and mails a notice', async () => {
-  const dora = await enrolTotp(t, await t.signUp('Dora'))
+  const dora = await enrolTotp(t, await proveAddress(t, await t.signUp('Dora')))
   const pending = await signIn(dora.email, PASSWORD)
   assert.equal(pending.body.twoFactorRedirect, true)
   await t.mails()

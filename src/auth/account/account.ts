@@ -6,6 +6,8 @@ import type { Kernel } from '#kernel/kernel.ts'
 import { actAsCaller, type Caller } from '../access.ts'
 import { expectShown } from '../demands.ts'
 import { fail } from '../errors.ts'
+import { noticeTo } from '../mail-allowance.ts'
+import { MAILS } from '../mails.ts'
 
 /** Names an account by its provider, and by the row's id or the provider's id for it. One of the two suffices. */
 export type AccountName = { readonly providerId?: string; readonly accountId?: string }
@@ -35,5 +37,6 @@ export async function unlinkAccount(kernel: Kernel, caller: Caller, name: Accoun
     await deleteTicketsFor(kernel.db, user.id, ['second-factor'])
     const details = { accountId: found.id, provider: found.providerId }
     await recordAct(kernel, 'account.unlinked', { targetId: user.id, details })
+    await noticeTo(kernel, user, MAILS.accountUnlinked(user, found.providerId))
   })
 }

@@ -3,10 +3,10 @@ import { deleteTickets } from '#identity/tickets.ts'
 import { hasProvenEmail, type User, type UserChange, updateUser, withoutExpiredBan } from '#identity/users.ts'
 import { isConflict } from '#kernel/db/conflicts.ts'
 import type { Kernel } from '#kernel/kernel.ts'
-import { sendMail } from '#kernel/mail/mailer.ts'
 import type { Caller } from '../access.ts'
 import { addUser, newUser } from '../add-user.ts'
 import { fail } from '../errors.ts'
+import { noticeTo } from '../mail-allowance.ts'
 import { MAILS } from '../mails.ts'
 import { acceptablePassword } from '../password-policy.ts'
 import { removeUser } from '../profile/delete-account.ts'
@@ -75,7 +75,7 @@ async function markAddress(kernel: Kernel, user: User, { email, emailVerified }:
   const isNew = email !== undefined
   const wasProven = hasProvenEmail(user)
   if (isNew) await deleteTickets(kernel.db, user)
-  if (isNew && wasProven) await sendMail(kernel, MAILS.emailChangedByAdmin(user, email))
+  if (isNew) await noticeTo(kernel, user, MAILS.emailChangedByAdmin(user, email))
   const marks = {
     // The factor is the owner's, and no first proof of the new address removes it.
     ...(isNew && wasProven && { keepsFactor: true }),

@@ -12,6 +12,7 @@ import { type Admission, admit, type Entrance } from '../admit.ts'
 import { expectShown, showing, standsForMailbox } from '../demands.ts'
 import { fail, LINK_FAILURES, PASSWORD_POLICY_FAILURES } from '../errors.ts'
 import type { LinkClick } from '../link-click.ts'
+import { noticeTo } from '../mail-allowance.ts'
 import type { FormValues, MailFlow } from '../mail-flow.ts'
 import { mailLink, openLink } from '../mail-links.ts'
 import { type MailRequest, requestMail } from '../mail-requests.ts'
@@ -163,7 +164,7 @@ function mailOldAddress(
 }
 
 /**
- * The old address gets a notice in any case; the new one gets its link only when it has no account. The queue decides that, so
+ * The old address gets a notice if it is proven; the new one gets its link only when it has no account. The queue decides that, so
  * that the time of the answer does not show it.
  */
 async function mailNewAddress(
@@ -171,7 +172,7 @@ async function mailNewAddress(
   { user, sessionId }: Asking,
   { newEmail: address, callbackURL }: NewAddress,
 ): Promise<User> {
-  await sendMail(kernel, MAILS.emailIsChanging(user, address))
+  await noticeTo(kernel, user, MAILS.emailIsChanging(user, address))
   await mailLink(kernel, CHANGE_EMAIL, {
     ticket: { userId: user.id, sessionId, address, payload: {} },
     recipient: user,

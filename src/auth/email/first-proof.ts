@@ -8,12 +8,12 @@ import { deleteTickets, type Ticket, type UserPurpose } from '#identity/tickets.
 import { hasProvenEmail, type User, updateUser } from '#identity/users.ts'
 import { recordAct } from '#kernel/audit/record-act.ts'
 import type { Kernel } from '#kernel/kernel.ts'
-import { sendMail } from '#kernel/mail/mailer.ts'
 import { uuidv7 } from '#kernel/random.ts'
 import { type Caller, proofOf } from '../access.ts'
 import { browserMark } from '../cookies.ts'
 import { fail } from '../errors.ts'
 import { type LinkClick, sourceOf } from '../link-click.ts'
+import { noticeTo } from '../mail-allowance.ts'
 import type { FormValues } from '../mail-flow.ts'
 import { MAILS } from '../mails.ts'
 import { checkPasswordOf } from '../password/password.ts'
@@ -152,5 +152,5 @@ async function choosePassword(kernel: Kernel, user: User, password: string): Pro
   const id = uuidv7(now, kernel.random)
   await upsertPassword(kernel.db, { id, userId: user.id, password, now, setAt: now })
   await recordAct(kernel, 'password.set', { targetId: user.id })
-  await sendMail(kernel, MAILS.passwordChanged(user))
+  await noticeTo(kernel, user, MAILS.passwordChanged(user))
 }

@@ -3,6 +3,7 @@ import { findUser, hasProvenEmail, isBanned, type User } from '#identity/users.t
 import { atomically, type Kernel } from '#kernel/kernel.ts'
 import { sendMail } from '#kernel/mail/mailer.ts'
 import { ADMISSION_FAILURES, LINK_FAILURES, PASSWORD_POLICY_FAILURES } from '../errors.ts'
+import { allowsMail } from '../mail-allowance.ts'
 import type { MailFlow } from '../mail-flow.ts'
 import { mailLink } from '../mail-links.ts'
 import type { FirstLink, MailRequest } from '../mail-requests.ts'
@@ -71,7 +72,7 @@ export async function mailFirstLink(kernel: Kernel, request: FirstLink): Promise
 }
 
 async function mailAlreadyRegistered(kernel: Kernel, { id: userId, email }: User): Promise<void> {
-  if (!(await kernel.limits.allows('mail_recipient', email))) return
+  if (!(await allowsMail(kernel, email))) return
   await atomically(kernel, async (kernel) => {
     const still = await lockProvenUser(kernel, { userId })
     if (still?.email === email) await sendMail(kernel, MAILS.alreadyRegistered(still))

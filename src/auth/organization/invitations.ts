@@ -7,6 +7,7 @@ import { UUID, uuidv7 } from '#kernel/random.ts'
 import type { Caller } from '../access.ts'
 import { authUrl } from '../auth-url.ts'
 import { fail } from '../errors.ts'
+import { allowsMail } from '../mail-allowance.ts'
 import { MAILS } from '../mails.ts'
 import { withQuery } from '../redirect.ts'
 import { acceptableEmail } from '../user-fields.ts'
@@ -114,7 +115,7 @@ async function mailInvitation(
   { id, email, role, expiresAt }: Invitation,
   { organization, inviter }: { readonly organization: Organization; readonly inviter: User },
 ): Promise<void> {
-  if (!(await kernel.limits.allows('mail_recipient', email))) return
+  if (!(await allowsMail(kernel, email))) return
   const page = kernel.config.auth.email.links.invitation
   const url = page === undefined ? authUrl(kernel, '/confirm/invitation', { id }) : withQuery(page, { id })
   const user = await findUser(kernel.db, 'email', email)

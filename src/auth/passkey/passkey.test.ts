@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import { createAuthenticator } from '#test/authenticator.ts'
 import { actor, testService, type User } from '#test/harness.ts'
 import { ceremoniesOf, expectRefused } from '#test/passkeys.ts'
+import { proveAddress } from '#test/proven-address.ts'
 
 const AUTH = '/api/auth'
 const t = await testService({ config: { auth: { two_factor: { required_for: ['admin'] } } } })
@@ -11,7 +12,7 @@ const origin = t.service.kernel.publicUrl()
 const { db } = t.service.kernel
 
 test('a user registers a passkey, and signs in with nothing else', async () => {
-  const user = await t.signUp('Ada')
+  const user = await proveAddress(t, await t.signUp('Ada'))
   const { body: options } = await creationOptions(user)
   assert.deepEqual(
     [options.rp, options.user.name, options.attestation, options.excludeCredentials, options.timeout],
@@ -65,6 +66,7 @@ test('options of a sign-in name passkeys only with a session, and have no null m
 
 test('an unknown passkey is refused by a code of its own, so that the browser can forget it', async () => {
   const { user, authenticator, passkey } = await newUser()
+  await proveAddress(t, user)
   const deleted = await user.post(`${AUTH}/passkey/delete-passkey`, { id: passkey.id })
   assert.deepEqual(deleted.body, { status: true })
   expectRefused(await signIn(authenticator), [401, 'PASSKEY_NOT_FOUND'])

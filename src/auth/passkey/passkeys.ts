@@ -9,15 +9,15 @@ import { deleteUserSessions } from '#identity/sessions.ts'
 import { updatePasskeyHad } from '#identity/standing.ts'
 import { deleteTicketsFor } from '#identity/tickets.ts'
 import { deleteTrustedDevices } from '#identity/trusted-devices.ts'
-import { hasProvenEmail, type User } from '#identity/users.ts'
+import type { User } from '#identity/users.ts'
 import { isLastWayIn } from '#identity/ways-in.ts'
 import { recordAct } from '#kernel/audit/record-act.ts'
 import type { Kernel } from '#kernel/kernel.ts'
-import { sendMail } from '#kernel/mail/mailer.ts'
 import { UUID, uuidv7 } from '#kernel/random.ts'
 import { actAsCaller, type Caller } from '../access.ts'
 import { expectShown } from '../demands.ts'
 import { fail } from '../errors.ts'
+import { noticeTo } from '../mail-allowance.ts'
 import { MAILS } from '../mails.ts'
 import { expectMayEnrol } from '../two-factor/restricted.ts'
 import { acceptableName } from '../user-fields.ts'
@@ -45,7 +45,6 @@ export async function registerPasskey(
   const rp = relyingParty(kernel)
   const name = asked.trim() === '' ? null : acceptableName(asked)
   const { require_user_verification } = kernel.config.auth.passkey
-  const isNotified = await mayNotify(kernel, caller)
   const outcome = await changeFactors(kernel, caller, revokeOtherSessions, async (kernel, user) => {
     const isRestricted = await expectMayEnrol(kernel, user, caller)
     await expectShown(kernel, caller.session, 'addPasskey')
@@ -55,7 +54,7 @@ export async function registerPasskey(
     if ('reason' in attested) return attested
     const added = await addPasskey(kernel, user, { ...attested, name })
     if ('reason' in added) return added
-    if (isNotified) await sendMail(kernel, MAILS.passkeyAdded(user, name))
+    await noticeTo(kernel, user, MAILS.passkeyAdded(user, name))
     // The first factor where one is required: a stranger may have signed in while there was none.
     if (isRestricted) await deleteUserSessions(kernel.db, user.id, caller.session.id)
     return added
@@ -86,7 +85,6 @@ export async function removePasskey(
   { id, revokeOtherSessions }: { readonly id: string; readonly revokeOtherSessions?: boolean | undefined },
 ): Promise<void> {
   if (!UUID.test(id)) throw fail('PASSKEY_NOT_FOUND')
-  const isNotified = await mayNotify(kernel, caller)
   await changeFactors(kernel, caller, revokeOtherSessions, async (kernel, user): Promise<undefined> => {
     await expectShown(kernel, caller.session, 'removePasskey')
     const isLast = await isLastWayIn(kernel, user, id)
@@ -97,7 +95,7 @@ export async function removePasskey(
     await deleteTicketsFor(kernel.db, user.id, ['second-factor'])
     await deleteTrustedDevices(kernel.db, user.id)
     await recordAct(kernel, 'passkey.removed', { targetId: user.id, details: { passkeyId: id } })
-    if (isNotified) await sendMail(kernel, MAILS.passkeyRemoved(user))
+    await noticeTo(kernel, user, MAILS.passkeyRemoved(user))
   })
 }
 
@@ -117,10 +115,6 @@ export async function renamePasskey(
     return passkey
   })
 }
-
-/** An unproven address may be a stranger's, who must not get any number of notices. */
-const mayNotify = async ({ limits }: Kernel, { user }: Caller): Promise<boolean> =>
-  hasProvenEmail(user) || (await limits.allows('mail_recipient', user.email))
 
 /** Runs the change as `actAsCaller` does, and ends the other sessions if the caller asks for that. */
 async function changeFactors<T extends object | undefined>(

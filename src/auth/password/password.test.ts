@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { linkIn, PASSWORD, testService } from '#test/harness.ts'
+import { proveAddress } from '#test/proven-address.ts'
 
 const t = await testService()
 const NEW = 'another horse staple'
@@ -137,7 +138,7 @@ test('a changed password ends other sessions only on request', async () => {
 })
 
 test('a user without a password sets one from a fresh session only, and gets a notice', async () => {
-  const ada = await t.signUp('Ada')
+  const ada = await proveAddress(t, await t.signUp('Ada'))
   const taken = await ada.post('/api/auth/set-password', { newPassword: NEW })
   assert.deepEqual([taken.status, taken.body.code], [400, 'PASSWORD_ALREADY_SET'])
   await t.service.kernel.db.deleteFrom('account').where('userId', '=', ada.id).execute()
@@ -156,7 +157,7 @@ test('a user without a password sets one from a fresh session only, and gets a n
 })
 
 test('the notice of a change says which sessions it has ended', async () => {
-  const ada = await t.signUp('Ada')
+  const ada = await proveAddress(t, await t.signUp('Ada'))
   const change = (by: string, to: string, revokeOtherSessions: boolean) =>
     ada.post('/api/auth/change-password', { currentPassword: by, newPassword: to, revokeOtherSessions })
   const says = async () => (await t.mails()).at(-1)?.replace(/=\r?\n/g, '') ?? ''

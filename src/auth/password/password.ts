@@ -11,11 +11,11 @@ import type { User } from '#identity/users.ts'
 import { recordAct } from '#kernel/audit/record-act.ts'
 import { recordFailure } from '#kernel/audit/record-failure.ts'
 import { atomically, type Kernel } from '#kernel/kernel.ts'
-import { sendMail } from '#kernel/mail/mailer.ts'
 import { randomToken, uuidv7 } from '#kernel/random.ts'
 import { actAsCaller, type Caller, expectAlive } from '../access.ts'
 import { expectShown, showing } from '../demands.ts'
 import { fail } from '../errors.ts'
+import { noticeTo } from '../mail-allowance.ts'
 import { requestMail } from '../mail-requests.ts'
 import { type EndedSessions, MAILS } from '../mails.ts'
 import { acceptablePassword } from '../password-policy.ts'
@@ -42,7 +42,7 @@ export async function storePassword(
   await deleteTrustedDevices(kernel.db, user.id)
   await deleteKnownDevices(kernel.db, user.id)
   await deleteFactor(kernel.db, user.id, false)
-  await sendMail(kernel, MAILS.passwordChanged(user, ended))
+  await noticeTo(kernel, user, MAILS.passwordChanged(user, ended))
 }
 
 export type ChangePassword = {

@@ -76,12 +76,12 @@ export async function resetPassword(kernel: Kernel, token: string, newPassword: 
     const ended = await deleteUserSessions(kernel.db, user.id)
     if (hasProvenEmail(user)) await countResetByMail(kernel, user)
     else await removeWhatOthersAdded(kernel, user)
-    await storePassword(kernel, user, { password, ended: 'all' })
-    await recordAct(kernel, 'password.reset', { targetId: user.id, details: { sessionsEnded: ended } })
     const now = kernel.now()
     const proof = { emailVerified: true, emailProvenAt: user.emailProvenAt ?? now }
-    await updateUser(kernel.db, user.id, proof, now)
-    return user
+    const proven = (await updateUser(kernel.db, user.id, proof, now)) ?? user
+    await storePassword(kernel, proven, { password, ended: 'all' })
+    await recordAct(kernel, 'password.reset', { targetId: user.id, details: { sessionsEnded: ended } })
+    return proven
   })
   await clearGuesses(kernel, email)
   await kernel.coherence.settle()

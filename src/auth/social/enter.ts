@@ -10,6 +10,8 @@ import { addUser } from '../add-user.ts'
 import { type Admission, admit, requestFirstLink } from '../admit.ts'
 import { fail } from '../errors.ts'
 import { refuseHidden } from '../hidden-sign-ups.ts'
+import { noticeTo } from '../mail-allowance.ts'
+import { MAILS } from '../mails.ts'
 import { recordingRefusal } from '../record-refusal.ts'
 import type { SignInContext } from '../sign-in-context.ts'
 import type { Identity } from './provider-identity.ts'
@@ -123,7 +125,9 @@ function linkByEmail(kernel: Kernel, entering: Entering, { id: userId, email }: 
     if (isBanned(user, kernel.now())) throw fail('BANNED_USER')
     // Before the address is proven, another person may have opened the account with it.
     if (!isVerified(user) || user.email !== email) throw refusal()
-    return { ...(await link(kernel, userId, entering)), isNewUser: false }
+    const linked = await link(kernel, userId, entering)
+    await noticeTo(kernel, user, MAILS.accountLinked(user, entering.provider))
+    return { ...linked, isNewUser: false }
   })
 }
 

@@ -8,6 +8,8 @@ import { recordAct } from '#kernel/audit/record-act.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { expectShown } from '../demands.ts'
 import { fail } from '../errors.ts'
+import { noticeTo } from '../mail-allowance.ts'
+import { MAILS } from '../mails.ts'
 import type { Identity } from './provider-identity.ts'
 
 export type Linking = {
@@ -35,6 +37,7 @@ export const linkIdentity = (
       const linked = await insertLinkedAccount(kernel, user.id, account, identity.tokens)
       if (linked === undefined) throw fail('UNABLE_TO_LINK_ACCOUNT')
       await recordAct(kernel, 'account.linked', { targetId: user.id, details: { provider: providerId } })
+      await noticeTo(kernel, user, MAILS.accountLinked(user, providerId))
       return 'linked'
     }
     if (found.userId !== user.id) throw fail('ACCOUNT_ALREADY_LINKED_TO_DIFFERENT_USER')

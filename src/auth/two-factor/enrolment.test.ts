@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import { secureRandom } from '#kernel/random.ts'
 import { createSecrets, newSecret } from '#kernel/secrets.ts'
 import { PASSWORD, TEST_SECRET, testClock, testService } from '#test/harness.ts'
+import { proveAddress } from '#test/proven-address.ts'
 import {
   codeOf,
   type Enrolled,
@@ -24,7 +25,7 @@ const verifyTotp = (token: string, code: string, more = {}) =>
 const isEnabled = async (ada: Enrolled) => (await ada.get(`${AUTH}/get-session`)).body.user.twoFactorEnabled
 
 test('an authenticator app is in force after its first right code, and the session gets a new token', async () => {
-  const ada = await t.signUp('Ada')
+  const ada = await proveAddress(t, await t.signUp('Ada'))
   await t.mails()
   const begun = await ada.post(`${AUTH}/two-factor/enable`, { password: PASSWORD, issuer: 'Library' })
   assert.deepEqual([begun.status, begun.body.method], [200, 'totp'])
@@ -118,7 +119,7 @@ test('the old factor holds until the first right code of the new one', async () 
 })
 
 test('disabling needs the password, ends the factor and mails a notice', async () => {
-  const ada = await enrolTotp(t, await t.signUp('Ada'))
+  const ada = await enrolTotp(t, await proveAddress(t, await t.signUp('Ada')))
   await t.mails()
   t.advance(10 * 60_000 + 1)
   assert.equal(

@@ -9,11 +9,11 @@ import { deleteTrustedDevices } from '#identity/trusted-devices.ts'
 import { type User, updateUser } from '#identity/users.ts'
 import { recordAct } from '#kernel/audit/record-act.ts'
 import { atomically, type Kernel } from '#kernel/kernel.ts'
-import { sendMail } from '#kernel/mail/mailer.ts'
 import { randomToken, uuidv7 } from '#kernel/random.ts'
 import { actAsCaller, type Caller } from '../access.ts'
 import { type DemandingVerb, expectShown } from '../demands.ts'
 import { fail } from '../errors.ts'
+import { noticeTo } from '../mail-allowance.ts'
 import { type FactorChange, MAILS } from '../mails.ts'
 import { checkPassword } from '../password/password.ts'
 import { codeHashes, newBackupCodes } from './codes.ts'
@@ -189,7 +189,7 @@ async function endFormerTrust(
   await deleteTrustedDevices(kernel.db, user.id)
   await deleteTicketsFor(kernel.db, user.id, ['second-factor', 'second-factor-code'])
   if (revokeOtherSessions) await deleteUserSessions(kernel.db, user.id, session?.id)
-  await sendMail(kernel, MAILS.factorChanged(user, change))
+  await noticeTo(kernel, user, MAILS.factorChanged(user, change))
 }
 
 /**

@@ -4,6 +4,7 @@ import type { Kernel } from '#kernel/kernel.ts'
 import { sendMail } from '#kernel/mail/mailer.ts'
 import { actAsCaller } from '../access.ts'
 import { fail } from '../errors.ts'
+import { allowsMail } from '../mail-allowance.ts'
 import { MAILS } from '../mails.ts'
 import { mailedCodeOwner, type Subject } from './checks.ts'
 import { codeHashes, newMailedCode } from './codes.ts'
@@ -29,7 +30,7 @@ export function sendCode(kernel: Kernel, by: Verifying): Promise<void> {
 async function mailCode(kernel: Kernel, user: User, subject: Subject): Promise<void> {
   const { id: userId, email: address } = user
   // A bucket of their own: a stranger who knows the address can use up the bucket of links, and must not lock the user out by that.
-  if (!(await kernel.limits.allows('mail_recipient', `second-factor:${address}`))) return
+  if (!(await allowsMail(kernel, address, `second-factor:${address}`))) return
   const code = newMailedCode(kernel.random)
   const [hash] = codeHashes(kernel, 'mail', { owner: mailedCodeOwner(userId, subject), code })
   const createdAt = kernel.now()

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
 import { PASSWORD, testClock, testService } from '#test/harness.ts'
+import { proveAddress } from '#test/proven-address.ts'
 import {
   codeOf,
   cookiesOf,
@@ -165,7 +166,7 @@ test('a code by mail works once, for 3 minutes, five tries and the sign-in that 
 })
 
 test('a backup code works once, and new ones replace the old ones', async () => {
-  const ada = await enrolTotp(t, await t.signUp('Ada'))
+  const ada = await enrolTotp(t, await proveAddress(t, await t.signUp('Ada')))
   const [first = '', second = ''] = ada.backupCodes
   const outcome = async (code: string, more = {}) => {
     const { token } = (await pendingSignIn(t.anon, ada.email)).body

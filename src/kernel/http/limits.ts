@@ -11,7 +11,7 @@ import { createLimiterTable, type LimiterTableFor } from './limiter-table.ts'
 import { createSynchronizedLimit } from './synchronized-limit.ts'
 
 /**
- * Rules of `rate_limits.rules` that count every request. They have buckets in PostgreSQL for all processes, except
+ * Rules of `rate_limits.rules` that count every request, and `mail_recipient_total`, three times `mail_recipient`. They have buckets in PostgreSQL for all processes, except
  * `default`, which each process counts by itself and synchronizes every second.
  */
 export type RuleName =
@@ -19,6 +19,7 @@ export type RuleName =
   | 'sign_up'
   | 'mail'
   | 'mail_recipient'
+  | 'mail_recipient_total'
   | 'two_factor'
   | 'impersonation'
   | 'admin_key'
@@ -50,6 +51,11 @@ export type Limits = {
 /** A limit that a record has by itself. When its numbers change, what was counted stays, unless a new window would end earlier. */
 export type OwnLimit = { readonly name: string; readonly requests: number; readonly seconds: number }
 
+/** Of all mails to a recipient, whoever asks for them. */
+const totalOf = ({ requests, window }: Rule): Rule => ({ requests: 3 * requests, window })
+
+type Rule = { readonly requests: number; readonly window: number }
+
 export function createRateLimits(config: Config, pool: pg.Pool, now: Clock): Limits {
   const table = createLimiterTable(pool, now)
   const consumeOwn = createOwnLimits(table)
@@ -58,6 +64,7 @@ export function createRateLimits(config: Config, pool: pg.Pool, now: Clock): Lim
   const synchronized = createSynchronizedLimit('default', rest, pool)
   const limiters = new Map<string, Limiter>([
     ['default', synchronized],
+    ['mail_recipient_total', limiterOf('mail_recipient_total', totalOf(rules.mail_recipient), table)],
     ...Object.entries(rules).map(([name, rule]) => [name, limiterOf(name, rule, table)] as const),
   ])
   const attemptLimits: Record<AttemptRule, AttemptLimit> = {
@@ -125,11 +132,7 @@ const UNLIMITED: Omit<Limits, 'consumeOwn'> = {
   close: () => {},
 }
 
-function limiterOf(
-  name: string,
-  { requests, window }: { requests: number; window: number },
-  table: LimiterTableFor,
-): Limiter {
+function limiterOf(name: string, { requests, window }: Rule, table: LimiterTableFor): Limiter {
   const options = { keyPrefix: name, points: requests, duration: window / 1_000 }
   const limiter = new RateLimiterPostgres({
     ...options,

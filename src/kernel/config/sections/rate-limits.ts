@@ -16,7 +16,7 @@ const rules = section('The rate limits.', {
   sign_in_account: rule('Failed sign-ins, per account', 10, '15m'),
   sign_up: rule('Sign-up, per address', 5, '1m'),
   mail: rule('Requests that send mail, per address', 3, '1m'),
-  mail_recipient: rule('Mails, per recipient', 10, '1h'),
+  mail_recipient: rule('Mails, per recipient and kind of sender; three times as many in all', 10, '1h'),
   two_factor: rule('Second factors, per address', 5, '1m'),
   impersonation: rule('Impersonations, per admin', 30, '10m'),
   admin_key: rule('Wrong admin keys, per address', 10, '1m'),
