@@ -17,6 +17,7 @@ table service."account"
   access_token_expires_at timestamp with time zone
   refresh_token_expires_at timestamp with time zone
   refreshing_until timestamp with time zone
+  added_by uuid
   password_set_at timestamp with time zone
   constraint account_pkey PRIMARY KEY (id)
   constraint account_provider_key UNIQUE (provider_id, account_id)
@@ -178,6 +179,8 @@ table service."invitation"
   status text not null default 'pending'::text
   expires_at timestamp with time zone not null
   created_at timestamp with time zone not null
+  secret_hash bytea
+  added_by uuid
   constraint invitation_inviter_id_fkey FOREIGN KEY (inviter_id) REFERENCES service."user"(id) ON DELETE CASCADE
   constraint invitation_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES service.organization(id) ON DELETE CASCADE
   constraint invitation_pkey PRIMARY KEY (id)
@@ -252,6 +255,7 @@ table service."passkey"
   transports text not null
   aaguid uuid not null
   created_at timestamp with time zone not null
+  added_by uuid
   constraint passkey_credential_key UNIQUE (credential_id)
   constraint passkey_pkey PRIMARY KEY (id)
   constraint passkey_user_id_fkey FOREIGN KEY (user_id) REFERENCES service."user"(id) ON DELETE CASCADE
@@ -355,6 +359,7 @@ table service."two_factor"
   locked_until timestamp with time zone
   mail_counted_until timestamp with time zone
   created_at timestamp with time zone not null
+  added_by uuid
   constraint two_factor_method_check CHECK ((method = ANY (ARRAY['totp'::text, 'otp'::text])))
   constraint two_factor_pkey PRIMARY KEY (id)
   constraint two_factor_secret_check CHECK (((secret IS NOT NULL) = (method = 'totp'::text)))

@@ -103,13 +103,19 @@ export async function replacePassword(
     .execute()
 }
 
-/** Removes all ways of signing in, with the password or without. */
+/**
+ * Removes all ways of signing in, with the password or without. `exceptOf`: accounts that this session has linked stay, and so does the
+ * one that the user was added with.
+ */
 export async function deleteAccounts(
   db: Db,
   userId: string,
-  { keepPassword }: { keepPassword: boolean },
+  { keepPassword, exceptOf }: { readonly keepPassword: boolean; readonly exceptOf?: string | undefined },
 ): Promise<void> {
-  const all = db.deleteFrom('account').where('userId', '=', userId)
+  const all = db
+    .deleteFrom('account')
+    .where('userId', '=', userId)
+    .$if(exceptOf !== undefined, (others) => others.where('addedBy', '!=', exceptOf ?? ''))
   await (keepPassword ? all.where('providerId', '!=', 'credential') : all).execute()
 }
 

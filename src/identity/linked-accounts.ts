@@ -23,19 +23,20 @@ export const findLinkedAccount = (
     .where('accountId', '=', accountId)
     .executeTakeFirst()
 
-/** Undefined when the provider's account is linked already, to this user or another. */
+/** `addedBy`: the session that links. Undefined when the provider's account is linked already, to this user or another. */
 export async function insertLinkedAccount(
   { db, secrets, now, random }: Kernel,
   userId: string,
   { providerId, accountId }: ProviderAccount,
   tokens: ProviderTokens,
+  addedBy: string | null = null,
 ): Promise<Account | undefined> {
   const time = now()
   const id = uuidv7(time, random)
   return db
     .insertInto('account')
     .values({
-      ...{ id, userId, providerId, accountId, createdAt: time, updatedAt: time },
+      ...{ id, userId, providerId, accountId, addedBy, createdAt: time, updatedAt: time },
       ...tokenColumns(secrets, id, tokens),
     })
     .onConflict((on) => on.columns(['providerId', 'accountId']).doNothing())

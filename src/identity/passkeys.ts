@@ -40,7 +40,7 @@ export async function findPasskeyByCredential(db: Db, credentialId: string): Pro
 /** Undefined if the credential is registered already, for this user or another. */
 export async function insertPasskey(
   db: Db,
-  { credentialID: credentialId, counter, ...passkey }: Passkey,
+  { credentialID: credentialId, counter, ...passkey }: Passkey & { readonly addedBy: string },
 ): Promise<Passkey | undefined> {
   const inserted = await db
     .insertInto('passkey')
@@ -98,6 +98,11 @@ export async function deletePasskey(
 }
 
 /** Deletes all passkeys of the user. */
-export async function deletePasskeys(db: Db, userId: string): Promise<void> {
-  await db.deleteFrom('passkey').where('userId', '=', userId).execute()
+/** `exceptOf`: those that this session has added stay. */
+export async function deletePasskeys(db: Db, userId: string, exceptOf?: string): Promise<void> {
+  await db
+    .deleteFrom('passkey')
+    .where('userId', '=', userId)
+    .$if(exceptOf !== undefined, (others) => others.where('addedBy', 'is distinct from', exceptOf ?? ''))
+    .execute()
 }

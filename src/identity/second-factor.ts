@@ -45,12 +45,21 @@ export async function hadFactor(
   return rows.some(({ methods }) => methods.some(isFactor))
 }
 
-/** Deletes the factor in force, or the one that was begun, with its backup codes; false when there is none. */
-export async function deleteFactor(db: Db, userId: string, inForce: boolean): Promise<boolean> {
+/**
+ * Deletes the factor in force, or the one that was begun, with its backup codes, unless the session `exceptOf` has added it; false when
+ * there is none.
+ */
+export async function deleteFactor(
+  db: Db,
+  userId: string,
+  inForce: boolean,
+  exceptOf?: string,
+): Promise<boolean> {
   const { numDeletedRows } = await db
     .deleteFrom('twoFactor')
     .where('userId', '=', userId)
     .where('inForce', '=', inForce)
+    .$if(exceptOf !== undefined, (others) => others.where('addedBy', 'is distinct from', exceptOf ?? ''))
     .executeTakeFirst()
   return numDeletedRows > 0n
 }

@@ -16,6 +16,7 @@ import { type LinkClick, sourceOf } from '../link-click.ts'
 import { noticeTo } from '../mail-allowance.ts'
 import type { FormValues } from '../mail-flow.ts'
 import { MAILS } from '../mails.ts'
+import { withdrawInvitations } from '../organization/sent-invitations.ts'
 import { checkPasswordOf } from '../password/password.ts'
 import { acceptablePassword } from '../password-policy.ts'
 import { removeSecondFactor } from '../two-factor/enrolment.ts'
@@ -133,18 +134,32 @@ async function isByOwner(
   return (await lockProvenUser(kernel, proofOf(caller))) !== undefined
 }
 
+/** First proof by what was mailed to the address, in a session of the user: it keeps the password, that session and what it has added. */
+export async function proveInSession(kernel: Kernel, user: User, sessionId: string): Promise<void> {
+  if (hasProvenEmail(user)) return
+  await removeWhatOthersAdded(kernel, user, sessionId)
+  const now = kernel.now()
+  await updateUser(kernel.db, user.id, { emailVerified: true, emailProvenAt: now }, now)
+  await recordAct(kernel, 'email.verified', { targetId: user.id, details: { removedWhatOthersAdded: true } })
+}
+
 /**
- * Removes sessions, linked accounts, passkeys, the second factor, known devices and tickets, and the password signs no one in until it is changed. For
- * every first proof that does not show who set the password: of a click, a reset or an admin.
+ * Removes pending invitations from the user, sessions, linked accounts, passkeys, the second factor, known devices and tickets; returns
+ * the number of sessions. For a first proof by a session, that session and what it has added stay. For every other one that does not show who set the
+ * password, of a click or a reset, the password signs no one in until it is changed.
  */
-export async function removeWhatOthersAdded(kernel: Kernel, user: User): Promise<void> {
-  await deleteUserSessions(kernel.db, user.id)
-  await deleteAccounts(kernel.db, user.id, { keepPassword: true })
-  await deletePasskeys(kernel.db, user.id)
-  await removeSecondFactor(kernel, user)
-  await deleteKnownDevices(kernel.db, user.id)
-  await deleteTickets(kernel.db, user)
-  await requirePasswordChange(kernel.db, user.id, kernel.now())
+export async function removeWhatOthersAdded(kernel: Kernel, user: User, sessionId?: string): Promise<number> {
+  const { db } = kernel
+  // First, since organizations are locked before sessions (membership.ts).
+  await withdrawInvitations(kernel, user, sessionId)
+  const ended = await deleteUserSessions(db, user.id, sessionId)
+  await deleteAccounts(db, user.id, { keepPassword: true, exceptOf: sessionId })
+  await deletePasskeys(db, user.id, sessionId)
+  await removeSecondFactor(kernel, user, sessionId)
+  await deleteKnownDevices(db, user.id)
+  await deleteTickets(db, user)
+  if (sessionId === undefined) await requirePasswordChange(db, user.id, kernel.now())
+  return ended
 }
 
 async function choosePassword(kernel: Kernel, user: User, password: string): Promise<void> {

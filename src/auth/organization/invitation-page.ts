@@ -19,8 +19,8 @@ const URL = '/confirm/invitation'
 const Asked = Type.Object({ id: Type.Optional(InvitationId) })
 
 /**
- * The page that an invitation's mail leads to. The link has no secret: without a session of the recipient, the page shows neither the
- * organization nor the address.
+ * The page that an invitation's mail leads to. Without a session of the recipient, it shows neither the organization nor the address,
+ * also with the secret of the mail.
  */
 export function invitationPage(app: App, kernel: Kernel, access: AuthAccess): void {
   app.register(async (part: App) => {
@@ -67,10 +67,10 @@ const FAILURES = [
   'ORGANIZATION_MEMBERSHIP_LIMIT_REACHED',
 ]
 
-async function show(kernel: Kernel, caller: Caller | undefined, id: string | undefined): Promise<Page> {
+async function show(kernel: Kernel, caller: Caller | undefined, id = ''): Promise<Page> {
   const invitation = await invitationTo(kernel, caller, id)
   const form = html`<form method="post">
-<input type="hidden" name="id" value="${invitation.id}">
+<input type="hidden" name="id" value="${id}">
 <button>${pageText('invitationButton')}</button>
 </form>`
   return {
@@ -80,23 +80,25 @@ async function show(kernel: Kernel, caller: Caller | undefined, id: string | und
   }
 }
 
-async function accept(kernel: Kernel, caller: Caller | undefined, id: string | undefined): Promise<Page> {
+async function accept(kernel: Kernel, caller: Caller | undefined, id = ''): Promise<Page> {
   const invitation = await invitationTo(kernel, caller, id)
   // `invitationTo` has thrown without a caller.
-  await acceptInvitation(kernel, caller as Caller, invitation.id)
+  await acceptInvitation(kernel, caller as Caller, id)
   return { title: pageText('invitationDone'), content: [paragraph('invitationDoneText', invitation)] }
 }
 
 /** The invitation, if it is the caller's. */
-async function invitationTo(kernel: Kernel, caller: Caller | undefined, id = ''): Promise<InvitationView> {
+async function invitationTo(kernel: Kernel, caller: Caller | undefined, id: string): Promise<InvitationView> {
   if (caller === undefined) throw fail('UNAUTHORIZED')
   const invitation = await getInvitation(kernel, caller, id)
   if (invitation.email !== caller.user.email) throw fail('INVITATION_NOT_FOUND')
   return invitation
 }
 
-const paragraph = (name: TextName, { email, role, organizationName, inviterEmail }: InvitationView) =>
-  html`<p>${pageText(name, { email, role, organization: organizationName, inviter: inviterEmail })}</p>`
+const paragraph = (name: TextName, { email, role, organizationName, inviterEmail }: InvitationView) => {
+  const inviter = inviterEmail ?? pageText('someone')
+  return html`<p>${pageText(name, { email, role, organization: organizationName, inviter })}</p>`
+}
 
 /** A browser gets a page about a failure. */
 async function explained(

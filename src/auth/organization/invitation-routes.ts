@@ -11,7 +11,6 @@ import {
   getInvitation,
   invitationsOf,
   invitationsTo,
-  inviteMember,
   rejectInvitation,
 } from './invitations.ts'
 import {
@@ -26,6 +25,7 @@ import {
   pageOf,
   RejectedInvitation,
 } from './schemas.ts'
+import { inviteMember } from './sent-invitations.ts'
 
 const NAMING = ['USER_IS_NOT_A_MEMBER_OF_THE_ORGANIZATION', 'NO_ACTIVE_ORGANIZATION']
 const MAY_NOT_INVITE = 'YOU_ARE_NOT_ALLOWED_TO_INVITE_USERS_TO_THIS_ORGANIZATION'
@@ -49,6 +49,7 @@ export function invitationRoutes(app: App, kernel: Kernel, access: OrganizationA
         'ROLE_NOT_FOUND',
         'TEAMS_NOT_ENABLED',
         'YOU_ARE_NOT_ALLOWED_TO_INVITE_USER_WITH_THIS_ROLE',
+        'EMAIL_NOT_VERIFIED',
         'USER_IS_ALREADY_A_MEMBER_OF_THIS_ORGANIZATION',
         'USER_IS_ALREADY_INVITED_TO_THIS_ORGANIZATION',
         'INVITATION_LIMIT_REACHED',

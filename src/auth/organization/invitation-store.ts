@@ -7,10 +7,12 @@ import type { Invitation } from './store.ts'
 export type InvitationView = Invitation & {
   readonly organizationName: string
   readonly organizationSlug: string
-  readonly inviterEmail: string
+  /** Null: the inviter has not proven the address. */
+  readonly inviterEmail: string | null
 }
 
-const VIEW = sql`i.*, o.name as organization_name, o.slug as organization_slug, u.email as inviter_email`
+const VIEW = sql`i.*, o.name as organization_name, o.slug as organization_slug,
+  case when u.email_proven_at is not null then u.email end as inviter_email`
 
 /** A pending invitation that has not expired. */
 export async function findInvitation(db: Db, id: string, now: Date): Promise<InvitationView | undefined> {
@@ -86,9 +88,25 @@ export const insertInvitation = (db: Db, invitation: Insertable<InvitationTable>
 export const renewInvitation = (
   db: Db,
   id: string,
-  change: Pick<Invitation, 'inviterId' | 'role' | 'expiresAt'>,
+  change: Pick<Invitation, 'inviterId' | 'addedBy' | 'role' | 'expiresAt'>,
 ): Promise<Invitation> =>
   db.updateTable('invitation').set(change).where('id', '=', id).returningAll().executeTakeFirstOrThrow()
+
+/** Of the mail that goes out now; those of earlier mails prove nothing any more. */
+export async function updateInvitationSecret(db: Db, id: string, secretHash: Buffer): Promise<void> {
+  await db.updateTable('invitation').set({ secretHash }).where('id', '=', id).execute()
+}
+
+/** Cancels the pending invitations from a user, but for those that this session has sent. Returns the canceled ones. */
+export const cancelInvitationsFrom = (db: Db, userId: string, exceptOf?: string): Promise<Invitation[]> =>
+  db
+    .updateTable('invitation')
+    .set({ status: 'canceled' })
+    .where('inviterId', '=', userId)
+    .where('status', '=', 'pending')
+    .$if(exceptOf !== undefined, (own) => own.where('addedBy', 'is distinct from', exceptOf ?? ''))
+    .returningAll()
+    .execute()
 
 export type Ended = 'accepted' | 'rejected' | 'canceled'
 

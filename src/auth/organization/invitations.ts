@@ -1,27 +1,17 @@
+import { tokenHash } from '#identity/tokens.ts'
 import { findUser, hasProvenEmail, isBanned, type User } from '#identity/users.ts'
-import type { Action } from '#kernel/audit/actions.ts'
 import { recordAct } from '#kernel/audit/record-act.ts'
 import { emit, type Kernel } from '#kernel/kernel.ts'
-import { sendMail } from '#kernel/mail/mailer.ts'
 import { UUID, uuidv7 } from '#kernel/random.ts'
 import type { Caller } from '../access.ts'
-import { authUrl } from '../auth-url.ts'
+import { proveInSession } from '../email/first-proof.ts'
 import { fail } from '../errors.ts'
-import { allowsMail } from '../mail-allowance.ts'
-import { MAILS } from '../mails.ts'
-import { withQuery } from '../redirect.ts'
-import { acceptableEmail } from '../user-fields.ts'
 import {
-  deleteInvitation,
   endInvitation,
   findInvitation,
-  findPending,
-  hasInvitations,
   type InvitationView,
-  insertInvitation,
   listInvitations,
   listInvitationsTo,
-  renewInvitation,
 } from './invitation-store.ts'
 import { findMember, insertMember } from './member-store.ts'
 import {
@@ -33,7 +23,8 @@ import {
   type NamedOrganization,
 } from './membership.ts'
 import { mayActivate } from './organization.ts'
-import { acceptableRoles, coversRoles, isMemberPermitted } from './roles.ts'
+import { coversRoles, isMemberPermitted, mayGive } from './roles.ts'
+import { CREATE, MAY_NOT_INVITE, recordInvitation } from './sent-invitations.ts'
 import {
   findMembership,
   type Invitation,
@@ -45,90 +36,13 @@ import {
 
 type Page = { readonly limit: number; readonly offset: number }
 
-const CREATE = { invitation: ['create'] } as const
-const MAY_NOT_INVITE = 'YOU_ARE_NOT_ALLOWED_TO_INVITE_USERS_TO_THIS_ORGANIZATION'
 const notFound = () => fail('INVITATION_NOT_FOUND')
-
-export type Invite = {
-  readonly email: string
-  readonly role: string | readonly string[]
-  /** Extends a pending invitation of the address, and mails again. */
-  readonly resend?: boolean | undefined
-}
-
-/** Invites an address, and mails the invitation to it. */
-export function inviteMember(
-  kernel: Kernel,
-  caller: Caller,
-  named: NamedOrganization,
-  { email: typed, role: given, resend = false }: Invite,
-): Promise<Invitation> {
-  const email = acceptableEmail(typed)
-  const role = acceptableRoles(kernel, given)
-  const key = expectKey(caller, named)
-  return actInOrganization(kernel, caller, { key }, async (kernel, { organization, member }, inviter) => {
-    expectPermission(kernel, { organization, member }, CREATE, MAY_NOT_INVITE)
-    if (!coversRoles(kernel, member.role, role))
-      throw fail('YOU_ARE_NOT_ALLOWED_TO_INVITE_USER_WITH_THIS_ROLE')
-    if ((await findMember(kernel.db, organization.id, { email })) !== undefined)
-      throw fail('USER_IS_ALREADY_A_MEMBER_OF_THIS_ORGANIZATION')
-    const pending = await findPending(kernel.db, organization.id, email)
-    const isOpen = pending !== undefined && pending.expiresAt > kernel.now()
-    if (isOpen && !resend) throw fail('USER_IS_ALREADY_INVITED_TO_THIS_ORGANIZATION')
-    if (isOpen && !coversRoles(kernel, member.role, pending.role))
-      throw fail('YOU_ARE_NOT_ALLOWED_TO_INVITE_USER_WITH_THIS_ROLE')
-    const expiresAt = new Date(kernel.now().getTime() + kernel.config.auth.organization.invitation_expires_in)
-    const invitation = isOpen
-      ? await renewInvitation(kernel.db, pending.id, { inviterId: inviter.id, role, expiresAt })
-      : await addInvitation(kernel, organization, { inviterId: inviter.id, email, role, expiresAt }, pending)
-    await recordInvitation(kernel, 'invitation.created', invitation)
-    await mailInvitation(kernel, invitation, { organization, inviter })
-    return invitation
-  })
-}
-
-async function addInvitation(
-  kernel: Kernel,
-  { id: organizationId }: Organization,
-  invitation: Pick<Invitation, 'inviterId' | 'email' | 'role' | 'expiresAt'>,
-  expired: Invitation | undefined,
-): Promise<Invitation> {
-  const { db, config, random } = kernel
-  const createdAt = kernel.now()
-  if (expired !== undefined) await deleteInvitation(db, expired.id)
-  if (await hasInvitations(db, organizationId, createdAt, config.auth.organization.max_invitations))
-    throw fail('INVITATION_LIMIT_REACHED')
-  const id = uuidv7(createdAt, random)
-  return insertInvitation(db, { ...invitation, id, organizationId, status: 'pending', createdAt })
-}
-
-const recordInvitation = (
-  kernel: Kernel,
-  action: Extract<Action, `invitation.${string}`>,
-  { id, organizationId, role }: Invitation,
-): Promise<void> =>
-  recordAct(kernel, action, { targetId: organizationId, organizationId, details: { invitation: id, role } })
-
-/** Opening the link changes nothing and needs no secret: only the recipient's session can accept. */
-async function mailInvitation(
-  kernel: Kernel,
-  { id, email, role, expiresAt }: Invitation,
-  { organization, inviter }: { readonly organization: Organization; readonly inviter: User },
-): Promise<void> {
-  if (!(await allowsMail(kernel, email))) return
-  const page = kernel.config.auth.email.links.invitation
-  const url = page === undefined ? authUrl(kernel, '/confirm/invitation', { id }) : withQuery(page, { id })
-  const user = await findUser(kernel.db, 'email', email)
-  const recipient = user ?? { name: '', email, emailProvenAt: null }
-  const lifetime = expiresAt.getTime() - kernel.now().getTime()
-  await sendMail(kernel, MAILS.invitation({ recipient, url, lifetime, organization, inviter, role }))
-}
 
 /** A pending invitation, for its recipient and for members who may invite. */
 export async function getInvitation(kernel: Kernel, { user }: Caller, id: string): Promise<InvitationView> {
-  const invitation = await findOpen(kernel, id)
+  const { isFromMail, ...invitation } = await findOpen(kernel, id)
   if (invitation.email === user.email) {
-    if (!hasProvenEmail(user)) throw fail('EMAIL_VERIFICATION_REQUIRED_FOR_INVITATION')
+    if (!isFromMail && !hasProvenEmail(user)) throw fail('EMAIL_VERIFICATION_REQUIRED_FOR_INVITATION')
     return invitation
   }
   const membership = await findMembership(kernel.db, user.id, { id: invitation.organizationId })
@@ -136,10 +50,17 @@ export async function getInvitation(kernel: Kernel, { user }: Caller, id: string
   return invitation
 }
 
-async function findOpen(kernel: Kernel, id: string): Promise<InvitationView> {
-  const invitation = UUID.test(id) ? await findInvitation(kernel.db, id, kernel.now()) : undefined
+/** `isFromMail`: it was named with the secret of its mail. */
+type NamedInvitation = InvitationView & { readonly isFromMail: boolean }
+
+/** By the id, or by the id and the secret as they were mailed. The id alone opens as much to a recipient with a proven address. */
+async function findOpen(kernel: Kernel, named: string): Promise<NamedInvitation> {
+  const [id = '', secret, ...rest] = named.split('.')
+  const isId = UUID.test(id) && rest.length === 0
+  const invitation = isId ? await findInvitation(kernel.db, id, kernel.now()) : undefined
   if (invitation === undefined) throw notFound()
-  return invitation
+  const isFromMail = secret !== undefined && invitation.secretHash?.equals(tokenHash(secret)) === true
+  return { ...invitation, isFromMail }
 }
 
 /** Invitations of an organization in any state. */
@@ -161,8 +82,8 @@ export async function invitationsTo(kernel: Kernel, { user }: Caller, page: Page
 }
 
 /** Cancels a pending invitation. */
-export async function cancelInvitation(kernel: Kernel, caller: Caller, id: string): Promise<Invitation> {
-  const { organizationId } = await findOpen(kernel, id)
+export async function cancelInvitation(kernel: Kernel, caller: Caller, named: string): Promise<Invitation> {
+  const { id, organizationId } = await findOpen(kernel, named)
   const key = { id: organizationId }
   if ((await findMembership(kernel.db, caller.user.id, key)) === undefined) throw notFound()
   return actInOrganization(kernel, caller, { key }, async (kernel, membership) => {
@@ -182,9 +103,12 @@ type Accepted = { readonly invitation: Invitation; readonly member: Member }
  * Makes the recipient a member. The inviter may have lost the role since, or the organization its last seat, so both are decided here,
  * with the organization's row locked.
  */
-export async function acceptInvitation(kernel: Kernel, caller: Caller, id: string): Promise<Accepted> {
-  const { organizationId, email } = await findOpen(kernel, id)
-  const accepted = await actAsRecipient(kernel, caller, email, async (kernel, user) => {
+export async function acceptInvitation(kernel: Kernel, caller: Caller, named: string): Promise<Accepted> {
+  const found = await findOpen(kernel, named)
+  const { id, organizationId } = found
+  const accepted = await actAsRecipient(kernel, caller, found, async (kernel, user) => {
+    // Before the organization is locked, since it locks those of the user's own invitations too.
+    await proveInSession(kernel, user, caller.session.id)
     const organization = await lockOrganization(kernel.db, organizationId)
     const invitation = await endInvitation(kernel.db, { id, email: user.email }, 'accepted', kernel.now())
     if (organization === undefined || invitation === undefined) throw notFound()
@@ -209,7 +133,8 @@ async function expectInviter(kernel: Kernel, { organizationId, inviterId, role }
     user !== undefined &&
     !isBanned(user, kernel.now()) &&
     isMemberPermitted(kernel, inviter.role, CREATE) &&
-    coversRoles(kernel, inviter.role, role)
+    coversRoles(kernel, inviter.role, role) &&
+    mayGive(kernel, user, role)
   if (!mayInvite) throw notFound()
 }
 
@@ -237,26 +162,31 @@ async function addMember(
 }
 
 /** Rejects the invitation; there is no member. */
-export async function rejectInvitation(kernel: Kernel, caller: Caller, id: string): Promise<Invitation> {
-  const { email } = await findOpen(kernel, id)
-  return actAsRecipient(kernel, caller, email, async (kernel, user) => {
-    const rejected = await endInvitation(kernel.db, { id, email: user.email }, 'rejected', kernel.now())
+export async function rejectInvitation(kernel: Kernel, caller: Caller, named: string): Promise<Invitation> {
+  const found = await findOpen(kernel, named)
+  return actAsRecipient(kernel, caller, found, async (kernel, user) => {
+    const rejected = await endInvitation(
+      kernel.db,
+      { id: found.id, email: user.email },
+      'rejected',
+      kernel.now(),
+    )
     if (rejected === undefined) throw notFound()
     await recordInvitation(kernel, 'invitation.rejected', rejected)
     return rejected
   })
 }
 
-/** An address that is not proven may be another person's, and so may the invitation. */
+/** An address that is not proven may be another person's, and so may the invitation. The secret of its mail shows that it is not. */
 const actAsRecipient = <T>(
   kernel: Kernel,
   caller: Caller,
-  email: string,
+  { email, isFromMail }: NamedInvitation,
   work: (kernel: Kernel, user: User) => Promise<T>,
 ): Promise<T> =>
   actWithUsers(kernel, caller, [], (kernel, user) => {
     if (user.email !== email) throw notFound()
-    if (!hasProvenEmail(user))
+    if (!isFromMail && !hasProvenEmail(user))
       throw fail('EMAIL_VERIFICATION_REQUIRED_BEFORE_ACCEPTING_OR_REJECTING_INVITATION')
     return work(kernel, user)
   })

@@ -128,6 +128,7 @@ export function memberRoutes(app: App, kernel: Kernel, access: OrganizationAcces
         'MEMBER_NOT_FOUND',
         'ROLE_NOT_FOUND',
         'YOU_ARE_NOT_ALLOWED_TO_UPDATE_THIS_MEMBER',
+        'EMAIL_NOT_VERIFIED',
         'YOU_CANNOT_LEAVE_THE_ORGANIZATION_WITHOUT_AN_OWNER',
       ],
     },

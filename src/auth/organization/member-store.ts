@@ -13,6 +13,7 @@ export type MemberUser = {
   readonly id: string
   readonly name: string
   readonly email: string
+  readonly emailVerified: boolean
   readonly image: string | null
 }
 export type MemberWithUser = Member & { readonly user: MemberUser }
@@ -44,15 +45,15 @@ export async function listMembers(
       ),
     )
     .selectAll('m')
-    .select(['u.name', 'u.email', 'u.image'])
+    .select(['u.name', 'u.email', 'u.emailVerified', 'u.image'])
     .orderBy('m.createdAt', direction)
     .orderBy('m.id', direction)
     .limit(limit)
     .offset(offset)
     .execute()
-  return rows.map(({ name, email, image, ...member }) => ({
+  return rows.map(({ name, email, emailVerified, image, ...member }) => ({
     ...member,
-    user: { id: member.userId, name, email, image },
+    user: { id: member.userId, name, email, emailVerified, image },
   }))
 }
 
@@ -67,7 +68,7 @@ export async function findMember(
     .innerJoin('user as u', 'u.id', 'm.userId')
     .where('m.organizationId', '=', organizationId)
     .selectAll('m')
-    .select(['u.name', 'u.email', 'u.image'])
+    .select(['u.name', 'u.email', 'u.emailVerified', 'u.image'])
   const one =
     'id' in by
       ? members.where('m.id', '=', by.id)
@@ -76,8 +77,8 @@ export async function findMember(
         : members.where('m.userId', '=', by.userId)
   const found = await one.executeTakeFirst()
   if (found === undefined) return undefined
-  const { name, email, image, ...member } = found
-  return { ...member, user: { id: member.userId, name, email, image } }
+  const { name, email, emailVerified, image, ...member } = found
+  return { ...member, user: { id: member.userId, name, email, emailVerified, image } }
 }
 
 /** Whether another member is an owner. */

@@ -20,7 +20,7 @@ import {
   expectPermission,
   type NamedOrganization,
 } from './membership.ts'
-import { acceptableRoles, coversRoles, isOwner } from './roles.ts'
+import { acceptableRoles, coversRoles, expectMayGive, isOwner } from './roles.ts'
 import type { Member } from './store.ts'
 
 /** The caller's place in the active organization. */
@@ -136,7 +136,7 @@ export async function changeMemberRole(
     kernel,
     caller,
     { key },
-    async (kernel, { organization, member }) => {
+    async (kernel, { organization, member }, user) => {
       const refusal = 'YOU_ARE_NOT_ALLOWED_TO_UPDATE_THIS_MEMBER'
       expectPermission(kernel, { organization, member }, { member: ['update'] }, refusal)
       const { id: organizationId } = organization
@@ -146,6 +146,7 @@ export async function changeMemberRole(
       if (target === undefined) throw fail('MEMBER_NOT_FOUND')
       const mayChange = [target.role, role].every((other) => coversRoles(kernel, member.role, other))
       if (!mayChange) throw fail(refusal)
+      expectMayGive(kernel, user, role)
       const losesOwner = isOwner(target.role) && !isOwner(role)
       if (losesOwner && !(await hasOtherOwner(kernel.db, target)))
         throw fail('YOU_CANNOT_LEAVE_THE_ORGANIZATION_WITHOUT_AN_OWNER')

@@ -261,7 +261,7 @@ test('get-full-organization shows invitations to members who may invite only', a
     asOwner.members.map(({ user }: { user: { email: string } }) => user.email),
     [ada.email, bea.email],
   )
-  assert.deepEqual(Object.keys(asOwner.members[0].user), ['id', 'name', 'email', 'image'])
+  assert.deepEqual(Object.keys(asOwner.members[0].user), ['id', 'name', 'email', 'emailVerified', 'image'])
   assert.equal(asOwner.invitations.length, 1)
   assert.deepEqual((await full(bea)).invitations, [])
   assert.equal((await full(bea, '?membersLimit=1')).members.length, 1)

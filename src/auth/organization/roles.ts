@@ -1,4 +1,5 @@
 import { allows, type Permissions, splitRoles } from '#identity/permissions.ts'
+import { hasProvenEmail, type User } from '#identity/users.ts'
 import type { Config } from '#kernel/config/config.ts'
 import { ORGANIZATION_ACTIONS } from '#kernel/config/sections/auth-organization.ts'
 import { type AUTH_FAILURES, fail } from '../errors.ts'
@@ -53,6 +54,21 @@ export function coversRoles(configured: Configured, held: string, other: string)
   if (isOwner(held)) return true
   const own = new Set(actionsOf(configured, held))
   return !isOwner(other) && actionsOf(configured, other).every((action) => own.has(action))
+}
+
+/**
+ * An account with an address that is not proven may be a stranger's, under the name of another person. So it gives no role that holds a
+ * permission.
+ */
+export const mayGive = (configured: Configured, giver: Pick<User, 'emailProvenAt'>, role: string): boolean =>
+  hasProvenEmail(giver) || actionsOf(configured, role).length === 0
+
+export function expectMayGive(
+  configured: Configured,
+  giver: Pick<User, 'emailProvenAt'>,
+  role: string,
+): void {
+  if (!mayGive(configured, giver, role)) throw fail('EMAIL_NOT_VERIFIED')
 }
 
 const actionsOf = (configured: Configured, held: string): readonly string[] =>

@@ -7,7 +7,8 @@ import { Id, Nullable, Timestamp } from '#kernel/http/schemas.ts'
 /** Ids in requests. A text that is no id names nothing: the failure is that of an unknown one. */
 const GivenId = (more: object = {}) => Type.String({ maxLength: 64, ...more })
 const OrganizationId = GivenId({ description: 'Default: the active organization' })
-export const InvitationId = GivenId()
+/** With or without the secret that its mail has after a point. */
+export const InvitationId = GivenId({ maxLength: 128 })
 export const MemberId = GivenId()
 export const UserId = GivenId()
 export const Slug = Type.String({ maxLength: 256, examples: ['acme'] })
@@ -89,7 +90,10 @@ export const OrganizationOrNull = Nullable(
 )
 const Member = Type.Object(MEMBER, named('Member'))
 const MemberUser = Type.Object(
-  { id: Id, name: Type.String(), email: Type.String(), image: Nullable(Type.String()) },
+  {
+    ...{ id: Id, name: Type.String(), email: Type.String(), emailVerified: Type.Boolean() },
+    image: Nullable(Type.String()),
+  },
   named('MemberUser'),
 )
 export const MemberWithUser = Type.Object({ ...MEMBER, user: MemberUser }, named('MemberWithUser'))
@@ -99,7 +103,7 @@ export const InvitationView = Type.Object(
     ...INVITATION,
     organizationName: Type.String(),
     organizationSlug: Type.String(),
-    inviterEmail: Type.String(),
+    inviterEmail: Nullable(Type.String({ description: 'Null: the inviter has not proven the address' })),
   },
   named('InvitationView'),
 )

@@ -53,6 +53,7 @@ const TEXTS = {
 
   invitationTitle: 'Join an organization',
   invitationText: '{inviter} invites {email} to {organization}. The button accepts, with the role {role}.',
+  someone: 'Someone',
   invitationButton: 'Accept invitation',
   invitationDone: 'Invitation accepted',
   invitationDoneText: '{email} is now a member of {organization}. You can close this page.',

@@ -73,9 +73,11 @@ export async function resetPassword(kernel: Kernel, token: string, newPassword: 
   const link = { purposes: RESET, token }
   const { email } = await actOnTicket(kernel, link, invalidToken, async (kernel, user, { expired }) => {
     if (expired) throw invalidToken()
-    const ended = await deleteUserSessions(kernel.db, user.id)
-    if (hasProvenEmail(user)) await countResetByMail(kernel, user)
-    else await removeWhatOthersAdded(kernel, user)
+    const isFirstProof = !hasProvenEmail(user)
+    const ended = isFirstProof
+      ? await removeWhatOthersAdded(kernel, user)
+      : await deleteUserSessions(kernel.db, user.id)
+    if (!isFirstProof) await countResetByMail(kernel, user)
     const now = kernel.now()
     const proof = { emailVerified: true, emailProvenAt: user.emailProvenAt ?? now }
     const proven = (await updateUser(kernel.db, user.id, proof, now)) ?? user

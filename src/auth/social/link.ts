@@ -34,7 +34,7 @@ export const linkIdentity = (
     const found = await findLinkedAccount(kernel, account)
     if (found === undefined) {
       expectSameEmail(kernel, user, identity)
-      const linked = await insertLinkedAccount(kernel, user.id, account, identity.tokens)
+      const linked = await insertLinkedAccount(kernel, user.id, account, identity.tokens, proof.session.id)
       if (linked === undefined) throw fail('UNABLE_TO_LINK_ACCOUNT')
       await recordAct(kernel, 'account.linked', { targetId: user.id, details: { provider: providerId } })
       await noticeTo(kernel, user, MAILS.accountLinked(user, providerId))

@@ -58,7 +58,15 @@ export async function enrol(
     await expectProof(hasOne ? 'replaceFactor' : 'addFactor')
     const createdAt = kernel.now()
     const sealed = secret === null ? null : kernel.secrets.seal('two-factor-secret', secret)
-    const factor = { id: uuidv7(createdAt, kernel.random), userId, method, secret: sealed, createdAt }
+    const addedBy = caller.session.id
+    const factor = {
+      id: uuidv7(createdAt, kernel.random),
+      userId,
+      method,
+      secret: sealed,
+      addedBy,
+      createdAt,
+    }
     await deleteFactor(kernel.db, userId, false)
     await insertFactor(kernel.db, factor, hashesOf(kernel, userId, backupCodes))
   })
@@ -123,17 +131,17 @@ export async function disableByOperator(kernel: Kernel, userId: string): Promise
   await kernel.coherence.settle()
 }
 
-async function removeFactorInForce(kernel: Kernel, { id }: User): Promise<boolean> {
-  const wasInForce = await deleteFactor(kernel.db, id, true)
+async function removeFactorInForce(kernel: Kernel, { id }: User, exceptOf?: string): Promise<boolean> {
+  const wasInForce = await deleteFactor(kernel.db, id, true, exceptOf)
   if (wasInForce) await updateUser(kernel.db, id, { twoFactorEnabled: false }, kernel.now())
   return wasInForce
 }
 
-/** Removes what another person may have added before the first proof of the address. */
-export async function removeSecondFactor(kernel: Kernel, user: User): Promise<void> {
-  await deleteFactor(kernel.db, user.id, false)
+/** Removes what another person may have added before the first proof of the address. `exceptOf`: the factors of this session stay. */
+export async function removeSecondFactor(kernel: Kernel, user: User, exceptOf?: string): Promise<void> {
+  await deleteFactor(kernel.db, user.id, false, exceptOf)
   if (user.keepsFactor) await countResetByMail(kernel, user)
-  else await removeFactorInForce(kernel, user)
+  else await removeFactorInForce(kernel, user, exceptOf)
   await deleteTrustedDevices(kernel.db, user.id)
 }
 

@@ -25,7 +25,7 @@ export async function findBegunFactor({ db, now }: Kernel, userId: string): Prom
   return found !== undefined && now().getTime() < found.createdAt.getTime() + WAIT ? found : undefined
 }
 
-export type NewFactor = Pick<Factor, 'id' | 'userId' | 'method' | 'secret' | 'createdAt'>
+export type NewFactor = Pick<Factor, 'id' | 'userId' | 'method' | 'secret' | 'addedBy' | 'createdAt'>
 
 /** Adds a factor that waits for its first right code, with its backup codes. */
 export async function insertFactor(db: Db, factor: NewFactor, codes: readonly Buffer[]): Promise<void> {

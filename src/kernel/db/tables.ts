@@ -19,6 +19,7 @@ export interface AccountTable {
   accessTokenExpiresAt: Date | null
   refreshTokenExpiresAt: Date | null
   refreshingUntil: Date | null
+  addedBy: string | null
   passwordSetAt: Date | null
 }
 
@@ -136,6 +137,8 @@ export interface InvitationTable {
   status: Generated<string>
   expiresAt: Date
   createdAt: Date
+  secretHash: Buffer | null
+  addedBy: string | null
 }
 
 export interface KnownDeviceTable {
@@ -184,6 +187,7 @@ export interface PasskeyTable {
   transports: string
   aaguid: string
   createdAt: Date
+  addedBy: string | null
 }
 
 export interface ProcessLeaseTable {
@@ -256,6 +260,7 @@ export interface TwoFactorTable {
   lockedUntil: Date | null
   mailCountedUntil: Date | null
   createdAt: Date
+  addedBy: string | null
 }
 
 export interface UserTable {
