@@ -355,8 +355,6 @@ table service."two_factor"
   method text not null
   secret text
   last_step bigint
-  failures integer not null default 0
-  locked_until timestamp with time zone
   mail_counted_until timestamp with time zone
   created_at timestamp with time zone not null
   added_by uuid
@@ -487,6 +485,16 @@ table service."webhook_event"
   created_at timestamp with time zone not null
   constraint webhook_event_pkey PRIMARY KEY (id)
   CREATE INDEX webhook_event_by_age ON service.webhook_event USING btree (created_at)
+
+table service."wrong_code"
+  two_factor_id uuid not null
+  counter text not null
+  failures integer not null
+  began_at timestamp with time zone not null
+  locked_until timestamp with time zone
+  constraint wrong_code_key PRIMARY KEY (two_factor_id, counter)
+  constraint wrong_code_two_factor_id_fkey FOREIGN KEY (two_factor_id) REFERENCES service.two_factor(id) ON DELETE CASCADE
+  CREATE INDEX wrong_code_by_begin ON service.wrong_code USING btree (began_at)
 
 CREATE OR REPLACE FUNCTION service.count_members()
  RETURNS trigger

@@ -1,5 +1,6 @@
 import { deleteOldInvitations } from '#auth/organization/invitation-store.ts'
 import { resealTotpSecrets } from '#auth/two-factor/reseal.ts'
+import { deleteOldFailures } from '#auth/two-factor/store.ts'
 import { hastenLateDeliveries, pruneDeliveries } from '#gateway/webhooks/log/retention.ts'
 import { resealWebhooks } from '#gateway/webhooks/reseal.ts'
 import { deleteExpiredKnownDevices } from '#identity/known-devices.ts'
@@ -37,6 +38,11 @@ export function recurringTable(kernel: Kernel): readonly Recurring[] {
       name: 'prune-known-devices',
       cron: '*/5 * * * *',
       run: () => inBatches(() => deleteExpiredKnownDevices(db, now(), BATCH)),
+    },
+    {
+      name: 'prune-wrong-codes',
+      cron: '23 * * * *',
+      run: () => inBatches(() => deleteOldFailures(db, now(), BATCH)),
     },
     {
       name: 'prune-invitations',

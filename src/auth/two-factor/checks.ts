@@ -2,6 +2,7 @@ import { countAttempt, redeemMailedCode } from '#identity/mailed-codes.ts'
 import type { User } from '#identity/users.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { codeHashes, plainCode } from './codes.ts'
+import type { Counters } from './lock.ts'
 import { deleteBackupCode, type Factor, useStep } from './store.ts'
 import { totpStep } from './totp.ts'
 
@@ -10,6 +11,8 @@ export type Subject = {
   /** Null: a pending sign-in. */
   readonly sessionId: string | null
   readonly subject: string
+  /** Where its wrong codes count. */
+  readonly counters: Counters
 }
 
 /** Checks and uses up a code, with the user's row locked. Returns why it is refused; undefined when it is right. */

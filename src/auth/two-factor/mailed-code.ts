@@ -1,5 +1,5 @@
 import { replaceMailedCode } from '#identity/mailed-codes.ts'
-import type { User } from '#identity/users.ts'
+import { hasProvenEmail, type User } from '#identity/users.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { sendMail } from '#kernel/mail/mailer.ts'
 import { actAsCaller } from '../access.ts'
@@ -8,7 +8,8 @@ import { allowsMail } from '../mail-allowance.ts'
 import { MAILS } from '../mails.ts'
 import { mailedCodeOwner, type Subject } from './checks.ts'
 import { codeHashes, newMailedCode } from './codes.ts'
-import { actOnPending, expectUnlocked, factorInSession, type Verifying } from './verification.ts'
+import { expectUnlocked, STRANGERS } from './lock.ts'
+import { actOnPending, factorInSession, subjectOf, type Verifying } from './verification.ts'
 
 /** Milliseconds. */
 const LIFETIME = 180_000
@@ -16,21 +17,21 @@ const LIFETIME = 180_000
 /** Mails a code that is valid in this session or pending sign-in only. A newer one replaces it. */
 export function sendCode(kernel: Kernel, by: Verifying): Promise<void> {
   if ('pending' in by)
-    return actOnPending(kernel, by.pending, async (kernel, user, { ticket, subject }) => {
+    return actOnPending(kernel, by, async (kernel, user, { ticket, subject }) => {
       if (!ticket.payload.methods.includes('otp')) throw fail('OTP_NOT_ENABLED')
       await mailCode(kernel, user, subject)
     })
   const { session } = by.caller
   return actAsCaller(kernel, by.caller, async (kernel, user) => {
-    expectUnlocked(kernel, await factorInSession(kernel, user, 'otp'))
-    await mailCode(kernel, user, { sessionId: session.id, subject: session.id })
+    const subject = await subjectOf(kernel, user, session)
+    await expectUnlocked(kernel, await factorInSession(kernel, user, 'otp'), subject.counters)
+    await mailCode(kernel, user, subject)
   })
 }
 
 async function mailCode(kernel: Kernel, user: User, subject: Subject): Promise<void> {
   const { id: userId, email: address } = user
-  // A bucket of their own: a stranger who knows the address can use up the bucket of links, and must not lock the user out by that.
-  if (!(await allowsMail(kernel, address, `second-factor:${address}`))) return
+  if (!(await allowsMail(kernel, address, mailBucketOf(user, subject)))) return
   const code = newMailedCode(kernel.random)
   const [hash] = codeHashes(kernel, 'mail', { owner: mailedCodeOwner(userId, subject), code })
   const createdAt = kernel.now()
@@ -38,3 +39,7 @@ async function mailCode(kernel: Kernel, user: User, subject: Subject): Promise<v
   await replaceMailedCode(kernel.db, { ...subject, userId, address }, { hash, createdAt, expiresAt })
   await sendMail(kernel, MAILS.secondFactorCode(user, { code, lifetime: LIFETIME }))
 }
+
+/** A stranger who knows the address can use up the bucket of links, and must not lock the user out by that. */
+const mailBucketOf = (user: User, { counters: [own = STRANGERS] }: Subject): string =>
+  own === STRANGERS || !hasProvenEmail(user) ? `second-factor:${user.email}` : own

@@ -8,7 +8,7 @@ import { Id, Nullable, Timestamp } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { type AuthAccess, callerOf, kernelFor } from '../access.ts'
-import { clearPendingSecondFactor } from '../cookies.ts'
+import { clearPendingSecondFactor, presentedKnownDevice } from '../cookies.ts'
 import { PASSWORD_CHECK_FAILURES, SECOND_FACTOR_FAILURES } from '../errors.ts'
 import { sendStartedSession } from '../finish-sign-in.ts'
 import { Password, Status } from '../schemas.ts'
@@ -238,7 +238,10 @@ const onVerifyingWith =
     work: (by: Verifying) => Promise<T>,
   ): Promise<T> => {
     const pending = presentedPending(request, inBody)
-    const by = pending === undefined ? request.caller && { caller: request.caller } : { pending }
+    const by =
+      pending === undefined
+        ? request.caller && { caller: request.caller }
+        : { pending, knownDevice: presentedKnownDevice(request) }
     if (by === undefined) throw notPending()
     try {
       return await work(by)

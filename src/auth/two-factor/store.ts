@@ -80,21 +80,63 @@ export async function replaceBackupCodes(
     .execute()
 }
 
-/** Counts a wrong code. The `max`th in a row locks the factor and begins a new count. */
+type NewFailure = {
+  readonly counter: string
+  readonly now: Date
+  /** This one locks until then, and the count begins anew. */
+  readonly max: number
+  readonly lockedUntil: Date
+  /** A count that began before is over. Absent: it has no window. */
+  readonly since?: Date
+}
+
 export async function countFailure(
   db: Db,
   id: string,
-  { max, lockedUntil }: { readonly max: number; readonly lockedUntil: Date },
+  { counter, now, max, lockedUntil, since }: NewFailure,
 ): Promise<void> {
+  const isOver = since === undefined ? sql`false` : sql`known.began_at <= ${since}`
   await sql`
-    update service.two_factor set
-      failures = case when failures + 1 >= ${max} then 0 else failures + 1 end,
-      locked_until = case when failures + 1 >= ${max} then ${lockedUntil}::timestamptz else locked_until end
-    where id = ${id}`.execute(db)
+    insert into service.wrong_code as known (two_factor_id, counter, failures, began_at)
+      values (${id}, ${counter}, 1, ${now})
+    on conflict (two_factor_id, counter) do update set
+      failures = case when ${isOver} then 1 when known.failures + 1 >= ${max} then 0 else known.failures + 1 end,
+      began_at = case when ${isOver} or known.failures = 0 then excluded.began_at else known.began_at end,
+      locked_until = case when not ${isOver} and known.failures + 1 >= ${max} then ${lockedUntil}::timestamptz else known.locked_until end
+  `.execute(db)
 }
 
-export async function clearFailures(db: Db, id: string): Promise<void> {
-  await db.updateTable('twoFactor').set({ failures: 0, lockedUntil: null }).where('id', '=', id).execute()
+export async function findLockEnd(
+  db: Db,
+  id: string,
+  counters: readonly string[],
+): Promise<Date | undefined> {
+  const found = await db
+    .selectFrom('wrongCode')
+    .select((of) => of.fn.max('lockedUntil').as('end'))
+    .where('twoFactorId', '=', id)
+    .where('counter', 'in', counters)
+    .executeTakeFirst()
+  return found?.end ?? undefined
+}
+
+export async function deleteFailures(db: Db, id: string, counters: readonly string[]): Promise<void> {
+  await db.deleteFrom('wrongCode').where('twoFactorId', '=', id).where('counter', 'in', counters).execute()
+}
+
+/** Milliseconds. */
+const KEPT = 86_400_000
+
+/** Deletes at most `batch` counts that began a day ago and lock nothing any more; returns their number. */
+export async function deleteOldFailures(db: Db, now: Date, batch: number): Promise<number> {
+  const before = new Date(now.getTime() - KEPT)
+  const { numAffectedRows } = await sql`
+    delete from service.wrong_code where (two_factor_id, counter) in (
+      select two_factor_id, counter from service.wrong_code
+      where began_at <= ${before} and (locked_until is null or locked_until <= ${before}) limit ${batch})`.execute(
+    db,
+  )
+  return Number(numAffectedRows ?? 0n)
 }
 
 /** Until then codes by mail are no second factor beside another method. */

@@ -1,3 +1,4 @@
+import type { Source } from '#identity/known-devices.ts'
 import { actOnOpenTicket } from '#identity/proof.ts'
 import type { Session } from '#identity/sessions.ts'
 import type { Shown } from '#identity/shown.ts'
@@ -5,7 +6,6 @@ import { countTicketAttempt, redeemTicket, type Ticket } from '#identity/tickets
 import { tokenHash } from '#identity/tokens.ts'
 import type { User } from '#identity/users.ts'
 import { recordFailure } from '#kernel/audit/record-failure.ts'
-import { retryAfter } from '#kernel/http/failures.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { actAsCaller, type Caller } from '../access.ts'
 import { admit, type StartedSession } from '../admit.ts'
@@ -15,12 +15,16 @@ import type { SignInContext } from '../sign-in-context.ts'
 import { CHECKS, type CheckName, isWrong, type Refusal, type Subject } from './checks.ts'
 import { isBackupCode } from './codes.ts'
 import { confirmFactor } from './enrolment.ts'
+import { clearWrongCodes, countersOf, countWrongCode, expectUnlocked } from './lock.ts'
 import { trustDevice } from './pending.ts'
 import { expectMayEnrol } from './restricted.ts'
-import { clearFailures, countFailure, type Factor, findBegunFactor, findFactor } from './store.ts'
+import { type Factor, findBegunFactor, findFactor } from './store.ts'
 
 /** The place in which a second factor is verified: a sign-in that waits for it, by its ticket, or a session. */
-export type Verifying = { readonly pending: string } | { readonly caller: Caller }
+export type Verifying = PendingSignIn | { readonly caller: Caller }
+
+/** Its ticket, and the browser's cookie. */
+export type PendingSignIn = { readonly pending: string } & Pick<Source, 'knownDevice'>
 
 export type Typed = {
   readonly code: string
@@ -43,9 +47,6 @@ export type Verified = {
 
 /** Wrong codes of one pending sign-in. */
 const MAX_TRIES = 5
-/** Wrong codes in a row, in any number of sign-ins, and the time for which they lock the factor. */
-const MAX_FAILURES = 10
-const LOCK = 900_000
 
 /** Throws the failure of a wrong code after the transaction, so that the count of wrong codes stays. */
 export async function verifySecondFactor(
@@ -56,7 +57,7 @@ export async function verifySecondFactor(
   context: SignInContext,
 ): Promise<Verified> {
   const outcome = await ('pending' in by
-    ? completeSignIn(kernel, by.pending, name, typed, context)
+    ? completeSignIn(kernel, by, name, typed, context)
     : verifyInSession(kernel, by.caller, name, typed))
   await kernel.coherence.settle()
   return 'refused' in outcome ? refuseCode(kernel, outcome) : outcome
@@ -77,15 +78,16 @@ export const notPending = () => fail('INVALID_TWO_FACTOR_COOKIE')
 /** Runs the work on a pending sign-in, with the user's row locked, and with the user's factor. */
 export function actOnPending<T>(
   kernel: Kernel,
-  token: string,
+  { pending: token, knownDevice }: PendingSignIn,
   work: (kernel: Kernel, user: User, pending: Pending) => Promise<T>,
 ): Promise<T> {
   const link = { purposes: PENDING, token }
   return actOnOpenTicket(kernel, link, notPending, async (kernel, user, ticket) => {
     const factor = await findFactor(kernel.db, user.id, true)
     if (factor === undefined) throw notPending()
-    expectUnlocked(kernel, factor)
-    const subject = { sessionId: null, subject: tokenHash(token).toString('base64url') }
+    const counters = await countersOf(kernel, user.id, { knownDevice })
+    await expectUnlocked(kernel, factor, counters)
+    const subject = { sessionId: null, subject: tokenHash(token).toString('base64url'), counters }
     return work(kernel, user, { ticket, factor, subject })
   })
 }
@@ -98,12 +100,13 @@ type Pending = {
 
 function completeSignIn(
   kernel: Kernel,
-  token: string,
+  by: PendingSignIn,
   name: CheckName,
   typed: Typed,
   context: SignInContext,
 ): Promise<Verified | Refused> {
-  return actOnPending(kernel, token, async (kernel, user, { ticket, factor, subject }) => {
+  const { pending: token } = by
+  return actOnPending(kernel, by, async (kernel, user, { ticket, factor, subject }) => {
     const { attempts, payload } = ticket
     if (name !== 'backup' && !payload.methods.includes(name)) throw notEnabled(name)
     if (attempts >= MAX_TRIES) {
@@ -152,9 +155,9 @@ function verifyInSession(
   return actAsCaller(kernel, caller, async (kernel, user) => {
     const factor = await factorInSession(kernel, user, name)
     if (!factor.inForce) await expectMayEnrol(kernel, user, caller)
-    expectUnlocked(kernel, factor)
     const { session } = caller
-    const subject = { sessionId: session.id, subject: session.id }
+    const subject = await subjectOf(kernel, user, session)
+    await expectUnlocked(kernel, factor, subject.counters)
     const refused = await checkCode(kernel, user, factor, subject, name, typed.code)
     if (refused !== undefined) return { refused, userId: user.id }
     // Before its own code counts as shown.
@@ -169,6 +172,15 @@ function verifyInSession(
     return { token, session, user: now, maxAge: session.remembered ? left : undefined, trustedDevice }
   })
 }
+
+export const subjectOf = async (
+  kernel: Kernel,
+  user: User,
+  { id }: Pick<Session, 'id'>,
+): Promise<Subject> => ({
+  ...{ sessionId: id, subject: id },
+  counters: await countersOf(kernel, user.id, { sessionId: id }),
+})
 
 /** A factor that waits for its first code comes first. Backup codes and codes by mail also serve a user of TOTP. */
 export async function factorInSession(kernel: Kernel, { id }: User, name: CheckName): Promise<Factor> {
@@ -189,20 +201,20 @@ const notEnabled = (name: CheckName) =>
 export async function showCode(
   kernel: Kernel,
   user: User,
-  { id }: Pick<Session, 'id'>,
+  session: Pick<Session, 'id'>,
   code: string,
 ): Promise<Shown | Refused> {
   const factor = await findFactor(kernel.db, user.id, true)
   if (factor === undefined) throw fail('TWO_FACTOR_NOT_ENABLED')
-  expectUnlocked(kernel, factor)
-  const subject = { sessionId: id, subject: id }
+  const subject = await subjectOf(kernel, user, session)
+  await expectUnlocked(kernel, factor, subject.counters)
   const name = isBackupCode(code) ? 'backup' : factor.method
   const refused = await checkCode(kernel, user, factor, subject, name, code)
   if (refused === undefined) return wordFor(name, factor)
   // A user of an authenticator app may have asked for a code by mail.
   if (name !== 'totp' || (await CHECKS.otp(code)(kernel, user, factor, subject)) !== undefined)
     return { refused, userId: user.id }
-  await clearFailures(kernel.db, factor.id)
+  await clearWrongCodes(kernel, factor, subject.counters)
   return wordFor('otp', factor)
 }
 
@@ -216,13 +228,7 @@ async function checkCode(
   code: string,
 ): Promise<Refusal | undefined> {
   const refusal = await CHECKS[name](code)(kernel, user, factor, subject)
-  const lockedUntil = new Date(kernel.now().getTime() + LOCK)
-  if (refusal === undefined) await clearFailures(kernel.db, factor.id)
-  else if (isWrong(refusal)) await countFailure(kernel.db, factor.id, { max: MAX_FAILURES, lockedUntil })
+  if (refusal === undefined) await clearWrongCodes(kernel, factor, subject.counters)
+  else if (isWrong(refusal)) await countWrongCode(kernel, factor, subject.counters)
   return refusal
-}
-
-export function expectUnlocked({ now }: Kernel, { lockedUntil }: Factor): void {
-  const left = (lockedUntil?.getTime() ?? 0) - now().getTime()
-  if (left > 0) throw fail('ACCOUNT_TEMPORARILY_LOCKED', { headers: retryAfter(Math.ceil(left / 1_000)) })
 }

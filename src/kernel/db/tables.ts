@@ -256,8 +256,6 @@ export interface TwoFactorTable {
   method: string
   secret: string | null
   lastStep: string | null
-  failures: Generated<number>
-  lockedUntil: Date | null
   mailCountedUntil: Date | null
   createdAt: Date
   addedBy: string | null
@@ -342,6 +340,14 @@ export interface WebhookEventTable {
   createdAt: Date
 }
 
+export interface WrongCodeTable {
+  twoFactorId: string
+  counter: string
+  failures: number
+  beganAt: Date
+  lockedUntil: Date | null
+}
+
 export interface DB {
   account: AccountTable
   apiKey: ApiKeyTable
@@ -369,5 +375,6 @@ export interface DB {
   webhook: WebhookTable
   webhookDelivery: WebhookDeliveryTable
   webhookEvent: WebhookEventTable
+  wrongCode: WrongCodeTable
 }
 
