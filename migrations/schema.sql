@@ -540,7 +540,7 @@ declare
   of_user uuid;
 begin
   for of_user in select distinct user_id from gone where user_id not in (select user_id from service.passkey) order by user_id loop
-    perform service.forget_shown(of_user, array['passkey']);
+    perform service.forget_shown(of_user, array['passkey', 'new passkey']);
   end loop;
   return null;
 end $function$
@@ -568,9 +568,9 @@ CREATE OR REPLACE FUNCTION service.has_shown_factor(shown text[])
  LANGUAGE sql
  IMMUTABLE
  SET search_path TO 'pg_catalog', 'pg_temp'
-AS $function$ select shown && array['totp', 'otp', 'mailed code', 'backup code', 'passkey', 'trusted device'] $function$
+AS $function$ select shown && array['totp', 'otp', 'mailed code', 'backup code', 'passkey', 'new passkey', 'trusted device'] $function$
 
-CREATE OR REPLACE FUNCTION service.methods_of(of_user uuid)
+CREATE OR REPLACE FUNCTION service.methods_of(of_user uuid, up_to timestamp with time zone DEFAULT 'infinity'::timestamp with time zone)
  RETURNS text[]
  LANGUAGE sql
  STABLE
@@ -579,7 +579,8 @@ AS $function$
   select array(
     select case a.provider_id when 'credential' then 'password' else 'provider:' || a.provider_id end
       from service.account a where a.user_id = of_user and (a.provider_id <> 'credential' or a.password is not null)
-    union select 'passkey' from service.passkey p where p.user_id = of_user
+        and a.created_at <= up_to
+    union select 'passkey' from service.passkey p where p.user_id = of_user and p.created_at <= up_to
     union select f.method from service.two_factor f where f.user_id = of_user and f.in_force)
 $function$
 

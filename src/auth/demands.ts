@@ -7,6 +7,8 @@ import {
   isProof,
   lastProof,
   type Shown,
+  type ShownWay,
+  wordOf,
 } from '#identity/shown.ts'
 import { getStanding, type Standing } from '#identity/standing.ts'
 import type { Kernel } from '#kernel/kernel.ts'
@@ -16,7 +18,7 @@ const ADDING = ['fresh', 'passed factor'] as const
 const TAKING = ['factor', 'password'] as const
 
 /** The demands of each verb on the session that asks for it (auth.md 2). The test of the class (test/demands/) has an entry for each. */
-const DEMANDS = {
+export const DEMANDS = {
   linkAccount: ADDING,
   setPassword: ADDING,
   addPasskey: ADDING,
@@ -69,10 +71,17 @@ export const hasShown = async (
 export async function showing(
   kernel: Kernel,
   { id }: Pick<Session, 'id'>,
-  shown: readonly Shown[],
+  given: readonly (Shown | ShownWay)[],
 ): Promise<Standing> {
   const standing = await getStanding(kernel.db, id)
-  if (shown.length === 0) return standing
+  if (given.length === 0) return standing
+  const { createdAt, passwordAddedAt } = standing
+  const shown = given.map((each) => {
+    if (typeof each === 'object') return wordOf(each, createdAt)
+    return each === 'password'
+      ? wordOf({ way: each, addedAt: passwordAddedAt ?? createdAt }, createdAt)
+      : each
+  })
   const columns = afterShowing(standing, shown, kernel.now())
   await updateShown(kernel.db, id, columns)
   return { ...standing, ...columns }
@@ -129,15 +138,15 @@ const hasOtherProof = (kernel: Kernel, { authTime, passwordShownAt, factorShownA
 
 /** Names for `details.accepts`: what the user has, counts for this session, and meets the demand. */
 function acceptedBy(kernel: Kernel, standing: Standing, demand: Demand): readonly string[] {
-  const { userHad, has } = standing
+  const { userHad, has, stillHas } = standing
   const methods = has.filter((method) => {
-    const counts = isProof(method, userHad)
+    const counts = isProof(method, userHad) && (userHad.length === 0 || stillHas.includes(method))
     if (
       demand === 'password' &&
       !isWithin(kernel, standing.passwordShownAt, RECENT) &&
       isAskedForPassword(standing)
     )
-      return method === 'password'
+      return method === 'password' && (stillHas.includes(method) || !userHad.includes(method))
     if (demand === 'settled proof') return counts && method !== 'password'
     if (demand === 'factor' || demand === 'passed factor')
       return (counts || !isFactorInForce(userHad)) && (isFactorInForce([method]) || method === 'passkey')

@@ -2,15 +2,19 @@
  * A proof that a session can show (auth.md 2), as its columns `shown` and `user_had` and the function `service.methods_of` spell it.
  * `passkey` is with user verification, `unverified passkey` without. `mailed code`: a code by mail where another factor is in force, `otp`
  * where it is the factor. `mail`: a link or code was opened in the mailbox. `trusted device`: the browser's cookie stood in for the factor.
+ * `new …`: it was added while the session lived.
  */
-export type Shown =
-  | 'password'
-  | Factor
-  | 'mailed code'
-  | 'unverified passkey'
-  | 'trusted device'
-  | 'mail'
-  | `provider:${string}`
+export type Shown = Addable | `new ${Addable}` | Factor | 'mailed code' | 'trusted device' | 'mail'
+
+/** Ways of signing in that a session can add. */
+type Addable = 'password' | 'passkey' | 'unverified passkey' | `provider:${string}`
+
+/** A way of signing in, and when it was added to the account. */
+export type ShownWay = { readonly way: Addable; readonly addedAt: Date }
+
+/** The word for it in a session that began at this time. */
+export const wordOf = ({ way, addedAt }: ShownWay, begun: Date): Shown =>
+  addedAt <= begun ? way : `new ${way}`
 
 type Factor = (typeof FACTORS)[number]
 
@@ -18,9 +22,11 @@ type Factor = (typeof FACTORS)[number]
 const FACTORS = ['totp', 'otp', 'backup code', 'passkey'] as const
 export const isFactor = (shown: string): boolean => FACTORS.some((factor) => factor === shown)
 
+const BESIDES: readonly string[] = ['mailed code', 'new passkey', 'trusted device']
+
 /** The user has what these words say, or the session has shown it. `service.has_shown_factor` says the same. */
 export const hasShownFactor = (shown: readonly string[]): boolean =>
-  shown.some((each) => isFactor(each) || each === 'mailed code' || each === 'trusted device')
+  shown.some((each) => isFactor(each) || BESIDES.includes(each))
 
 const IN_FORCE: readonly string[] = ['totp', 'otp']
 
@@ -59,10 +65,12 @@ export function afterShowing(
   const counted = shown.filter((each) => isProof(each, userHad))
   const isShownFactor = (each: Shown): boolean =>
     isFactor(each) && (counted.includes(each) || !isFactorInForce(userHad))
+  const isPasswordShown =
+    shown.includes('password') || (shown.includes('new password') && !userHad.includes('password'))
   return {
     shown: [...new Set([...before.shown, ...shown])],
     authTime: counted.length > 0 ? now : before.authTime,
-    passwordShownAt: shown.includes('password') ? now : before.passwordShownAt,
+    passwordShownAt: isPasswordShown ? now : before.passwordShownAt,
     factorShownAt: shown.some(isShownFactor) ? now : before.factorShownAt,
   }
 }

@@ -5,8 +5,13 @@ import type { ProofColumns } from './shown.ts'
 
 /** The proofs that a session has shown, and the methods that its user had when it began and has now. */
 export type Standing = ProofColumns & {
+  readonly createdAt: Date
   readonly userHad: readonly string[]
   readonly has: readonly string[]
+  /** Those of now that were not added while the session lived. */
+  readonly stillHas: readonly string[]
+  /** When the user's password was added to the account; a change keeps it. Null without a password. */
+  readonly passwordAddedAt: Date | null
   /** When the user's password was set by other than sign-up, import and change. Null also without a password. */
   readonly passwordSetAt: Date | null
 }
@@ -19,8 +24,10 @@ export const getStanding = (db: Db, id: string): Promise<Standing> =>
       on.onRef('a.userId', '=', 's.userId').on('a.providerId', '=', 'credential'),
     )
     .where('s.id', '=', id)
-    .select(['s.shown', 's.authTime', 's.passwordShownAt', 's.factorShownAt', 's.userHad', 'a.passwordSetAt'])
+    .select(['s.createdAt', 's.shown', 's.authTime', 's.passwordShownAt', 's.factorShownAt', 's.userHad'])
+    .select(['a.createdAt as passwordAddedAt', 'a.passwordSetAt'])
     .select(sql<string[]>`service.methods_of(s.user_id)`.as('has'))
+    .select(sql<string[]>`service.methods_of(s.user_id, s.created_at)`.as('stillHas'))
     .executeTakeFirstOrThrow()
 
 /**

@@ -97,6 +97,8 @@ export async function createUsers(
   const { db, now, random, secrets } = kernel
   const at = now()
   const times = { createdAt: at, updatedAt: at }
+  // Ways of signing in that are newer than a session prove nothing in it.
+  const before = new Date(at.getTime() - 30 * DAY)
   const people = setups.map(({ state, age }) => {
     const id = uuidv7(at, random)
     const username = `u_${id.slice(-12)}`
@@ -124,7 +126,7 @@ export async function createUsers(
     .insertInto('account')
     .values(
       people.flatMap(({ id: userId, state: { linked }, stored: password }) => {
-        const account = { userId, accountId: userId, ...times }
+        const account = { userId, accountId: userId, createdAt: before, updatedAt: at }
         const id = uuidv7(at, random)
         const tokens = { accessToken: 'expired', refreshToken: userId, accessTokenExpiresAt: at }
         const github = { ...account, id, providerId: 'github', ...tokenColumns(secrets, id, tokens) }
@@ -225,11 +227,12 @@ async function insertPasskeys(
   const owners = people.filter(({ state }) => state.passkeys.length > 0)
   if (owners.length === 0) return
   const createdAt = now()
+  const before = new Date(createdAt.getTime() - 30 * DAY)
   await db
     .insertInto('passkey')
     .values(
       owners.map(({ id: userId, passkey: { id, credential } }) => ({
-        ...{ id, userId, createdAt, name: 'first', credentialId: credential.id, counter: '0' },
+        ...{ id, userId, createdAt: before, name: 'first', credentialId: credential.id, counter: '0' },
         ...{ publicKey: coseKeyOf(credential).toString('base64'), transports: '', backedUp: false },
         ...{ deviceType: 'singleDevice', aaguid: '00000000-0000-0000-0000-000000000000' },
       })),

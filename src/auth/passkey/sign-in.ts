@@ -32,6 +32,7 @@ export type ShownPasskey = {
   readonly id: string
   readonly userId: string
   readonly shown: 'passkey' | 'unverified passkey'
+  readonly createdAt: Date
 }
 
 /** The passkey that has signed the challenge, which is used up. `owner`: only a passkey of this user. */
@@ -45,7 +46,7 @@ export async function verifyPasskey(
   const passkey = await findPasskeyByCredential(kernel.db, response.id)
   if (passkey === undefined || (owner !== undefined && passkey.userId !== owner))
     throw fail('UNKNOWN_PASSKEY')
-  const { id, userId } = passkey
+  const { id, userId, createdAt } = passkey
   const { require_user_verification: requireUserVerification } = kernel.config.auth.passkey
   const asserted = await verifyAssertion(response, passkey, { challenge, rp, requireUserVerification })
   if ('reason' in asserted) {
@@ -62,7 +63,7 @@ export async function verifyPasskey(
     )
     throw await refused(kernel, userId)
   }
-  return { id, userId, shown: asserted.userVerified ? 'passkey' : 'unverified passkey' }
+  return { id, userId, createdAt, shown: asserted.userVerified ? 'passkey' : 'unverified passkey' }
 }
 
 /** The failure, which the audit trail shows. */

@@ -1,7 +1,7 @@
-import type { ProviderAccount } from '#identity/linked-accounts.ts'
+import { findLinkedAccount, type ProviderAccount } from '#identity/linked-accounts.ts'
 import { actOnProof, type Proof } from '#identity/proof.ts'
 import { getSession, updateSessionToken } from '#identity/sessions.ts'
-import type { Shown } from '#identity/shown.ts'
+import type { Shown, ShownWay } from '#identity/shown.ts'
 import { tokenHash } from '#identity/tokens.ts'
 import type { User } from '#identity/users.ts'
 import { recordAct } from '#kernel/audit/record-act.ts'
@@ -31,9 +31,9 @@ export async function reauthenticate(
   const proven = password === undefined ? caller : await checkPassword(kernel, caller, password)
   const passkey = assertion && (await verifyPasskey(kernel, assertion, caller.user.id))
   const proof = { ...proofOf(proven), ...(passkey && { passkey: passkey.id }) }
-  const shown: readonly Shown[] = [
+  const shown: readonly (Shown | ShownWay)[] = [
     ...(password === undefined ? [] : ['password' as const]),
-    ...(passkey === undefined ? [] : [passkey.shown]),
+    ...(passkey === undefined ? [] : [{ way: passkey.shown, addedAt: passkey.createdAt }]),
   ]
   const outcome = await actOnProof(kernel, proof, unauthorized, async (kernel, user) => {
     const ofFactor = code === undefined ? undefined : await showCode(kernel, user, caller.session, code)
@@ -52,9 +52,12 @@ export async function reauthenticateByProvider(
   proof: Proof & { readonly session: { readonly id: string }; readonly account: ProviderAccount },
 ): Promise<RenewedSession> {
   const refuse = () => fail('ACCOUNT_NOT_LINKED', { message: 'The account is not linked to this user' })
-  const started = await actOnProof(kernel, proof, refuse, (kernel, user) =>
-    renew(kernel, user, proof.session.id, [`provider:${proof.account.providerId}`]),
-  )
+  const started = await actOnProof(kernel, proof, refuse, async (kernel, user) => {
+    const { createdAt } = (await findLinkedAccount(kernel, proof.account)) ?? {}
+    if (createdAt === undefined) throw refuse()
+    const way = `provider:${proof.account.providerId}` as const
+    return renew(kernel, user, proof.session.id, [{ way, addedAt: createdAt }])
+  })
   await kernel.coherence.settle()
   return started
 }
@@ -64,12 +67,13 @@ async function renew(
   kernel: Kernel,
   user: User,
   id: string,
-  shown: readonly Shown[],
+  given: readonly (Shown | ShownWay)[],
 ): Promise<RenewedSession> {
   const now = kernel.now()
   const token = randomToken(kernel.random)
-  await showing(kernel, { id }, shown)
+  await showing(kernel, { id }, given)
   await updateSessionToken(kernel.db, id, tokenHash(token), now)
+  const shown = given.map((each) => (typeof each === 'string' ? each : each.way))
   await recordAct(kernel, 'user.reauthenticated', { targetId: user.id, details: { sessionId: id, shown } })
   const session = await getSession(kernel.db, id)
   const maxAge = session.remembered ? session.expiresAt.getTime() - now.getTime() : undefined
