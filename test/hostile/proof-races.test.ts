@@ -206,7 +206,7 @@ test('every revoking verb is a column, or names an equivalent one', () => {
   for (const name of names) {
     const verb = verbOf(name)
     const { state: before } = setupOf(verb)
-    const after = verb.leaves(before, verb.column ?? 'O')
+    const after = verb.leaves(before, verb.column ?? 'O', before)
     const own = verb.start?.tickets ?? []
     const takes =
       after.user !== before.user ||

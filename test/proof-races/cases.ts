@@ -34,7 +34,7 @@ export function expected(
 ): { readonly outcome: Outcome; readonly state: UserState } {
   const refusal = verb.refused(now, me, before)
   return refusal === undefined
-    ? { outcome: [200, undefined], state: now.user === 'gone' ? now : verb.leaves(now, me) }
+    ? { outcome: [200, undefined], state: now.user === 'gone' ? now : verb.leaves(now, me, before) }
     : { outcome: refusal, state: now }
 }
 

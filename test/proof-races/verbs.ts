@@ -38,8 +38,8 @@ export type Verb = {
   readonly action: (person: TestUser, me: Who) => Action
   /** The expected error for a user in state `now`, whose state was `before` at the access check. Undefined on success. */
   readonly refused: (now: UserState, me: Who, before: UserState) => Refusal | undefined
-  /** The user's state after success. */
-  readonly leaves: (state: UserState, me: Who) => UserState
+  /** The user's state after success, whose state was `before` when the sessions began. */
+  readonly leaves: (state: UserState, me: Who, before: UserState) => UserState
   /** If it is also a revoking column: the session that calls it, against a row that acts from session S. */
   readonly column?: Who
   /** The column that revokes the same things, so that this verb need not be a column. */
@@ -394,10 +394,10 @@ export const VERBS = {
     action: ({ email }, me) =>
       post('/change-email', { newEmail: newAddress(email, me), password: PASSWORD }, me),
     refused: aliveWithPassword,
-    // Beside a second factor, the password alone does not stand for the old address.
-    leaves: (state, me) => {
-      const ticket =
-        state.verified && state.factor !== 'none' ? `confirm-change-email of ${me}` : `change-email of ${me}`
+    // Beside a second factor, also one of then, the password alone does not stand for the old address.
+    leaves: (state, me, before) => {
+      const isAsked = state.factor !== 'none' || before.factor !== 'none'
+      const ticket = state.verified && isAsked ? `confirm-change-email of ${me}` : `change-email of ${me}`
       return { ...state, tickets: adding(without(state.tickets, ...CHANGES), ticket) }
     },
   },
