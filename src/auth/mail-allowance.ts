@@ -1,5 +1,5 @@
-import type { User } from '#identity/users.ts'
-import { hasProvenEmail } from '#identity/users.ts'
+import { ownBucket, type Source } from '#identity/known-devices.ts'
+import { hasProvenEmail, type User } from '#identity/users.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { type Mail, sendMail } from '#kernel/mail/mailer.ts'
 
@@ -9,6 +9,19 @@ import { type Mail, sendMail } from '#kernel/mail/mailer.ts'
  */
 export const allowsMail = async ({ limits }: Kernel, address: string, bucket = address): Promise<boolean> =>
   (await limits.allows('mail_recipient', bucket)) && (await limits.allows('mail_recipient_total', address))
+
+/**
+ * The same for a mail that the user may have asked for. A known device and a live session have mails of their own for their own proven
+ * address, so that strangers do not use up those of a recovery.
+ */
+export async function allowsMailFrom(
+  kernel: Kernel,
+  user: Pick<User, 'id' | 'email' | 'emailProvenAt'>,
+  source: Source,
+): Promise<boolean> {
+  const own = hasProvenEmail(user) ? await ownBucket(kernel, user.id, source) : undefined
+  return allowsMail(kernel, user.email, own)
+}
 
 /**
  * Tells a user by mail that the account has changed. This is the only way to do so, and it decides: an unproven address may be a stranger's, who

@@ -1,10 +1,11 @@
+import type { Source } from '#identity/known-devices.ts'
 import { findTicket, issueTicket, type MailedPurpose, type NewTicket } from '#identity/tickets.ts'
 import { findUser } from '#identity/users.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { type Mail, sendMail } from '#kernel/mail/mailer.ts'
 import { authUrl } from './auth-url.ts'
 import { fail } from './errors.ts'
-import { allowsMail } from './mail-allowance.ts'
+import { allowsMail, allowsMailFrom } from './mail-allowance.ts'
 import type { MailFlow, OpenLink } from './mail-flow.ts'
 import type { Recipient } from './mails.ts'
 import { withQuery } from './redirect.ts'
@@ -14,6 +15,8 @@ type NewLink<P extends MailedPurpose> = {
   /** Undefined: the address has no account. */
   readonly recipient: Recipient | undefined
   readonly callbackURL: string | undefined
+  /** The browser that asks, if the recipient may be the one. The session that asks is the ticket's. */
+  readonly source?: Source | undefined
   /** Another text than the flow's. */
   readonly mail?: MailFlow<P>['mail']
   /** In place of `sendMail`. */
@@ -24,10 +27,15 @@ type NewLink<P extends MailedPurpose> = {
 export async function mailLink<P extends MailedPurpose>(
   kernel: Kernel,
   flow: MailFlow<P>,
-  { ticket, recipient, callbackURL, mail = flow.mail, deliver = sendMail }: NewLink<P>,
+  { ticket, recipient, callbackURL, source = {}, mail = flow.mail, deliver = sendMail }: NewLink<P>,
 ): Promise<void> {
-  const { address, payload } = ticket
-  if (!(await allowsMail(kernel, address))) return
+  const { address, payload, userId, sessionId } = ticket
+  const isOwn = userId !== null && recipient?.email === address
+  const from = { sessionId: sessionId ?? undefined, ...source }
+  const isAllowed = isOwn
+    ? allowsMailFrom(kernel, { ...recipient, id: userId }, from)
+    : allowsMail(kernel, address)
+  if (!(await isAllowed)) return
   const lifetime = flow.lifetime(kernel.config)
   const token = await issueTicket(kernel, flow.purpose, { ...ticket, lifetime })
   const url = linkOf(kernel, flow, token, callbackURL)

@@ -1,3 +1,4 @@
+import type { Source } from '#identity/known-devices.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { type Mail, recipientTag } from '#kernel/mail/mailer.ts'
 
@@ -7,14 +8,16 @@ export type MailRequest = {
   'first-link': FirstLink
   /** Sent unless the address has an account by then. */
   'change-email': { readonly email: string; readonly mail: Mail }
-  'reset-password': ByAddress
+  'reset-password': ResetRequest
   /** The stored password is too costly to check, so the user needs another. */
-  'renew-password': ByAddress
+  'renew-password': ResetRequest
   /** The password was right, but has to be changed before it signs in. */
-  'change-password': ByAddress
+  'change-password': ResetRequest
 }
 
 type ByAddress = { readonly email: string; readonly callbackURL?: string | undefined }
+
+type ResetRequest = ByAddress & { readonly source: Source }
 
 /** A link to an unproven address; to a proven one a notice that it has an account. */
 export type FirstLink = {

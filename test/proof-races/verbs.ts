@@ -316,7 +316,7 @@ export const VERBS = {
         : state,
   },
   'send reset mail': {
-    action: ({ email }) => ({ call: ({ service }) => mailReset(service.kernel, { email }) }),
+    action: ({ email }) => ({ call: ({ service }) => mailReset(service.kernel, { email, source: {} }) }),
     refused: () => undefined,
     leaves: (state) =>
       state.user === 'there' && state.address === 'own'

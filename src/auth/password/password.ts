@@ -120,7 +120,7 @@ async function usableHash(
   password: string,
 ): Promise<string> {
   const refused = async (mail: 'renew-password' | 'change-password') => {
-    await requestMail(kernel, mail, { email })
+    await requestMail(kernel, mail, { email, source })
     return fail('PASSWORD_CHANGE_REQUIRED')
   }
   const stored = found?.password

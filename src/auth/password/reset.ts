@@ -47,7 +47,7 @@ const HOUR = 3_600_000
 /** Runs in the queue, so that the time of an answer does not show whether an address has an account. */
 export async function mailReset(
   kernel: Kernel,
-  { email: address, callbackURL }: MailRequest['reset-password'],
+  { email: address, callbackURL, source }: MailRequest['reset-password'],
   mail = RESET_PASSWORD.mail,
 ): Promise<void> {
   const found = await findUser(kernel.db, 'email', address)
@@ -57,7 +57,7 @@ export async function mailReset(
     const user = await lockProvenUser(kernel, { userId })
     if (user?.email !== address || isBanned(user, kernel.now())) return
     const ticket = { userId, sessionId: null, address, payload: {} }
-    await mailLink(kernel, RESET_PASSWORD, { ticket, recipient: user, callbackURL, mail })
+    await mailLink(kernel, RESET_PASSWORD, { ticket, recipient: user, callbackURL, source, mail })
   })
 }
 

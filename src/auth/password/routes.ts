@@ -7,7 +7,7 @@ import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { type AuthAccess, callerOf, kernelFor } from '../access.ts'
 import { authUrl } from '../auth-url.ts'
-import { setSessionToken } from '../cookies.ts'
+import { presentedKnownDevice, setSessionToken } from '../cookies.ts'
 import { fail, PASSWORD_CHECK_FAILURES, PASSWORD_POLICY_FAILURES } from '../errors.ts'
 import { requestMail } from '../mail-requests.ts'
 import { answerOrRedirect, asAnswer } from '../redirect.ts'
@@ -21,7 +21,7 @@ export function passwordRoutes(app: App, kernel: Kernel, access: AuthAccess): vo
     app.route({
       method: 'POST',
       url,
-      config: { access: open, limit: 'mail', redirects: ['redirectTo'], failures: ['INVALID_EMAIL'] },
+      config: { access: access.known, limit: 'mail', redirects: ['redirectTo'], failures: ['INVALID_EMAIL'] },
       schema: {
         operationId: 'forgetPassword',
         summary: 'Mail a link to choose a new password',
@@ -31,9 +31,12 @@ export function passwordRoutes(app: App, kernel: Kernel, access: AuthAccess): vo
         }),
         response: { 200: Type.Object({ status: Type.Boolean(), message: Type.String() }) },
       },
-      handler: async ({ body }) => {
+      handler: async (request) => {
+        const { body, caller } = request
         const email = acceptableEmail(body.email)
-        await requestMail(kernel, 'reset-password', { email, callbackURL: body.redirectTo })
+        const sessionId = caller?.user.email === email ? caller.session.id : undefined
+        const source = { sessionId, knownDevice: presentedKnownDevice(request) }
+        await requestMail(kernel, 'reset-password', { email, callbackURL: body.redirectTo, source })
         return { status: true, message: 'If there is such an account, a link was sent' }
       },
     })

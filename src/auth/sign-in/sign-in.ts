@@ -1,4 +1,5 @@
 import { findHiddenPassword, findHiddenUsername } from '#identity/hidden-sign-ups.ts'
+import type { Source } from '#identity/known-devices.ts'
 import {
   attemptHiddenPassword,
   attemptPassword,
@@ -89,17 +90,18 @@ async function signInAs(
   changed: Error,
 ): Promise<Admission> {
   const { password } = claim
+  const source = { knownDevice: context.knownDevice }
   const stored = found?.password ?? undefined
   const { isRight, hiddenOf } = await checkClaim(
     kernel,
     { ...claim, knownDevice: context.knownDevice },
     found,
   )
-  if (!isRight && found !== undefined) await offerReset(kernel, found)
+  if (!isRight && found !== undefined) await offerReset(kernel, found, source)
   if (hiddenOf !== undefined) return refuseHidden(kernel, hiddenOf, context)
   if (found === undefined || stored === undefined || !isRight) throw wrongPassword(claim)
   const { id: userId } = found
-  if (found.mustChangePassword === true) await refuseUntilChanged(kernel, found)
+  if (found.mustChangePassword === true) await refuseUntilChanged(kernel, found, source)
   const proof = { userId, password: stored }
   const entrance = { way: 'password', shown: ['password'], proof, refuse: () => changed } as const
   const admission = await admit(kernel, entrance, context)
@@ -166,14 +168,18 @@ const storedOf = (found: UserWithPassword | undefined, { knownDevice }: SentClai
  * A stored hash that is too costly to check signs no one in. The answer is that of a wrong password, so that it shows nothing, and
  * a reset link is mailed to the address of the account.
  */
-async function offerReset(kernel: Kernel, { password, email }: UserWithPassword): Promise<void> {
+async function offerReset(
+  kernel: Kernel,
+  { password, email }: UserWithPassword,
+  source: Source,
+): Promise<void> {
   if (password !== null && !isCheckable(kernel.config, password))
-    await requestMail(kernel, 'renew-password', { email })
+    await requestMail(kernel, 'renew-password', { email, source })
 }
 
 /** Another person may have set this password, so a new one has to be chosen by a mailed link. */
-async function refuseUntilChanged(kernel: Kernel, user: UserWithPassword): Promise<never> {
+async function refuseUntilChanged(kernel: Kernel, user: UserWithPassword, source: Source): Promise<never> {
   if (isBanned(user, kernel.now())) throw fail('BANNED_USER')
-  await requestMail(kernel, 'change-password', { email: user.email })
+  await requestMail(kernel, 'change-password', { email: user.email, source })
   throw fail('PASSWORD_CHANGE_REQUIRED')
 }
