@@ -110,7 +110,7 @@ async function eachColumn(row: VerbName, read: HashRead, play: Play): Promise<vo
     const action = revoking.verb.action(person, revoking.me)
     const outcomes = await play(person, acting, () => carryOut(t, action, person))
     const one = expected(revoking, start, start)
-    const two = expected(acting, one.state, read === 'before' ? start : one.state)
+    const two = expected(acting, one.state, read === 'before' ? start : one.state, start)
     assert.deepEqual(outcomes, [one.outcome, two.outcome], `${column}: responses`)
     played.push({ column, person, start, state: two.state })
   }

@@ -26,15 +26,16 @@ export const revokingTurn = (column: VerbName): Turn => {
 /** Status and code of a response. */
 export type Outcome = readonly [number, string | undefined]
 
-/** The expected response to a turn, and the user's expected state after it. */
+/** The expected response to a turn, and the user's expected state after it. `begun`: the state when the sessions began. */
 export function expected(
   { verb, me }: Turn,
   now: UserState,
   before: UserState,
+  begun = before,
 ): { readonly outcome: Outcome; readonly state: UserState } {
   const refusal = verb.refused(now, me, before)
   return refusal === undefined
-    ? { outcome: [200, undefined], state: now.user === 'gone' ? now : verb.leaves(now, me, before) }
+    ? { outcome: [200, undefined], state: now.user === 'gone' ? now : verb.leaves(now, me, begun) }
     : { outcome: refusal, state: now }
 }
 

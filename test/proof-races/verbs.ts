@@ -38,8 +38,8 @@ export type Verb = {
   readonly action: (person: TestUser, me: Who) => Action
   /** The expected error for a user in state `now`, whose state was `before` at the access check. Undefined on success. */
   readonly refused: (now: UserState, me: Who, before: UserState) => Refusal | undefined
-  /** The user's state after success, whose state was `before` when the sessions began. */
-  readonly leaves: (state: UserState, me: Who, before: UserState) => UserState
+  /** The user's state after success, whose state was `begun` when the sessions began. */
+  readonly leaves: (state: UserState, me: Who, begun: UserState) => UserState
   /** If it is also a revoking column: the session that calls it, against a row that acts from session S. */
   readonly column?: Who
   /** The column that revokes the same things, so that this verb need not be a column. */
@@ -395,8 +395,8 @@ export const VERBS = {
       post('/change-email', { newEmail: newAddress(email, me), password: PASSWORD }, me),
     refused: aliveWithPassword,
     // Beside a second factor, also one of then, the password alone does not stand for the old address.
-    leaves: (state, me, before) => {
-      const isAsked = state.factor !== 'none' || before.factor !== 'none'
+    leaves: (state, me, begun) => {
+      const isAsked = state.factor !== 'none' || begun.factor !== 'none'
       const ticket = state.verified && isAsked ? `confirm-change-email of ${me}` : `change-email of ${me}`
       return { ...state, tickets: adding(without(state.tickets, ...CHANGES), ticket) }
     },
@@ -579,7 +579,10 @@ export const VERBS = {
   'reauthenticate by passkey': {
     start: { passkeys: ['first'] },
     action: ({ passkey }, me) => post('/reauthenticate', passkey.signIn, me),
-    refused: (now, me) => alive(now, me) ?? (hasFirstPasskey(now) ? undefined : [401, 'UNAUTHORIZED']),
+    refused: (now, me, before) =>
+      alive(now, me) ??
+      (hasFirstPasskey(before) ? undefined : [401, 'PASSKEY_NOT_FOUND']) ??
+      (hasFirstPasskey(now) ? undefined : [401, 'UNAUTHORIZED']),
     leaves: reauthenticated,
   },
   'reauthenticate, provider begun': {
