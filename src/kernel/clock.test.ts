@@ -68,8 +68,10 @@ test('a change of the machine’s clock ends no session, and rows get the databa
     const { rows } = await sql<{ stray: string }>`
       select string_agg(found, ' ') as stray from (
         select c.table_name || '.' || c.column_name || ' ' || (xpath('/row/at/text()', query_to_xml(
-          format('select max(%1$I) as at from %2$I.%3$I where not %1$I between now() - interval ''1 hour'' and now() + interval ''7 days 1 minute''',
-            c.column_name, c.table_schema, c.table_name), true, true, '')))[1]::text as found
+          format('select max(%1$I) as at from %2$I.%3$I where not %1$I - %4$L::interval between now() - interval ''1 hour'' and now() + interval ''7 days 1 minute''',
+            c.column_name, c.table_schema, c.table_name,
+            -- Known devices end half a year from now.
+            case when c.table_name = 'known_device' and c.column_name = 'expires_at' then '180 days' else '0' end), true, true, '')))[1]::text as found
         from information_schema.columns c join information_schema.tables t using (table_schema, table_name)
         where c.table_schema = 'service' and c.data_type like 'timestamp%' and t.table_type = 'BASE TABLE'
       ) as columns`.execute(kernel.db)
