@@ -256,6 +256,7 @@ table service."passkey"
   aaguid uuid not null
   created_at timestamp with time zone not null
   added_by uuid
+  rp_id text
   constraint passkey_credential_key UNIQUE (credential_id)
   constraint passkey_pkey PRIMARY KEY (id)
   constraint passkey_user_id_fkey FOREIGN KEY (user_id) REFERENCES service."user"(id) ON DELETE CASCADE

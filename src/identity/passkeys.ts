@@ -69,15 +69,15 @@ export async function updatePasskeyName(
 /**
  * Records that the authenticator has signed with this counter. False if a signature with the same or a higher one was recorded, so one of
  * several concurrent requests with the same counter gets true (WebAuthn 3 section 7.2, step 22). Authenticators without a counter always
- * send 0.
+ * send 0. `rpId`: the domain that the signature was made for.
  */
 export async function advanceCounter(
   db: Db,
-  { id, counter, backedUp }: Pick<Passkey, 'id' | 'counter' | 'backedUp'>,
+  { id, counter, backedUp, rpId }: Pick<Passkey, 'id' | 'counter' | 'backedUp' | 'rpId'>,
 ): Promise<boolean> {
   const { numUpdatedRows } = await db
     .updateTable('passkey')
-    .set({ counter: String(counter), backedUp })
+    .set({ counter: String(counter), backedUp, rpId })
     .where('id', '=', id)
     .where(sql<boolean>`(counter < ${counter}::bigint or (counter = 0 and ${counter}::bigint = 0))`)
     .executeTakeFirst()
@@ -97,8 +97,7 @@ export async function deletePasskey(
   return numDeletedRows === 1n
 }
 
-/** Deletes all passkeys of the user. */
-/** `exceptOf`: those that this session has added stay. */
+/** Deletes all passkeys of the user. `exceptOf`: those that this session has added stay. */
 export async function deletePasskeys(db: Db, userId: string, exceptOf?: string): Promise<void> {
   await db
     .deleteFrom('passkey')

@@ -52,7 +52,12 @@ export async function registerPasskey(
     const requireUserVerification = require_user_verification || isRestricted
     const attested = await verifyAttestation(response, { challenge, rp, requireUserVerification })
     if ('reason' in attested) return attested
-    const added = await addPasskey(kernel, user, { ...attested, name, addedBy: caller.session.id })
+    const added = await addPasskey(kernel, user, {
+      ...attested,
+      name,
+      rpId: rp.id,
+      addedBy: caller.session.id,
+    })
     if ('reason' in added) return added
     await noticeTo(kernel, user, MAILS.passkeyAdded(user, name))
     // The first factor where one is required: a stranger may have signed in while there was none.
@@ -67,7 +72,7 @@ export async function registerPasskey(
 async function addPasskey(
   kernel: Kernel,
   user: User,
-  attested: Attested & Pick<Passkey, 'name'> & { readonly addedBy: string },
+  attested: Attested & Pick<Passkey, 'name' | 'rpId'> & { readonly addedBy: string },
 ): Promise<Passkey | Rejected> {
   if ((await listPasskeys(kernel.db, user.id)).length >= MAX_PASSKEYS) throw fail('TOO_MANY_PASSKEYS')
   const createdAt = kernel.now()

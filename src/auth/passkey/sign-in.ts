@@ -56,7 +56,7 @@ export async function verifyPasskey(
     )
     throw await refused(kernel, userId)
   }
-  if (!(await advanceCounter(kernel.db, { id, ...asserted }))) {
+  if (!(await advanceCounter(kernel.db, { id, rpId: rp.id, ...asserted }))) {
     kernel.log.warn(
       { event: 'passkey_counter_not_higher', credential: id, userId, counter: asserted.counter },
       'the counter of a passkey did not increase: the authenticator may have been copied',

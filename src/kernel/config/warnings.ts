@@ -1,5 +1,5 @@
-import { isIP } from 'node:net'
 import type { Config } from './config.ts'
+import { isDomain, originFault, passkeySite } from './passkey-site.ts'
 import { readSmtpUrl } from './smtp-url.ts'
 
 /** Warnings of the start and the doctor about settings that are allowed and risky, with the remedy. */
@@ -59,23 +59,19 @@ export const usesPasskeys = ({ auth: { passkey } }: Config): boolean =>
   passkey.rp_id !== undefined || passkey.origins.length > 0 || passkey.require_user_verification
 
 /** Reasons why no browser makes or uses a passkey (auth.md 8). */
-export function passkeyWarnings({ server: { public_url }, auth: { passkey } }: Config): readonly string[] {
-  const own = public_url ?? 'http://localhost'
-  const { rp_id = new URL(own).hostname, origins } = passkey
-  if (isIP(rp_id.replace(/^\[|\]$/g, '')) !== 0)
+export function passkeyWarnings(config: Config): readonly string[] {
+  const { rpId, origins } = passkeySite(config, config.server.public_url ?? 'http://localhost')
+  if (!isDomain(rpId))
     return [
-      `Passkeys are off: they need a domain, and ${passkey.rp_id === undefined ? 'server.public_url has' : 'auth.passkey.rp_id is'} an IP address.`,
+      `Passkeys are off: they need a domain, and ${config.auth.passkey.rp_id === undefined ? 'server.public_url has' : 'auth.passkey.rp_id is'} an IP address.`,
     ]
-  return (origins.length === 0 ? [own] : origins).flatMap((origin) => {
-    const { protocol, hostname } = new URL(origin)
-    if (protocol === 'android:') return []
-    if (hostname !== rp_id && !hostname.endsWith(`.${rp_id}`))
-      return [
-        `Passkeys do not work at ${origin}: its host is neither ${rp_id} (auth.passkey.rp_id) nor below it.`,
-      ]
-    const isSecure = protocol === 'https:' || hostname === 'localhost' || hostname.endsWith('.localhost')
-    return isSecure
-      ? []
-      : [`Passkeys do not work at ${origin}: browsers use them only with https and on localhost.`]
+  return origins.flatMap((origin) => {
+    const fault = originFault(rpId, origin)
+    return fault === undefined ? [] : [`Passkeys do not work at ${origin}: ${FAULTS[fault](rpId)}.`]
   })
+}
+
+const FAULTS = {
+  elsewhere: (rpId: string) => `its host is neither ${rpId} (auth.passkey.rp_id) nor below it`,
+  insecure: () => 'browsers use them only with https and on localhost',
 }

@@ -188,6 +188,7 @@ export interface PasskeyTable {
   aaguid: string
   createdAt: Date
   addedBy: string | null
+  rpId: string | null
 }
 
 export interface ProcessLeaseTable {
