@@ -39,6 +39,13 @@ const lowerings: readonly (readonly [string, Lowering])[] = [
   ...Object.entries(MORE),
 ]
 
+/** All cells of a verb with RACES=all, otherwise a third: another order for each lowering, and others for the next verb. */
+function chosen(cells: readonly Cell[], verb: string): readonly Cell[] {
+  if (process.env.RACES === 'all') return cells
+  const turn = Object.keys(DEMANDING).indexOf(verb)
+  return cells.filter((_, index) => (index + Math.floor(index / ORDERS.length) + turn) % ORDERS.length === 0)
+}
+
 function cellsOf({ age, start, needsPassword, attempt, succeeded }: Demanding): readonly Cell[] {
   const isDone = succeeded ?? (({ status }) => status === 200)
   const take = async (thief: Thief) => isDone(await attempt(thief))
@@ -74,7 +81,7 @@ const refresh = ({ sessions: { O } }: TestUser) => {
 
 for (const [verb, demanding] of Object.entries(DEMANDING))
   test(`nothing makes smaller what ${verb} demands: ${DEMANDS[verb as keyof typeof DEMANDS].join(', ')}`, async () => {
-    const cells = cellsOf(demanding)
+    const cells = chosen(cellsOf(demanding), verb)
     const people = await createUsers(
       kernel,
       cells.map(({ setup }) => setup),

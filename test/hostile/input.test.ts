@@ -18,7 +18,7 @@ const session = { token: '' }
 const isDocumented = documentedAnswers(documentOf(t.service))
 
 /** Number of random attacks on each route, in addition to the fixed ones. */
-const RANDOM = Number(process.env.HOSTILE_RUNS ?? 10)
+const RANDOM = Number(process.env.HOSTILE_RUNS ?? 5)
 
 before(async () => {
   const client = new pg.Client({ connectionString: t.clientUrl })

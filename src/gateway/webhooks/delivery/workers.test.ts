@@ -190,7 +190,9 @@ test('a long event waits in the database, not in the memory of a process, and ar
     new Set(['true,true', 'false,false']),
   )
   await releaseClaims(db, kernel.now(), claimed)
-  assert.equal(await workers.drain(), 2)
+  // Deliveries of other tests may be due as well.
+  await workers.drain()
+  assert.equal(received.length, 2)
   assert.equal(received.find((event) => event.id === long)?.body, body)
 })
 
