@@ -11,6 +11,7 @@ export const EDGE_FAILURES = {
   invalid_text: [400, 'The request holds a NUL character or broken Unicode'],
   not_found: [404, 'There is nothing at this address'],
   method_not_allowed: [405, 'This address does not take that method'],
+  not_acceptable: [406, 'The answer has none of the media types that the header Accept names'],
   request_timeout: [408, 'The request did not arrive in time'],
   payload_too_large: [413, 'The body is too large'],
   unsupported_media_type: [415, 'Send the body as application/json'],

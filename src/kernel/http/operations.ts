@@ -27,7 +27,10 @@ function declaredFailures({ method, url, config = {} }: Route): readonly Declare
   const { access = open, failures = [] } = config
   const codes: FailureTable = config.codes ?? EDGE_FAILURES
   const taken = method === 'GET' || method === 'HEAD' ? [] : BODY_FAILURES
-  const all = [...new Set([...REQUEST_FAILURES, ...taken, ...(access.failures ?? []), ...failures])]
+  const chosen = config.produces === undefined ? [] : ['not_acceptable']
+  const all = [
+    ...new Set([...REQUEST_FAILURES, ...chosen, ...taken, ...(access.failures ?? []), ...failures]),
+  ]
   return all.map((code) => {
     const row = codes[code] ?? codes[code.toUpperCase()]
     if (row === undefined)

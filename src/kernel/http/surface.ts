@@ -1,6 +1,7 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { Failure, type FailureTable } from '../errors.ts'
 import type { Kernel } from '../kernel.ts'
+import { refuseUnacceptable } from './accept.ts'
 import { type Access, open } from './access.ts'
 import type { App } from './app.ts'
 import { readJsonBodies } from './body.ts'
@@ -43,6 +44,7 @@ export function configureSurface(app: App, kernel: Kernel, book: RouteBook, opti
       ...(mayBeHidden && { access: hiddenByFixed(access) }),
     }
   })
+  refuseUnacceptable(app)
   readJsonBodies(app, options.parse)
   app.setValidatorCompiler(createValidatorCompiler(options))
   app.setErrorHandler((error, request, reply) => {
