@@ -93,13 +93,13 @@ export function documentedPayloads(document: OpenapiDocument): (payload: { reado
 }
 
 /**
- * Returns an assertion that a failure's status is documented for its operation. It ignores requests that match no operation and statuses
- * that are sent before routing (405, 431). The document is read at the first failure.
+ * Returns an assertion that a failure's status is documented for its operation. It ignores requests that match no operation, and 405, which is
+ * sent before routing. The document is read at the first failure.
  */
 export function documentedStatuses(read: () => OpenapiDocument): (place: Place, status: number) => void {
   let patterns: { readonly pattern: RegExp; readonly place: Place; readonly statuses: readonly string[] }[]
   return ({ method, path }, status) => {
-    if (status < 400 || status === 405 || status === 431) return
+    if (status < 400 || status === 405) return
     patterns ??= operationsOf(read()).map(({ operation, ...place }) => ({
       place,
       pattern: new RegExp(`^${place.path.replace(/[.]/g, '\\.').replace(/\{\w+\}/g, '[^/]+')}$`),

@@ -13,8 +13,6 @@ export type Attack = {
   readonly contentType?: string | null
   /** By default a valid body. */
   readonly body?: Buffer | null
-  /** The request is not valid HTTP, so it reaches no route. */
-  readonly isBrokenHttp?: boolean
 }
 
 const DEEP = 100_000
@@ -178,7 +176,7 @@ const headerAttack = fc.oneof(
   },
   named(
     fc.constantFrom(...BROKEN_HEADERS),
-    (header) => ({ headers: [header], isBrokenHttp: true }),
+    (header) => ({ headers: [header] }),
     ([name]) => `broken ${name}`,
   ),
 )

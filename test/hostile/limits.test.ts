@@ -31,7 +31,15 @@ const limits = {
   header: 4 * KIB,
 }
 const client = { url: database.url, max_connections: 1, sql_connections: 1, max_waiting: 1 }
-const t = await testService({ config: { limits, gateway: { max_rows: 10 }, clients: { small: client } } })
+const ORIGIN = 'https://app.example'
+const t = await testService({
+  config: {
+    limits,
+    gateway: { max_rows: 10 },
+    clients: { small: client },
+    auth: { trusted_origins: [ORIGIN] },
+  },
+})
 const key = await t.key(['*'], { client_name: 'small' })
 const small = { 'x-service-client': 'small' }
 
@@ -120,8 +128,32 @@ test('requests within the limits pass', async () => {
   )
 })
 
-test('headers above their limit get 431', async () => {
-  const { status, body } = await read({}, { headers: { 'x-long': 'x'.repeat(5 * KIB) } })
+test('headers above their limit get 431 in the envelope of their surface, readable by pages of trusted origins', async () => {
+  const surfaces = [
+    ['/api/auth/get-session', 'HEADERS_TOO_LARGE', ['code', 'message']],
+    ['/api/auth/nothing', 'HEADERS_TOO_LARGE', ['code', 'message']],
+    ['/data?view=note', 'headers_too_large', ['code', 'error', 'message', 'request_id', 'status']],
+    ['/nothing', 'headers_too_large', ['code', 'error', 'message', 'request_id', 'status']],
+  ] as const
+  // Up to twice the limit, requests reach their route.
+  for (const length of [5 * KIB, 20 * KIB])
+    for (const [path, code, members] of surfaces) {
+      const refused = (origin: string) =>
+        t.anon.get(path, { headers: { origin, 'x-long': 'x'.repeat(length) } })
+      const { status, body, headers } = await refused(ORIGIN)
+      assert.deepEqual([status, body.code, Object.keys(body).sort()], [431, code, members], path)
+      assert.equal(headers.get('access-control-allow-origin'), ORIGIN, `${path} ${length}`)
+      assert.equal(headers.get('access-control-allow-credentials'), 'true')
+      const foreign = await refused('https://evil.example')
+      assert.deepEqual([foreign.status, foreign.headers.get('access-control-allow-origin')], [431, null])
+    }
+})
+
+test('a URL above the limit of the headers gets 431, as do many small headers', async () => {
+  const long = await t.anon.get(`/api/auth/get-session?x=${'x'.repeat(5 * KIB)}`)
+  assert.deepEqual([long.status, long.body.code], [431, 'HEADERS_TOO_LARGE'])
+  const many = Object.fromEntries(Array.from({ length: 500 }, (_, index) => [`x-${index}`, 'value']))
+  const { status, body } = await read({}, { headers: many })
   assert.deepEqual([status, body.code], [431, 'headers_too_large'])
 })
 

@@ -145,6 +145,13 @@ test("malformed HTTP gets the gateway's envelope with the request id of the head
   assert.equal(request_id, reply?.headers.get('x-request-id'))
 })
 
+test('headers above the limit that arrive in parts get 431 in the envelope of their surface', async () => {
+  const [request = ''] = get('/api/auth/get-session', [['x-user-id', 'a'.repeat(20_000)]])
+  const text = request.toString()
+  const reply = await exchange(port, [text.slice(0, 10_000), text.slice(10_000)])
+  assert.deepEqual([reply?.status, JSON.parse(reply?.text ?? '').code], [431, 'HEADERS_TOO_LARGE'])
+})
+
 test('an invalid percent-encoding gets the envelope of the surface in the path', async () => {
   const answers = await Promise.all(
     ['/api/auth/%ff', '/%ff', '/gateway/%zz?a=%ff'].map((path) => exchange(port, get(path))),

@@ -1,4 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Config } from '../config/config.ts'
 import type { Kernel } from '../kernel.ts'
 import { HEADER } from './header-names.ts'
 
@@ -34,6 +35,17 @@ export function allowOrigin(
   reply.header('access-control-expose-headers', EXPOSED_HEADERS.join(', '))
   if (isTrusted) reply.header('access-control-allow-credentials', 'true')
   return true
+}
+
+/** Headers of an answer that the plugin does not reach: a page of a trusted origin may read it. */
+export function corsHeaders({ auth }: Config, origin: string | undefined): Readonly<Record<string, string>> {
+  if (origin === undefined || !auth.trusted_origins.includes(origin)) return { vary: 'Origin' }
+  return {
+    vary: 'Origin',
+    'access-control-allow-origin': origin,
+    'access-control-allow-credentials': 'true',
+    'access-control-expose-headers': EXPOSED_HEADERS.join(', '),
+  }
 }
 
 /** Answers a preflight of an allowed origin. */

@@ -1,22 +1,28 @@
 import type { IncomingMessage } from 'node:http'
-import type { Failure } from '../errors.ts'
 import { edge } from './failures.ts'
 
-/** Why a request is refused for its headers; undefined when they are fine. */
-export function headerProblem({ rawHeaders, headers, httpVersion }: IncomingMessage): Failure | undefined {
+/** Throws when the headers and the URL together have `limit` characters or more, or when headers contradict each other. */
+export function requireGoodHeaders(
+  { url = '', rawHeaders, headers, httpVersion }: IncomingMessage,
+  limit: number,
+): void {
   // RFC 9112 section 3.2.
   if (headers.host === undefined && httpVersion === '1.1')
-    return edge('validation_error', { message: 'The header Host is missing' })
+    throw edge('validation_error', { message: 'The header Host is missing' })
   let hosts = 0
+  let size = url.length
   for (let at = 0; at < rawHeaders.length; at += 2) {
-    const name = singleName(rawHeaders[at] ?? '')
-    if (name !== undefined && rawHeaders[at + 1] !== headers[name])
-      return edge('validation_error', { message: `The header ${name} is given twice with different values` })
+    const typed = rawHeaders[at] ?? ''
+    const value = rawHeaders[at + 1] ?? ''
+    size += typed.length + value.length
+    const name = singleName(typed)
+    if (name !== undefined && value !== headers[name])
+      throw edge('validation_error', { message: `The header ${name} is given twice with different values` })
     // RFC 9112 section 3.2 allows no second one with the same value either.
     if (name === 'host' && ++hosts > 1)
-      return edge('validation_error', { message: 'The header host is given twice' })
+      throw edge('validation_error', { message: 'The header host is given twice' })
   }
-  return undefined
+  if (size >= limit) throw edge('headers_too_large')
 }
 
 /**

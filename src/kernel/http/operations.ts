@@ -46,6 +46,7 @@ type Route = Pick<RouteOptions, 'method' | 'url' | 'config'>
 const REQUEST_FAILURES = [
   'validation_error',
   'invalid_text',
+  'headers_too_large',
   'internal_error',
   'service_unavailable',
   'timeout',

@@ -1,21 +1,22 @@
-import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http'
+import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import cookie from '@fastify/cookie'
 import cors from '@fastify/cors'
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import fastify, { type FastifyReply, type FastifyRequest } from 'fastify'
-import type { Failure } from '../errors.ts'
 import type { Kernel } from '../kernel.ts'
 import { drawInAdvance, uuidv7 } from '../random.ts'
 import { auditHints } from './audit-hints.ts'
+import { answerBrokenRequest, answerConnect } from './broken-requests.ts'
 import { addClientAddresses } from './client-address.ts'
 import { budgetBodies } from './collect-body.ts'
 import { EXPOSED_HEADERS, PREFLIGHT_AGE } from './cors.ts'
 import { endConnections, isArriving } from './early-answers.ts'
 import { edge } from './failures.ts'
 import { HEADER } from './header-names.ts'
-import { headerProblem } from './headers.ts'
+import { requireGoodHeaders } from './headers.ts'
 import { addLongResponses, timeToRead } from './long-responses.ts'
+import { SECURITY_HEADERS } from './security-headers.ts'
 import type { App } from './surface.ts'
 
 /**
@@ -39,24 +40,19 @@ export function createServer(kernel: Kernel): App {
     // The header limit bounds the path, and the schemas bound parameters.
     routerOptions: { maxParamLength: config.limits.header },
     exposeHeadRoutes: true,
-    // Node would refuse a missing Host with an empty body; `headerProblem` refuses it.
+    // Node would refuse a missing Host with an empty body; `requireGoodHeaders` refuses it.
     http: {
-      maxHeaderSize: config.limits.header,
+      // Above the limit, so that a request that is only somewhat too large still reaches its route, which refuses it.
+      maxHeaderSize: 2 * config.limits.header,
       requireHostHeader: false,
       ...headerTimes(config.limits.timeout),
     },
     genReqId: (raw) => sanePresented(raw) ?? newId(),
-    clientErrorHandler: brokenRequestAnswer(newId),
+    clientErrorHandler: answerBrokenRequest(kernel, newId),
   }).withTypeProvider<TypeBoxTypeProvider>()
   // Node would answer an unknown Expect with 417 and an empty body. It may be ignored (RFC 9110 section 10.1.1).
   app.server.on('checkExpectation', (request, response) => app.routing(request, response))
-  // Node would close the connection of a CONNECT, which is for proxies, without an answer. No method is allowed at its address.
-  app.server.on('connect', (_request, socket: Socket) => {
-    socket.on('error', () => {})
-    if (answerOn(socket)) return void socket.destroy()
-    answerLast(socket, edge('method_not_allowed', { headers: { allow: '' } }), newId())
-    socket.destroySoon()
-  })
+  app.server.on('connect', (_request, socket: Socket) => answerConnect(socket, newId()))
 
   const headers = config.server.public_url?.startsWith('https:')
     ? { ...SECURITY_HEADERS, ...HTTPS_ONLY }
@@ -70,13 +66,15 @@ export function createServer(kernel: Kernel): App {
       stop()
       request.bodyHold?.release()
     })
-    done(headerProblem(request.raw))
+    done()
   })
   endConnections(app)
   addClientAddresses(app, config.server.trusted_proxies)
   app.register(cookie, { hook: 'onRequest' })
   app.register(cors, corsOptions(kernel))
   app.addHook('onRequest', async (request, reply) => {
+    // After CORS, so that pages of trusted origins can read the failure.
+    requireGoodHeaders(request.raw, config.limits.header)
     const { access, limit } = request.routeOptions.config
     // Access may cost a query, which an address beyond its limit does not get.
     if (limit !== undefined) await kernel.limits.expectRoom(limit, request.clientAddress)
@@ -137,17 +135,6 @@ function sanePresented(raw: IncomingMessage): string | undefined {
 /** With https, browsers use nothing else for a year (RFC 6797). */
 const HTTPS_ONLY = { 'strict-transport-security': 'max-age=31536000' }
 
-/** JSON answers are not framed, sniffed, cached or rendered as a page. Our own pages replace the policy. */
-const SECURITY_HEADERS = {
-  'x-content-type-options': 'nosniff',
-  'x-frame-options': 'DENY',
-  'referrer-policy': 'no-referrer',
-  'cross-origin-opener-policy': 'same-origin',
-  'cross-origin-resource-policy': 'same-origin',
-  'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
-  'cache-control': 'no-store',
-}
-
 const corsOptions = (kernel: Kernel) => ({
   origin: (origin: string | undefined, decide: (error: null, allowed: boolean) => void) =>
     decide(null, origin !== undefined && kernel.config.auth.trusted_origins.includes(origin)),
@@ -189,38 +176,3 @@ function recordRequest({ config, metrics, log }: Kernel) {
 
 /** Slower requests are logged, milliseconds. */
 const SLOW = 1_000
-
-const BROKEN: Readonly<Record<string, 'headers_too_large' | 'request_timeout'>> = {
-  HPE_HEADER_OVERFLOW: 'headers_too_large',
-  ERR_HTTP_REQUEST_TIMEOUT: 'request_timeout',
-}
-
-/**
- * Requests that are not HTTP, or whose headers are too large or too slow, reach no route and so belong to no surface. They get
- * the gateway's envelope, which includes the members of the other one.
- */
-const brokenRequestAnswer = (newId: () => string) => (error: NodeJS.ErrnoException, socket: Socket) => {
-  if (socket.destroyed || !socket.writable) return
-  // The answer has begun, so no second one is sent.
-  if (answerOn(socket)?.headersSent === true) return void socket.destroy()
-  answerLast(socket, edge(BROKEN[error.code ?? ''] ?? 'validation_error'), newId())
-}
-
-/** The answer to an earlier request of the connection. Node's own handler uses this field too. */
-const answerOn = (socket: Socket) => (socket as { _httpMessage?: ServerResponse | null })._httpMessage
-
-/** Writes an answer that is not Fastify's, and ends the connection. */
-function answerLast(socket: Socket, failure: Failure, id: string): void {
-  const { status, code, message } = failure
-  const body = JSON.stringify({ status: 'error', message, error: message, code, request_id: id })
-  const headers = {
-    ...SECURITY_HEADERS,
-    ...failure.headers,
-    [HEADER.requestId]: id,
-    'content-type': 'application/json; charset=utf-8',
-    'content-length': Buffer.byteLength(body),
-    connection: 'close',
-  }
-  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
-  socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('')}\r\n${body}`)
-}
