@@ -167,6 +167,7 @@ table service."installation"
   secret_check text not null
   control_database text not null
   created_at timestamp with time zone not null default now()
+  sealed_for_owners_at timestamp with time zone
   constraint installation_pkey PRIMARY KEY (singleton)
   constraint installation_singleton_check CHECK (singleton)
 

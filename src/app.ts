@@ -126,10 +126,10 @@ export async function startService(options: ServiceOptions): Promise<Service> {
 
   const transport = createMailTransport(config, kernel.now, kernel.random)
   const handlers: Handlers = {
-    'answer-mail-request': ({ request }) => answerMailRequest(kernel, request),
+    'answer-mail-request': ({ request: sealed }, id) => answerMailRequest(kernel, { id, sealed }),
     'log-pipeline-steps': ({ steps }) => stepLog.write(steps),
     'run-backup': async ({ job }) => void (await backupRunner.run(job)),
-    'send-mail': ({ mail }) => deliverMail(kernel, transport, mail),
+    'send-mail': ({ mail: sealed }, id) => deliverMail(kernel, transport, { id, sealed }),
   }
   const recurring = [...recurringTable(kernel), ...backupSchedules(kernel, backups)]
 

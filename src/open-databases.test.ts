@@ -1,16 +1,17 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import pg from 'pg'
-import { insertClient } from '#databases/clients/store.ts'
+import { insertClient, listClients } from '#databases/clients/store.ts'
 import { defaultConfig } from '#kernel/config/config.ts'
 import { builtInNames } from '#kernel/db/built-in-databases.ts'
-import { connectOnce } from '#kernel/db/connect.ts'
+import { connectOnce, type Db } from '#kernel/db/connect.ts'
 import { migrate } from '#kernel/db/migrate.ts'
 import { QUEUE_VERSION } from '#kernel/db/queue-version.ts'
 import { secureRandom, uuidv7 } from '#kernel/random.ts'
 import { createSecrets, newSecret } from '#kernel/secrets.ts'
 import { dropInstallations, testDatabase, testServerUrl } from '#test/database.ts'
 import { query } from '#test/embedded.ts'
+import { sealUnbound } from '#test/unbound-seal.ts'
 import { dropSealed } from './cli/lost-secret.ts'
 import type { OpenOptions } from './control-database.ts'
 import { openDatabases } from './open-databases.ts'
@@ -214,27 +215,39 @@ test('roles and databases of another installation, or of unknown origin, are ref
   assert.deepEqual(await query(server, `select from pg_database where datname = '${names.default}'`), [])
 })
 
+test('a start binds to its client the URL that a former version has sealed without one', async () => {
+  const { url } = await controlDatabase()
+  const secrets = createSecrets(newSecret(secureRandom), secureRandom)
+  await open(url, { secrets })
+  const control = connectOnce(url)
+  try {
+    const { id } = await insertSealed(control.db, 'shop', () => sealUnbound(secrets, 'client-url', 'the URL'))
+    await open(url, { secrets })
+    const [client] = await listClients(control.db)
+    assert.equal(secrets.open('client-url', client?.sealedUrl ?? '', id), 'the URL')
+  } finally {
+    await control.close()
+  }
+})
+
+function insertSealed(db: Db, clientName: string, sealedFor: (id: string) => string | null) {
+  const id = uuidv7(new Date(), secureRandom)
+  const sealedUrl = sealedFor(id)
+  return insertClient(db, {
+    ...{ id, clientName, sealedUrl, driver: 'postgresql', urlEnvVar: sealedUrl === null ? 'SHOP_URL' : null },
+    ...{ description: null, lastSeenAt: null, deletedAt: null, createdAt: new Date(), updatedAt: new Date() },
+  })
+}
+
 test('migrate --new-secret continues without the lost secret, and drops what it had sealed', async () => {
   const { url } = await controlDatabase()
   const lost = createSecrets(newSecret(secureRandom), secureRandom)
   await open(url, { secrets: lost })
   const control = connectOnce(url)
-  const insert = (clientName: string, sealedUrl: string | null) =>
-    insertClient(control.db, {
-      id: uuidv7(new Date(), secureRandom),
-      clientName,
-      driver: 'postgresql',
-      description: null,
-      lastSeenAt: null,
-      deletedAt: null,
-      sealedUrl,
-      urlEnvVar: sealedUrl === null ? 'SHOP_URL' : null,
-      createdAt: new Date(),
-      updatedAt: new Date(),
-    })
   try {
-    await insert('sealed', lost.seal('client-url', 'postgres://a:b@db.example.com/c'))
-    await insert('named', null)
+    const sealedUrl = (id: string) => lost.seal('client-url', 'postgres://a:b@db.example.com/c', id)
+    await insertSealed(control.db, 'sealed', sealedUrl)
+    await insertSealed(control.db, 'named', () => null)
     const secrets = createSecrets(newSecret(secureRandom), secureRandom)
     await open(url, { secrets, takeOver: 'foreign' })
     assert.deepEqual(await dropSealed(url, secrets), ['dropped client sealed: register it again'])

@@ -1,9 +1,12 @@
 import { prepareLogging } from '#gateway/logging-tables.ts'
 import { unlessAborted } from '#kernel/abort.ts'
 import type { Config } from '#kernel/config/config.ts'
+import { clockOf, connectOnce } from '#kernel/db/connect.ts'
 import type { Asking } from '#kernel/db/installation.ts'
 import { migrate } from '#kernel/db/migrate.ts'
 import { namedBy } from '#kernel/db/unusable-database.ts'
+import type { Secrets } from '#kernel/secrets.ts'
+import { bindSealed } from './bind-sealed.ts'
 import { inspectControl, type OpenedServer, type OpenOptions, withClient } from './control-database.ts'
 import { openEmbedded } from './open-embedded.ts'
 import { openServer } from './open-server.ts'
@@ -32,11 +35,21 @@ export async function openDatabases(options: OpenOptions): Promise<ServiceDataba
     const migrating = (url: string) => migrate(url, { report, signal })
     const { controlUrl } = opened
     const applied = await (isEmbedded ? migrating(controlUrl) : onControl(config, migrating))
+    await bindSealedAt(sessionUrl(config) ?? controlUrl, options.secrets)
     await opened.separateAudit()
     return { ...opened, applied }
   } catch (error) {
     await opened.stop()
     throw error
+  }
+}
+
+async function bindSealedAt(url: string, secrets: Secrets): Promise<void> {
+  const control = connectOnce(url)
+  try {
+    await bindSealed({ db: control.db, secrets, now: await clockOf(control.db) })
+  } finally {
+    await control.close()
   }
 }
 

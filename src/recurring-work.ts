@@ -14,6 +14,7 @@ import { deleteExpiredLimits } from '#kernel/http/limits.ts'
 import type { Recurring } from '#kernel/jobs.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { pruneOutbox } from '#kernel/mail/transports.ts'
+import { bindSealed } from './bind-sealed.ts'
 
 /** All recurring work. One process at a time does it. */
 export function recurringTable(kernel: Kernel): readonly Recurring[] {
@@ -58,6 +59,11 @@ export function recurringTable(kernel: Kernel): readonly Recurring[] {
       name: 'prune-leases',
       cron: '*/5 * * * *',
       run: () => deleteEndedLeases(db),
+    },
+    {
+      name: 'bind-sealed',
+      cron: '37 * * * *',
+      run: () => bindSealed(kernel),
     },
     {
       name: 'reseal-provider-tokens',

@@ -53,7 +53,7 @@ export async function insertFactor(
 ): Promise<string> {
   const [id, createdAt] = [uuidv7(kernel.now(), kernel.random), kernel.now()]
   const secret = newTotpSecret(kernel.random)
-  const sealed = method === 'totp' ? kernel.secrets.seal('two-factor-secret', secret) : null
+  const sealed = method === 'totp' ? kernel.secrets.seal('two-factor-secret', secret, userId) : null
   const factor = { id, userId, method, inForce: true, secret: sealed, createdAt }
   await kernel.db.insertInto('twoFactor').values(factor).execute()
   await kernel.db.updateTable('user').set({ twoFactorEnabled: true }).where('id', '=', userId).execute()

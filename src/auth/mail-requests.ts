@@ -1,6 +1,7 @@
 import type { Source } from '#identity/known-devices.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { type Mail, recipientTag } from '#kernel/mail/mailer.ts'
+import { uuidv7 } from '#kernel/random.ts'
 
 /** Mails that a request asks for by naming an address, which may have no account: an entry each. requested-mails.ts is the queue's side. */
 export type MailRequest = {
@@ -40,8 +41,8 @@ export async function requestMail<Name extends keyof MailRequest>(
   name: Name,
   request: MailRequest[Name],
 ): Promise<void> {
-  await kernel.jobs.enqueue(kernel.db, 'answer-mail-request', {
-    request: kernel.secrets.seal('mail', JSON.stringify({ name, request })),
-    recipient: recipientTag(kernel, request.email),
-  })
+  const id = uuidv7(kernel.now(), kernel.random)
+  const sealed = kernel.secrets.seal('mail-request', JSON.stringify({ name, request }), id)
+  const job = { request: sealed, recipient: recipientTag(kernel, request.email) }
+  await kernel.jobs.enqueue(kernel.db, 'answer-mail-request', job, id)
 }

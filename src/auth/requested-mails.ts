@@ -20,11 +20,14 @@ const ANSWERS: Answers = {
 }
 
 /** The job of `requestMail`. */
-export function answerMailRequest(kernel: Kernel, sealed: string): Promise<void> {
-  const opened = kernel.secrets.open('mail', sealed)
+export async function answerMailRequest(
+  kernel: Kernel,
+  { id, sealed }: { readonly id: string; readonly sealed: string },
+): Promise<void> {
+  const opened = kernel.secrets.open('mail-request', sealed, id)
   if (opened === undefined) throw new Error('a queued mail request was sealed under another SERVICE_SECRET')
   // `requestMail` wrote it.
-  return answer(kernel, JSON.parse(opened) as Queued<keyof MailRequest>)
+  await answer(kernel, JSON.parse(opened) as Queued<keyof MailRequest>)
 }
 
 type Queued<Name extends keyof MailRequest> = { readonly name: Name; readonly request: MailRequest[Name] }

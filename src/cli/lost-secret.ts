@@ -7,6 +7,7 @@ import { dropUnreadableTokens } from '#identity/reseal-tokens.ts'
 import { CLI } from '#kernel/audit/origin.ts'
 import { recordAct } from '#kernel/audit/record-act.ts'
 import { clockOf, connectOnce, type Db } from '#kernel/db/connect.ts'
+import { listQueuedMails } from '#kernel/mail/queued-mails.ts'
 import { secureRandom } from '#kernel/random.ts'
 import type { Secrets } from '#kernel/secrets.ts'
 
@@ -31,7 +32,7 @@ export async function dropSealed(url: string, secrets: Secrets): Promise<readonl
 /** Deletes clients with undecryptable URLs, as over HTTP. */
 async function dropClients(db: Db, secrets: Secrets): Promise<string[]> {
   const lost = (await listClients(db)).filter(
-    ({ sealedUrl }) => sealedUrl !== null && secrets.open('client-url', sealedUrl) === undefined,
+    ({ id, sealedUrl }) => sealedUrl !== null && secrets.open('client-url', sealedUrl, id) === undefined,
   )
   const recorder = await recorderOn(db)
   for (const { clientName } of lost) await retireClient(recorder, clientName)
@@ -52,17 +53,12 @@ async function deactivateWebhooks(db: Db, secrets: Secrets): Promise<string[]> {
   )
 }
 
-type QueuedJob = { readonly id: string; readonly sealed: string }
-
-/** Deletes undecryptable mail jobs. The job queue's tables may not exist yet. */
+/** Deletes undecryptable mail jobs. */
 async function dropMails(db: Db, secrets: Secrets): Promise<string[]> {
-  const { rows: found } = await sql<{ there: boolean }>`
-    select to_regclass('service_jobs.job') is not null as there`.execute(db)
-  if (found[0]?.there !== true) return []
-  const { rows } = await sql<QueuedJob>`
-    select id, coalesce(data ->> 'mail', data ->> 'request') as sealed from service_jobs.job
-    where name in ('send-mail', 'answer-mail-request') and state < 'completed'`.execute(db)
-  const lost = rows.filter(({ sealed }) => secrets.open('mail', sealed) === undefined).map(({ id }) => id)
+  const queued = await listQueuedMails(db)
+  const lost = queued
+    .filter(({ id, purpose, sealed }) => secrets.open(purpose, sealed, id) === undefined)
+    .map(({ id }) => id)
   if (lost.length === 0) return []
   await sql`delete from service_jobs.job where id = any(${lost}::uuid[])`.execute(db)
   return [`dropped ${lost.length} queued ${lost.length === 1 ? 'mail' : 'mails'}`]

@@ -70,12 +70,12 @@ export async function rememberDevice(
       on conflict (user_id, device_hash) do update set expires_at = excluded.expires_at
       returning device_hash`.execute(kernel.db)
   const isFormer = rows[0]?.deviceHash.equals(tokenHash(former)) === true
-  return kernel.secrets.seal('known-device', isFormer ? former : fresh)
+  return kernel.secrets.seal('known-device', isFormer ? former : fresh, null)
 }
 
 /** Undefined when the value was not made by this service. */
 const identifierIn = ({ secrets }: Kernel, value: string | undefined): string | undefined =>
-  value === undefined ? undefined : secrets.open('known-device', value)
+  value === undefined ? undefined : secrets.open('known-device', value, null)
 
 export async function deleteKnownDevices(db: Db, userId: string): Promise<void> {
   await db.deleteFrom('knownDevice').where('userId', '=', userId).execute()

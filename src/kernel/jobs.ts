@@ -7,9 +7,9 @@ import { MAIL_CONNECTIONS } from './mail/transports.ts'
 
 /** Kind of job → its data in the queue, where secrets are sealed. */
 export type JobData = {
-  /** `mail` is sealed: it may contain a one-time link. */
+  /** `mail` is sealed for the job: it may contain a one-time link. */
   'send-mail': { mail: string } & Addressed
-  /** A request that names an email address, which may have an account; sealed. */
+  /** A request that names an email address, which may have an account; sealed for the job. */
   'answer-mail-request': { request: string } & Addressed
   /** The id of a row of `backup_job`. */
   'run-backup': { job: string }
@@ -60,7 +60,7 @@ const WORKERS: Record<JobName, number> = {
   'send-mail': MAIL_CONNECTIONS,
 }
 
-export type Handlers = { readonly [Name in JobName]: (data: JobData[Name]) => Promise<void> }
+export type Handlers = { readonly [Name in JobName]: (data: JobData[Name], id: string) => Promise<void> }
 
 /** Jobs of the other kinds wait. */
 export type SomeHandlers = Partial<Handlers>
@@ -74,8 +74,8 @@ type Task = { readonly name: string; run(): Promise<void> }
 
 /** A durable queue in the control database, shared by every process on it. */
 export type Jobs = {
-  /** Enqueues in the caller's transaction, if `db` is one: then the job is committed with it. */
-  enqueue<Name extends JobName>(db: Db, name: Name, data: JobData[Name]): Promise<void>
+  /** Enqueues in the caller's transaction, if `db` is one: then the job is committed with it. `id`: a UUID that its data is sealed for. */
+  enqueue<Name extends JobName>(db: Db, name: Name, data: JobData[Name], id?: string): Promise<void>
   /** Whether a job with this data waits for a worker. */
   isWaiting<Name extends JobName>(db: Db, name: Name, data: JobData[Name]): Promise<boolean>
   /** Deletes waiting jobs with one of these recipients, in the caller's transaction. */
@@ -122,8 +122,8 @@ export async function startJobs({ database, log, migrate, onFailure }: JobsOptio
   const worked = new Set<string>()
   const repeating: (() => Promise<void>)[] = []
   return {
-    async enqueue(db, name, data) {
-      await boss.send(name, data, { db: fromKysely(db.withoutPlugins()) })
+    async enqueue(db, name, data, id) {
+      await boss.send(name, data, { db: fromKysely(db.withoutPlugins()), ...(id !== undefined && { id }) })
     },
     async isWaiting(db, name, data) {
       const { rows } = await sql`select from service_jobs.job where name = ${name} and state < 'active'
@@ -173,7 +173,7 @@ async function workQueue<Name extends JobName>(
   if (handle === undefined) return
   const outcome = async ({ id, data }: Job<JobData[Name]>): Promise<JobResult> => {
     try {
-      await handle(data)
+      await handle(data, id)
       return { id, status: 'completed' }
     } catch (error) {
       onFailure(error)
@@ -250,7 +250,7 @@ async function workOne<Name extends JobName>(
   if (handle === undefined) return false
   const [job] = await boss.fetch<JobData[Name]>(name)
   if (job === undefined) return false
-  await handle(job.data).then(
+  await handle(job.data, job.id).then(
     () => boss.complete(name, job.id),
     (error: unknown) => boss.fail(name, job.id, { message: String(error) }),
   )

@@ -1,32 +1,44 @@
 import { createCipheriv, createDecipheriv, createHmac, hash, hkdfSync } from 'node:crypto'
 import { type Random, randomToken } from './random.ts'
 
-/** The use of a derived key. A key of one purpose opens nothing that was sealed for another. */
-export type Purpose =
-  | 'backup'
-  | 'client-url'
-  | 'database-role'
-  | 'embedded-superuser'
-  | 'installation'
-  | 'known-device'
-  | 'mail'
-  | 'mail-recipient'
-  | 'provider-token'
-  | 'sign-up'
-  | 'social-state'
-  | 'two-factor-code'
-  | 'two-factor-secret'
-  | 'webhook-headers'
-  | 'webhook-secret'
+/** Kinds of values that are sealed. A key of one purpose opens nothing that was sealed for another. docs/operations.md lists them. */
+export const SEALED = [
+  'client-url',
+  'known-device',
+  'mail',
+  'mail-request',
+  'provider-token',
+  'social-state',
+  'two-factor-secret',
+  'webhook-headers',
+  'webhook-secret',
+] as const
+export type Sealed = (typeof SEALED)[number]
+
+/** Uses of keys from which passwords, tags and hashes are derived. */
+export const DERIVED = [
+  'backup',
+  'database-role',
+  'installation',
+  'mail-recipient',
+  'sign-up',
+  'two-factor-code',
+] as const
+export type Derived = (typeof DERIVED)[number]
+
+/**
+ * The row or the person that a sealed value belongs to, in a text that no caller chooses. A value that is copied to another owner does not
+ * open. Null: it is in no row, and whoever presents it owns it.
+ */
+type Owner<Purpose extends Sealed> = Purpose extends 'known-device' ? null : string
 
 export type Secrets = {
-  /**
-   * Encrypts a text as `v1.KEYID.DATA`: AES-256-GCM under the key of the purpose. `owner` is authenticated with it, for instance the id of
-   * the row, so that a value copied to another row does not open.
-   */
-  seal(purpose: Purpose, plain: string, owner?: string): string
+  /** Encrypts a text as `v1.KEYID.DATA`: AES-256-GCM under the key of the purpose. The owner is authenticated with it. */
+  seal<Purpose extends Sealed>(purpose: Purpose, plain: string, owner: Owner<Purpose>): string
   /** The text that was sealed, also under the previous secret; undefined when it was altered or sealed elsewhere or for another owner. */
-  open(purpose: Purpose, sealed: string, owner?: string): string | undefined
+  open<Purpose extends Sealed>(purpose: Purpose, sealed: string, owner: Owner<Purpose>): string | undefined
+  /** A text that a version before 0.1.0 has sealed without an owner. Only the upgrade may open it (bind-sealed.ts). */
+  openUnbound(purpose: Sealed, sealed: string): string | undefined
   /** Whether it was sealed under the current secret, so that the previous one is not needed to open it. */
   isCurrent(sealed: string): boolean
   /** Names the current secret in the header of what it has sealed, without telling anything about it. */
@@ -39,7 +51,7 @@ export type Secrets = {
    * A password or tag derived from the secret, the purpose and the name; 43 characters of base64url. Without a previous
    * secret, the current one is used for `previous`.
    */
-  derive(purpose: Purpose, name: string, age?: 'current' | 'previous'): string
+  derive(purpose: Derived, name: string, age?: 'current' | 'previous'): string
 }
 
 /**
@@ -49,6 +61,12 @@ export type Secrets = {
 export function createSecrets(secret: string, random: Random, previous?: string): Secrets {
   const current = ringOf(secret)
   const rings = previous === undefined ? [current] : [current, ringOf(previous)]
+  const openBound = (purpose: Sealed, sealed: string, owner: string | null): string | undefined => {
+    const [version, id, data] = sealed.split('.')
+    const ring = rings.find((candidate) => candidate.id === id)
+    if (version !== 'v1' || ring === undefined || data === undefined) return undefined
+    return decrypt(ring.key(purpose), boundTo(purpose, owner), Buffer.from(data, 'base64url'))
+  }
   return {
     seal(purpose, plain, owner) {
       const iv = random(12)
@@ -56,12 +74,8 @@ export function createSecrets(secret: string, random: Random, previous?: string)
       const sealed = Buffer.concat([iv, cipher.update(plain, 'utf8'), cipher.final(), cipher.getAuthTag()])
       return `v1.${current.id}.${sealed.toString('base64url')}`
     },
-    open(purpose, sealed, owner) {
-      const [version, id, data] = sealed.split('.')
-      const ring = rings.find((candidate) => candidate.id === id)
-      if (version !== 'v1' || ring === undefined || data === undefined) return undefined
-      return decrypt(ring.key(purpose), boundTo(purpose, owner), Buffer.from(data, 'base64url'))
-    },
+    open: openBound,
+    openUnbound: (purpose, sealed) => openBound(purpose, sealed, null),
     keyId: current.id,
     ageOf: (keyId) => (['current', 'previous'] as const)[rings.findIndex(({ id }) => id === keyId)],
     isRotating: previous !== undefined,
@@ -73,10 +87,10 @@ export function createSecrets(secret: string, random: Random, previous?: string)
   }
 }
 
-type Ring = { readonly id: string; key(purpose: Purpose): Buffer }
+type Ring = { readonly id: string; key(purpose: Sealed | Derived): Buffer }
 
 function ringOf(secret: string): Ring {
-  const keys = new Map<Purpose, Buffer>()
+  const keys = new Map<Sealed | Derived, Buffer>()
   return {
     id: hash('sha256', `gatehouse key id:${secret}`).slice(0, 8),
     key(purpose) {
@@ -91,8 +105,8 @@ function ringOf(secret: string): Ring {
 }
 
 /** The data that is authenticated and not encrypted. */
-const boundTo = (purpose: Purpose, owner: string | undefined): Buffer =>
-  Buffer.from(owner === undefined ? purpose : `${purpose} ${owner}`)
+const boundTo = (purpose: Sealed, owner: string | null): Buffer =>
+  Buffer.from(owner === null ? purpose : `${purpose} ${owner}`)
 
 function decrypt(key: Buffer, bound: Buffer, data: Buffer): string | undefined {
   if (data.length < 28) return undefined

@@ -37,7 +37,10 @@ export async function insertFactors(kernel: Kernel, people: readonly Owner[]): P
       .filter((name) => (name === 'first' ? state.factor === 'first' : state.factorBegun))
       .map((name) => ({
         ...{ id: uuidv7(createdAt, random), userId, createdAt, method: 'totp' },
-        ...{ inForce: name === 'first', secret: secrets.seal('two-factor-secret', TOTP_SECRETS[name]) },
+        ...{
+          inForce: name === 'first',
+          secret: secrets.seal('two-factor-secret', TOTP_SECRETS[name], userId),
+        },
       })),
   )
   const codes = factors.map(({ id: twoFactorId, userId: owner }) => ({
@@ -88,7 +91,7 @@ function factorOf(
   codes: readonly Selectable<BackupCodeTable>[],
 ): Pick<FactorState, 'factor' | 'backupCodes'> {
   if (factor === undefined) return { factor: 'none', backupCodes: 0 }
-  const secret = kernel.secrets.open('two-factor-secret', factor.secret ?? '')
+  const secret = kernel.secrets.open('two-factor-secret', factor.secret ?? '', factor.userId)
   const left = codes.filter(({ twoFactorId }) => twoFactorId === factor.id)
   const [hash] = codeHashes(kernel, 'backup', { owner: factor.userId, code: BACKUP_CODE })
   const isReplaced = left.length > 0 && !left.some(({ codeHash }) => codeHash.equals(hash))

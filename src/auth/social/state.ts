@@ -1,5 +1,5 @@
 import { actOnTicket } from '#identity/proof.ts'
-import { type NewTicket, redeemAnonymousTicket, type Ticket } from '#identity/tickets.ts'
+import { type NewTicket, redeemAnonymousTicket, type SocialState, type Ticket } from '#identity/tickets.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { browserMark } from '../cookies.ts'
 import { fail } from '../errors.ts'
@@ -32,15 +32,18 @@ export async function beginVisit(
   // Before anything is stored.
   await connectTo(kernel, client)
   const { codeVerifier, ...nonce } = newSecrets(kernel, client)
+  const place = { provider: client.name, browser: browserMark(mark) }
+  const sealed = kernel.secrets.seal('social-state', codeVerifier, ownerOf(place))
   const state = await issue({
     lifetime: STATE_LIFETIME,
-    payload: {
-      ...{ ...visit, ...nonce, provider: client.name, browser: browserMark(mark) },
-      codeVerifier: kernel.secrets.seal('social-state', codeVerifier),
-    },
+    payload: { ...visit, ...nonce, ...place, codeVerifier: sealed },
   })
   return authorizationUrl(kernel, client, { ...nonce, codeVerifier, state, scopes: visit.scopes, loginHint })
 }
+
+/** A verifier is good for this provider in this browser only. */
+const ownerOf = ({ provider, browser }: Pick<SocialState, 'provider' | 'browser'>): string =>
+  `${provider} ${browser}`
 
 export type NewState = Pick<NewTicket<'social-sign-in'>, 'lifetime' | 'payload'>
 
@@ -72,7 +75,7 @@ export async function redeemState(
   if (ticket === undefined || ticket.expired) throw mismatch()
   const { payload } = ticket
   if (payload.provider !== provider || payload.browser !== browserMark(mark)) throw mismatch()
-  const codeVerifier = kernel.secrets.open('social-state', payload.codeVerifier)
+  const codeVerifier = kernel.secrets.open('social-state', payload.codeVerifier, ownerOf(payload))
   // The secret was replaced in the meantime.
   if (codeVerifier === undefined) throw mismatch()
   return {

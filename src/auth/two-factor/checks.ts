@@ -40,8 +40,8 @@ export const CHECKS: Readonly<Record<CheckName, (code: string) => Check>> = {
 
 /** A time step is accepted once (RFC 6238 section 5.2). */
 function checkTotp(code: string): Check {
-  return async (kernel, _user, { id, secret }) => {
-    const opened = secret === null ? undefined : kernel.secrets.open('two-factor-secret', secret)
+  return async (kernel, user, { id, secret }) => {
+    const opened = secret === null ? undefined : kernel.secrets.open('two-factor-secret', secret, user.id)
     const step = opened === undefined ? undefined : totpStep(opened, plainCode(code), kernel.now())
     return step !== undefined && (await useStep(kernel.db, id, step)) ? undefined : 'WRONG_CODE'
   }

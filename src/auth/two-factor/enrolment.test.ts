@@ -178,7 +178,7 @@ test("the secret of an app follows a rotation of the service's secret, and becom
   const [next, lost] = [newSecret(secureRandom), newSecret(secureRandom)]
   const rotated = createSecrets(next, secureRandom)
   await resealTotpSecrets({ ...t.service.kernel, secrets: createSecrets(next, secureRandom, TEST_SECRET) })
-  assert.equal(rotated.open('two-factor-secret', (await stored()).secret), secret)
+  assert.equal(rotated.open('two-factor-secret', (await stored()).secret, ada.id), secret)
   const lostSecrets = createSecrets(lost, secureRandom)
   assert.ok((await replaceUnreadableApps(db, lostSecrets)) > 0)
   assert.deepEqual(await stored(), { method: 'otp', secret: '' })

@@ -57,7 +57,7 @@ export async function enrol(
     const hasOne = (await findFactor(kernel.db, userId, true)) !== undefined
     await expectProof(hasOne ? 'replaceFactor' : 'addFactor')
     const createdAt = kernel.now()
-    const sealed = secret === null ? null : kernel.secrets.seal('two-factor-secret', secret)
+    const sealed = secret === null ? null : kernel.secrets.seal('two-factor-secret', secret, userId)
     const addedBy = caller.session.id
     const factor = {
       id: uuidv7(createdAt, kernel.random),
@@ -158,7 +158,8 @@ export async function totpUriOf(kernel: Kernel, caller: Caller, owner: Owner): P
     const factor = begun?.method === 'totp' ? begun : await findFactor(kernel.db, user.id, true)
     await expectProof(factor?.inForce === false ? 'readBegunSecret' : 'readSecret')
     const sealed = factor?.secret ?? undefined
-    const secret = sealed === undefined ? undefined : kernel.secrets.open('two-factor-secret', sealed)
+    const secret =
+      sealed === undefined ? undefined : kernel.secrets.open('two-factor-secret', sealed, user.id)
     if (secret === undefined) throw fail('TOTP_NOT_ENABLED')
     return uriOf(kernel, user, secret)
   })

@@ -10,10 +10,19 @@ import { deleteBackupCodes, listAppSecrets, updateAppSecret, updateToMail } from
  */
 export async function resealTotpSecrets({ db, secrets }: Kernel): Promise<void> {
   if (!secrets.isRotating) return
-  for await (const { id, secret } of sealedSecrets(db)) {
-    const opened = secrets.isCurrent(secret) ? undefined : secrets.open('two-factor-secret', secret)
+  for await (const { id, userId, secret } of sealedSecrets(db)) {
+    const opened = secrets.isCurrent(secret) ? undefined : secrets.open('two-factor-secret', secret, userId)
     if (opened === undefined) continue
-    await updateAppSecret(db, id, { from: secret, to: secrets.seal('two-factor-secret', opened) })
+    await updateAppSecret(db, id, { from: secret, to: secrets.seal('two-factor-secret', opened, userId) })
+  }
+}
+
+/** Seals for their users the secrets that have no owner yet (bind-sealed.ts). */
+export async function bindTotpSecrets({ db, secrets }: Pick<Kernel, 'db' | 'secrets'>): Promise<void> {
+  for await (const { id, userId, secret } of sealedSecrets(db)) {
+    const opened = secrets.openUnbound('two-factor-secret', secret)
+    if (opened === undefined) continue
+    await updateAppSecret(db, id, { from: secret, to: secrets.seal('two-factor-secret', opened, userId) })
   }
 }
 
@@ -23,8 +32,8 @@ export async function resealTotpSecrets({ db, secrets }: Kernel): Promise<void> 
  */
 export async function replaceUnreadableApps(db: Db, secrets: Secrets): Promise<number> {
   let replaced = 0
-  for await (const { id, secret } of sealedSecrets(db)) {
-    if (secrets.open('two-factor-secret', secret) !== undefined) continue
+  for await (const { id, userId, secret } of sealedSecrets(db)) {
+    if (secrets.open('two-factor-secret', secret, userId) !== undefined) continue
     await deleteBackupCodes(db, id)
     await updateToMail(db, id)
     replaced++

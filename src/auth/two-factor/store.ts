@@ -158,10 +158,10 @@ export const listAppSecrets = (
   db: Db,
   after: string,
   max: number,
-): Promise<{ readonly id: string; readonly secret: string }[]> =>
+): Promise<{ readonly id: string; readonly userId: string; readonly secret: string }[]> =>
   db
     .selectFrom('twoFactor')
-    .select(['id', 'secret'])
+    .select(['id', 'userId', 'secret'])
     .where('id', '>', after)
     .where('secret', 'is not', null)
     .orderBy('id')

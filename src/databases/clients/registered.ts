@@ -132,8 +132,8 @@ function renewed(
 /** After a rotation of the secret, seals the URL with the new secret. If this fails, the next load tries again. */
 function resealed({ db, secrets }: Kernel, { id, sealedUrl }: ClientRow): Promise<void> | undefined {
   if (sealedUrl === null || secrets.isCurrent(sealedUrl)) return undefined
-  const url = secrets.open('client-url', sealedUrl)
-  return url === undefined ? undefined : resealClient(db, id, sealedUrl, secrets.seal('client-url', url))
+  const url = secrets.open('client-url', sealedUrl, id)
+  return url === undefined ? undefined : resealClient(db, id, sealedUrl, secrets.seal('client-url', url, id))
 }
 
 const MADE_FROM = ['id', 'driver', 'sealedUrl', 'urlEnvVar', 'isActive', 'isFrozen'] as const
@@ -167,15 +167,15 @@ function clientOf(kernel: Making, environment: Environment, row: ClientRow): Cli
 }
 
 /** The address of a client's database and the driver that connects to it. */
-export type ClientAddress = Pick<ClientRow, 'driver' | 'sealedUrl' | 'urlEnvVar'>
+export type ClientAddress = Pick<ClientRow, 'id' | 'driver' | 'sealedUrl' | 'urlEnvVar'>
 
 /** The URL in clear; undefined when it was sealed with a lost secret or does not fit the driver. */
 export function urlOf(
   { secrets }: Pick<Kernel, 'secrets'>,
   environment: Environment,
-  { driver, sealedUrl, urlEnvVar }: ClientAddress,
+  { id, driver, sealedUrl, urlEnvVar }: ClientAddress,
 ): string | undefined {
-  const text = urlEnvVar === null ? secrets.open('client-url', sealedUrl ?? '') : environment(urlEnvVar)
+  const text = urlEnvVar === null ? secrets.open('client-url', sealedUrl ?? '', id) : environment(urlEnvVar)
   return isDriverName(driver) ? clientUrlForms[driver].parse(text ?? '') : undefined
 }
 

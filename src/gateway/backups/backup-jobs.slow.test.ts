@@ -16,7 +16,7 @@ test('of many requests at once one is taken, and of many processes one runs it',
   events.splice(0)
   const id = answers.find(({ status }) => status === 202)?.body.data.job_id
   const run = t.service.handlers['run-backup']
-  await Promise.all(Array.from({ length: 4 }, () => run({ job: id })))
+  await Promise.all(Array.from({ length: 4 }, () => run({ job: id }, '')))
   assert.deepEqual(
     events.map(([name]) => name),
     ['backup_started', 'backup_completed'],

@@ -51,12 +51,12 @@ export async function registerClient(
     throw fail('invalid_client_name', { hint: `A client name is ${clientNameForm.allowed}` })
   refuseConfigured(kernel, clients, name)
   if ((await clients.registered()).has(name)) throw fail('client_exists')
-  const address = addressOf(kernel, asked, asked.driver ?? 'postgresql')
+  const id = uuidv7(kernel.now(), kernel.random)
+  const address = addressOf(kernel, id, asked, asked.driver ?? 'postgresql')
   if (address === undefined) throw edge('validation_error', { message: 'url or url_env_var is required' })
   const reachable = await inspect(kernel, clients, name, address)
   const now = kernel.now()
   const row = await insertNew(kernel, {
-    id: uuidv7(now, kernel.random),
     clientName: name,
     description: asked.description ?? null,
     ...address,
@@ -179,17 +179,18 @@ type Address = ClientAddress & { readonly driver: DriverName }
 
 function addressOf(
   { secrets }: Kernel,
+  id: string,
   { url, url_env_var }: ClientFacts,
   driver: DriverName,
 ): Address | undefined {
   if (url !== undefined && url_env_var !== undefined)
     throw edge('validation_error', { message: 'url and url_env_var cannot be combined' })
-  if (url_env_var !== undefined) return { driver, sealedUrl: null, urlEnvVar: url_env_var }
+  if (url_env_var !== undefined) return { id, driver, sealedUrl: null, urlEnvVar: url_env_var }
   if (url === undefined) return undefined
   const text = clientUrlForms[driver].parse(url)
   // The message does not repeat the URL, which may contain a valid password.
   if (text === undefined) throw fail('invalid_client_url', { hint: clientUrlForms[driver].advice })
-  return { driver, sealedUrl: secrets.seal('client-url', text), urlEnvVar: null }
+  return { id, driver, sealedUrl: secrets.seal('client-url', text, id), urlEnvVar: null }
 }
 
 /** The new address, or undefined if neither driver nor URL changes. If only the driver changes, it must support the existing URL. */
@@ -197,9 +198,9 @@ function changedAddress(kernel: Kernel, former: ClientRow, change: ClientFacts):
   const driver = change.driver ?? former.driver
   if (!isDriverName(driver))
     throw fail('invalid_client_url', { hint: 'Use a driver that this version supports' })
-  const given = addressOf(kernel, change, driver)
+  const given = addressOf(kernel, former.id, change, driver)
   if (given !== undefined || driver === former.driver) return given
-  return { driver, sealedUrl: former.sealedUrl, urlEnvVar: former.urlEnvVar }
+  return { id: former.id, driver, sealedUrl: former.sealedUrl, urlEnvVar: former.urlEnvVar }
 }
 
 /**

@@ -19,7 +19,7 @@ export const recordOf = ({ secrets }: Pick<Kernel, 'secrets'>, row: ClientRow) =
   client_name: row.clientName,
   driver: row.driver,
   description: row.description,
-  url: row.sealedUrl === null ? null : maskedUrl(secrets.open('client-url', row.sealedUrl) ?? ''),
+  url: row.sealedUrl === null ? null : maskedUrl(secrets.open('client-url', row.sealedUrl, row.id) ?? ''),
   url_env_var: row.urlEnvVar,
   source: 'database' as const,
   is_active: row.isActive,

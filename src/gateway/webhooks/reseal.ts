@@ -1,7 +1,7 @@
 import type { Db } from '#kernel/db/connect.ts'
 import { rowsById } from '#kernel/db/rows-by-id.ts'
 import type { Kernel } from '#kernel/kernel.ts'
-import type { Purpose, Secrets } from '#kernel/secrets.ts'
+import type { Secrets } from '#kernel/secrets.ts'
 import {
   dropEndedSecrets,
   listSealedWebhooks,
@@ -13,7 +13,8 @@ import {
 const SEALED = {
   sealedSecret: 'webhook-secret',
   sealedHeaders: 'webhook-headers',
-} as const satisfies Readonly<Record<string, Purpose>>
+} as const
+type Purpose = (typeof SEALED)[keyof typeof SEALED]
 const COLUMNS = Object.keys(SEALED) as (keyof typeof SEALED)[] // keys of a literal
 
 /**

@@ -126,6 +126,7 @@ export interface InstallationTable {
   secretCheck: string
   controlDatabase: string
   createdAt: Generated<Date>
+  sealedForOwnersAt: Date | null
 }
 
 export interface InvitationTable {

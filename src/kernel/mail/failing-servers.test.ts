@@ -137,7 +137,7 @@ test('mails share connections, which end when they are idle', async (context) =>
 })
 
 const handlersOf = (kernel: Kernel, transport: Transport): SomeHandlers => ({
-  'send-mail': ({ mail }) => deliverMail(kernel, transport, mail),
+  'send-mail': ({ mail: sealed }, id) => deliverMail(kernel, transport, { id, sealed }),
   'answer-mail-request': async () => {},
   'log-pipeline-steps': async () => {},
 })

@@ -268,7 +268,8 @@ test('a mail waits sealed in the queue while the server is down, and is sent onc
   assert.doesNotMatch(JSON.stringify(await rows()), /token=abc|example\.com/)
 
   const handlers = (config: Config) => ({
-    'send-mail': ({ mail }: { mail: string }) => deliverMail(kernel, transportOf(config), mail),
+    'send-mail': ({ mail: sealed }: { mail: string }, id: string) =>
+      deliverMail(kernel, transportOf(config), { id, sealed }),
     'answer-mail-request': async () => {},
     'log-pipeline-steps': async () => {},
   })
@@ -289,5 +290,8 @@ test('a mail waits sealed in the queue while the server is down, and is sent onc
 test('a queued mail that was sealed under another secret fails with that reason, and stays', async () => {
   const kernel = await testKernel()
   const outbox = transportOf(configWith({}))
-  await assert.rejects(deliverMail(kernel, outbox, 'v1.00000000.AAAA'), /another SERVICE_SECRET/)
+  await assert.rejects(
+    deliverMail(kernel, outbox, { id: '', sealed: 'v1.00000000.AAAA' }),
+    /another SERVICE_SECRET/,
+  )
 })

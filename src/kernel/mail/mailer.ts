@@ -1,4 +1,5 @@
 import type { Kernel } from '../kernel.ts'
+import { uuidv7 } from '../random.ts'
 import type { Mail } from './mail.ts'
 import { deleteFromOutbox, Refused, type Transport } from './transports.ts'
 
@@ -9,10 +10,10 @@ export type { Mail }
  * database contains no token in clear.
  */
 export async function sendMail(kernel: Kernel, mail: Mail): Promise<void> {
-  await kernel.jobs.enqueue(kernel.db, 'send-mail', {
-    mail: kernel.secrets.seal('mail', JSON.stringify(mail)),
-    recipient: recipientTag(kernel, mail.to),
-  })
+  const id = uuidv7(kernel.now(), kernel.random)
+  const sealed = kernel.secrets.seal('mail', JSON.stringify(mail), id)
+  const job = { mail: sealed, recipient: recipientTag(kernel, mail.to) }
+  await kernel.jobs.enqueue(kernel.db, 'send-mail', job, id)
 }
 
 /** A tag that finds the mails to an address and does not show it. */
@@ -37,8 +38,12 @@ export async function forgetMails(kernel: Kernel, address: string): Promise<void
  * The job: opens the mail and hands it to the transport. When it throws, the job is tried again. A mail whose recipient does not
  * exist is dropped, since further tries would harm the sender's reputation.
  */
-export async function deliverMail(kernel: Kernel, transport: Transport, sealed: string): Promise<void> {
-  const opened = kernel.secrets.open('mail', sealed)
+export async function deliverMail(
+  kernel: Kernel,
+  transport: Transport,
+  { id, sealed }: { readonly id: string; readonly sealed: string },
+): Promise<void> {
+  const opened = kernel.secrets.open('mail', sealed, id)
   if (opened === undefined) throw new Error('a queued mail was sealed under another SERVICE_SECRET')
   try {
     // Written by `sendMail`.

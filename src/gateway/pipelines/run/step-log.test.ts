@@ -167,7 +167,7 @@ test('a log that cannot be written does not fail the run; the job is tried again
   assert.equal(await drain(), 1)
   assert.equal((await steps(body.pipeline_run_id)).length, 3)
   // As when a process ends between the insert and the end of the job.
-  await handlers['log-pipeline-steps'](data[0]?.data)
+  await handlers['log-pipeline-steps'](data[0]?.data, '')
   assert.equal((await steps(body.pipeline_run_id)).length, 3)
 })
 
