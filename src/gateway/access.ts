@@ -4,7 +4,7 @@ import type { Access } from '#kernel/http/access.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { calledClient, clientHeader } from './called-client.ts'
 import { gatewayCaller } from './caller.ts'
-import { type FixedRight, requireRight, requireThawed } from './caller-rights.ts'
+import { type FixedRight, requireRight, requireWritable } from './caller-rights.ts'
 import { createPersonaLookup, createSessionReader } from './caller-role.ts'
 import { type ClientOverride, createClientOverride } from './client-override.ts'
 import { fail, REFUSED } from './errors.ts'
@@ -126,7 +126,7 @@ const managementAccess = (grants: Grants, identify: Identify, right: FixedRight)
       })
     const caller = await identify(request, reply, grant)
     requireRight(caller, [right])
-    if (!right.endsWith('.read')) requireThawed(caller.client)
+    if (!right.endsWith('.read')) requireWritable(caller.client)
     request.gateway = caller
   },
 })

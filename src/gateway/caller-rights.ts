@@ -1,3 +1,4 @@
+import type { LocatedClient } from '#databases/clients/clients.ts'
 import type { Rights, TableRight } from '#databases/plan/rights.ts'
 import type { GatewayCaller } from './caller.ts'
 import { fail } from './errors.ts'
@@ -72,7 +73,7 @@ export function rightsOf(caller: GatewayCaller): Rights {
       if (lacks.length > 0) throw lacking([...new Set(lacks.map(nameOfRight))])
       if (isWrite) {
         requireOwnSession(caller)
-        requireThawed(client)
+        requireWritable(client)
       }
     },
   }
@@ -90,7 +91,8 @@ export function requireOwnSession({ isImpersonated }: GatewayCaller): void {
  * Checked after the right to write, so that only its holder learns that the client is frozen. The driver of a frozen client rejects writes
  * as well.
  */
-export function requireThawed(client: FrozenClient): void {
+export function requireWritable(client: FrozenClient & Pick<LocatedClient, 'isLogging'>): void {
+  if (client.isLogging) throw fail('read_only')
   if (client.isFrozen) throw clientFrozen(client)
 }
 

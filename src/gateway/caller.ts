@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify'
-import type { Client } from '#databases/clients/clients.ts'
+import type { LocatedClient } from '#databases/clients/clients.ts'
 import type { Backend, Persona, Presence } from '#databases/drivers/driver.ts'
 import type { Scope } from '#databases/request/request.ts'
 import { ADMIN_KEY, ANONYMOUS } from '#kernel/audit/origin.ts'
@@ -9,7 +9,7 @@ import type { Grant } from './grant.ts'
 /** The caller of a gateway route, and the client that it uses. */
 export type GatewayCaller = {
   /** The client without its driver, which would act as the client's own role. */
-  readonly client: Omit<Client, 'driver'>
+  readonly client: Omit<LocatedClient, 'driver'>
   /** The database, acting as this caller. Rows are only accessible through `prepare`. */
   readonly backend: Backend
   /** Role and claims for row-level security, if the client has it and the caller cannot bypass it. */

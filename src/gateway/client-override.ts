@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Client, Clients } from '#databases/clients/clients.ts'
+import type { Clients, LocatedClient } from '#databases/clients/clients.ts'
 import { clientNamed, unknownClient } from './called-client.ts'
 import type { GatewayCaller } from './caller.ts'
 import { fail } from './errors.ts'
@@ -32,10 +32,11 @@ export const createClientOverride =
     const { grant, presence } = caller
     if (grant.kind === 'none' && (await enforcement.needsKey(name))) throw fail('api_key_required')
     requireListed(caller, name)
-    const client = await clientNamed(name, request, clients)
-    if (client === undefined) throw unknownClient()
+    const found = await clientNamed(name, request, clients)
+    if (found === undefined) throw unknownClient()
+    if (found.source === 'database') retain(found, reply)
+    const client = await clients.locate(found)
     requireOpen(caller, client)
-    if (client.source === 'database') retain(client, reply)
     return takeRole(request, unboundCaller(client, grant, request.id, presence))
   }
 
@@ -47,7 +48,8 @@ function requireListed({ grant }: GatewayCaller, name: string): void {
 }
 
 /** The logging client needs the admin key, or a key that is bound to it and therefore names it in the request (gateway.md 9). */
-function requireOpen({ grant }: GatewayCaller, { isLogging }: Client): void {
+function requireOpen({ grant }: GatewayCaller, { isLogging }: LocatedClient): void {
+  if (isLogging && grant.kind === 'none') throw fail('api_key_required')
   if (isLogging && grant.kind !== 'admin')
     throw fail('api_key_client_mismatch', { hint: 'In a pipeline, the logging client needs the admin key' })
 }

@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Client, Clients } from '#databases/clients/clients.ts'
+import type { Clients, LocatedClient } from '#databases/clients/clients.ts'
 import type { Presence } from '#databases/drivers/driver.ts'
 import { calledClient } from './called-client.ts'
 import type { GatewayCaller } from './caller.ts'
@@ -21,20 +21,26 @@ export type Identify = (request: FastifyRequest, reply: FastifyReply, grant: Gra
 export const createIdentify =
   (clients: Clients): Identify =>
   async (request, reply, grant) => {
-    const client = await calledClient(request, clients)
+    const client = await clients.locate(await calledClient(request, clients))
     request.bodyPayer = `client:${client.name}`
     return callerOn(client, grant, request.id, presenceOf(reply))
   }
 
 /** A caller needs no HTTP request. On a client with row-level security `actingAs` has to follow, or nothing can be prepared. */
-export function callerOn(client: Client, grant: Grant, requestId: string, presence: Presence): GatewayCaller {
+export function callerOn(
+  client: LocatedClient,
+  grant: Grant,
+  requestId: string,
+  presence: Presence,
+): GatewayCaller {
+  if (grant.kind === 'none' && client.isLogging) throw fail('api_key_required')
   if (grant.kind === 'key' && !isFor(grant.key, client)) throw fail('api_key_client_mismatch')
   return unboundCaller(client, grant, requestId, presence)
 }
 
 /** For a client that the key need not be bound to (client-override.ts). */
 export const unboundCaller = (
-  client: Client,
+  client: LocatedClient,
   grant: Grant,
   requestId: string,
   presence: Presence,
@@ -84,6 +90,6 @@ export const createSqlIdentify =
     return caller
   }
 
-/** A key without a client is valid for any client except the logging client, which requires a bound key. */
-const isFor = ({ clientName }: ApiKey, client: Client): boolean =>
+/** A key without a client is valid for any client except those of the logging database, which require a bound key. */
+const isFor = ({ clientName }: ApiKey, client: LocatedClient): boolean =>
   clientName === null ? !client.isLogging : clientName === client.name

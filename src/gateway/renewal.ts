@@ -39,9 +39,10 @@ export function createRenewal(
     else if (persona !== undefined) request.gateway = await identify(request, reply, grant)
     const caller = gatewayCaller(request)
     if (clients.isAsFound(caller.client)) return
-    const client = await current(clients, caller.client.name)
+    const found = await current(clients, caller.client.name)
+    retain(found, reply)
+    const client = await clients.locate(found)
     request.gateway = { ...caller, client, backend: client.driver }
-    retain(client, reply)
   }
 
   /** On a route without a client. */

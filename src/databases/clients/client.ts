@@ -9,8 +9,6 @@ export type Client = {
   readonly driver: Driver
   /** Set by the operator's configuration (or built in), or registered over HTTP. */
   readonly source: 'config' | 'database'
-  /** Has the log and audit tables: it can only be read, and only with the admin key or a key bound to it. */
-  readonly isLogging: boolean
   /** Refuses writes until it is thawed. */
   readonly isFrozen: boolean
   /** Refuses writes, since a restore replaces the data of its database: then it is frozen as well. */

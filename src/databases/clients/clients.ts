@@ -5,10 +5,11 @@ import { structureIn } from './announce-writes.ts'
 import { announceOf, type Client } from './client.ts'
 import { type ConfiguredClient, type ConfiguredOptions, createConfiguredClients } from './configured.ts'
 import { type CustomClients, createCustomClients } from './custom.ts'
+import { createClientLocation, type LocatedClient } from './located.ts'
 import { type Environment, openRegisteredClients, type RegisteredClient } from './registered.ts'
 import { createRestoringClients, type RestoringClients } from './restoring.ts'
 
-export type { Client }
+export type { Client, LocatedClient }
 
 /** All clients (databases that callers reach by name): those of the configuration, then those registered over HTTP. */
 export type Clients = {
@@ -16,6 +17,8 @@ export type Clients = {
   names(): Promise<readonly string[]>
   /** Undefined for an unknown or inactive client. Served from memory, except for a moment after a change. */
   find(name: string): Promise<Client | undefined>
+  /** For everything that a caller does on a client. Throws the failure of a database that does not tell which one it is. */
+  locate(client: Client): Promise<LocatedClient>
   /**
    * Keeps the client's driver open until the returned function is called, even if the client changes meanwhile. `answered`: the database
    * did what the request asked for.
@@ -57,6 +60,10 @@ export function openClients(kernel: Kernel, options: ClientsOptions): Clients {
   })
   const registry = openRegisteredClients(kernel, environment, readAhead)
   const restoring = createRestoringClients(kernel)
+  const location = createClientLocation(configured.get(config.gateway.logging_client), (client) =>
+    retain(client),
+  )
+  const retain: Clients['retain'] = (client) => registry.retain(restoring.original(location.original(client)))
   const opened = () => [
     ...configured.values(),
     ...[...registry.known()]
@@ -78,7 +85,8 @@ export function openClients(kernel: Kernel, options: ClientsOptions): Clients {
     custom: createCustomClients(kernel),
     registered: registry.all,
     environment,
-    retain: (client) => registry.retain(restoring.original(client)),
+    retain,
+    locate: location.locate,
     isAsFound: restoring.isAsFound,
     opened,
     async names() {

@@ -52,7 +52,6 @@ export function createConfiguredClients(options: ConfiguredOptions): ReadonlyMap
           sqlRole: sqlRoleOf(settings.sql_role),
         }),
         source: 'config',
-        isLogging,
         isFrozen: false,
         rowLevelSecurity,
         isCached: !isLogging,

@@ -66,7 +66,6 @@ function clientOf(kernel: Kernel, shared: ConcurrencyLimit, project: Project): C
     name: CUSTOM_CLIENT,
     driver,
     source: 'config',
-    isLogging: false,
     isFrozen: false,
     rowLevelSecurity: undefined,
     isCached: false,

@@ -159,7 +159,6 @@ function clientOf(kernel: Making, environment: Environment, row: ClientRow): Cli
     name,
     driver,
     source: 'database',
-    isLogging: false,
     isFrozen,
     rowLevelSecurity: undefined,
     isCached: true,

@@ -127,7 +127,7 @@ export async function requestRestore(
   if (backup.format === 'archive') throw fail('restore_needs_command')
   const source = await sourceOf(kernel, sources, clientName)
   if (source.format === 'archive') throw fail('restore_needs_command')
-  if (source.client.isLogging) throw fail('restore_refused')
+  if ((await sources.clients.locate(source.client)).isLogging) throw fail('restore_refused')
   await programFor(kernel, sources, 'pg_restore', source.major)
   const database = (await databaseOf(source.client).catch(() => undefined)) ?? null
   const now = kernel.now()

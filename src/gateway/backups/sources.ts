@@ -55,10 +55,13 @@ async function majorOf({ clients }: BackupSources, client: Client): Promise<numb
 async function urlOfClient(
   kernel: Kernel,
   { clients, builtIn, loggingOwner }: BackupSources,
-  { name, source, isLogging }: Client,
+  { name, source }: Client,
 ): Promise<string | undefined> {
   if (source === 'config')
-    return kernel.config.clients[name]?.url ?? (isLogging ? loggingOwner : builtIn[name])
+    return (
+      kernel.config.clients[name]?.url ??
+      (name === kernel.config.gateway.logging_client ? loggingOwner : builtIn[name])
+    )
   const found = (await clients.registered()).get(name)
   return found === undefined ? undefined : urlOf(kernel, clients.environment, found.row)
 }

@@ -264,7 +264,8 @@ async function onceUnder(
   steps: readonly Step[],
   { body, bounds, isolation }: UnderKey,
 ): Promise<Answered> {
-  const { backend, presence } = caller
+  const { backend, client, presence } = caller
+  if (client.isLogging || client.isFrozen) throw fail('idempotency_unavailable')
   const idempotency = requireAbility(backend, 'idempotency')
   const at = kernel.now()
   const since = new Date(at.getTime() - STORED_FOR)
@@ -281,11 +282,8 @@ async function onceUnder(
       async (on) => {
         if (!(await idempotency.claim(on, key, { body, at, since }))) throw fail('write_conflict')
         const performed = await perform(steps, bounds, on)
-        await idempotency.store(
-          on,
-          key,
-          storedText(performed.results, kernel.config.limits.idempotent_answer),
-        )
+        const answer = storedText(performed.results, kernel.config.limits.idempotent_answer)
+        await idempotency.store(on, key, answer)
         return performed
       },
       { presence, ...(isolation !== undefined && { isolation }) },

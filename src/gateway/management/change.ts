@@ -7,7 +7,7 @@ import { Failure } from '#kernel/errors.ts'
 import type { ClientCall, EventData, EventName } from '#kernel/events.ts'
 import { emit, type Kernel } from '#kernel/kernel.ts'
 import type { GatewayCaller } from '../caller.ts'
-import { requireThawed } from '../caller-rights.ts'
+import { requireWritable } from '../caller-rights.ts'
 import { fail } from '../errors.ts'
 import type { PipelineRegistry } from '../pipelines/registry.ts'
 import type { AuditLog } from './audit.ts'
@@ -57,7 +57,7 @@ export async function audited(
 ): Promise<void> {
   const { kernel, caller, audit } = changer
   // Again, because the body may have taken long to arrive.
-  requireThawed(caller.client)
+  requireWritable(caller.client)
   const client = caller.client.name
   const change = {
     requestId: caller.requestId,
@@ -120,7 +120,7 @@ const undone = (error: unknown): unknown =>
 /** Before COMMIT: the change may have waited for the log or for a lock while its key was revoked or its client frozen. */
 async function requireStillPermitted({ caller, renewed }: Changer): Promise<void> {
   const now = await renewed()
-  requireThawed(now.client)
+  requireWritable(now.client)
   // Rights to tables were required when the change was written, of the key and the client that there were.
   if (now.client !== caller.client || !isDeepStrictEqual(now.grant, caller.grant))
     throw fail('write_conflict')

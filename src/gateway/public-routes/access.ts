@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Client, Clients } from '#databases/clients/clients.ts'
+import type { Clients, LocatedClient } from '#databases/clients/clients.ts'
 import type { Persona } from '#databases/drivers/driver.ts'
 import type { Access } from '#kernel/http/access.ts'
 import { allowOrigin } from '#kernel/http/cors.ts'
@@ -86,7 +86,8 @@ async function admit(
   call: PublicCall,
 ): Promise<void> {
   const { record, scope, op } = call
-  const client = await parts.clients.find(record.clientName)
+  const found = await parts.clients.find(record.clientName)
+  const client = found && (await parts.clients.locate(found))
   const grant = await grantOf(parts.grants, request, call, client)
   if (client === undefined) throw unknownClient()
   const caller = { ...callerOn(client, grant, request.id, presenceOf(reply)), scope }
@@ -101,7 +102,7 @@ async function grantOf(
   grants: Grants,
   request: FastifyRequest,
   { record, scope, op }: PublicCall,
-  client: Client | undefined,
+  client: LocatedClient | undefined,
 ): Promise<Grant> {
   const isFixed = op === 'query' || scope.table !== undefined
   if (!record.requiresKey && isFixed && client?.isLogging !== true) return { kind: 'none' }

@@ -105,7 +105,7 @@ export async function requireSound(
   const isFixed = tableName !== null || allowedOps.every((op) => op === 'query')
   if (!requiresKey && !isFixed)
     throw unsound('requires_key', 'Without a key, a route needs a fixed table_name.')
-  if (!requiresKey && client.isLogging)
+  if (!requiresKey && (await clients.locate(client)).isLogging)
     throw unsound('requires_key', 'The logging client always needs a key.')
   const wrong = route.allowedOrigins.find((origin) => !isOrigin(origin))
   if (wrong !== undefined)

@@ -36,7 +36,7 @@ export async function runByOperator(
       const found = await clients.find(name)
       if (found === undefined) throw unknownClient()
       if (found.source === 'database' && !retained.has(found)) retained.set(found, clients.retain(found))
-      return callerOn(found, { kind: 'admin' }, requestId, presence)
+      return callerOn(await clients.locate(found), { kind: 'admin' }, requestId, presence)
     },
   })
   const request = {
