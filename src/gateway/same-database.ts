@@ -19,12 +19,19 @@ export function clientsOfDatabase(clients: Clients, backend: Backend): MayHave {
 const identityOf = async (backend: Backend | undefined): Promise<string | undefined> =>
   backend?.identity().catch(() => undefined)
 
-/** Whether any client of this database has row-level security; only configured clients can. */
-export async function isProtected(clients: Clients, backend: Backend): Promise<boolean> {
+/** The roles of callers of all clients that have this database and row-level security; only configured clients can. */
+export async function callerRoles(clients: Clients, backend: Backend): Promise<readonly string[]> {
   const mayHave = clientsOfDatabase(clients, backend)
-  const guarded = [...clients.configured.values()].filter(
-    ({ rowLevelSecurity }) => rowLevelSecurity !== undefined,
+  const roles = await Promise.all(
+    [...clients.configured.values()].map(async ({ name, rowLevelSecurity }) =>
+      rowLevelSecurity !== undefined && (await mayHave(name))
+        ? [rowLevelSecurity.anonymousRole, rowLevelSecurity.signedInRole]
+        : [],
+    ),
   )
-  const found = await Promise.all(guarded.map(({ name }) => mayHave(name)))
-  return found.includes(true)
+  return [...new Set(roles.flat())]
 }
+
+/** Whether any client of this database has row-level security. */
+export const isProtected = async (clients: Clients, backend: Backend): Promise<boolean> =>
+  (await callerRoles(clients, backend)).length > 0

@@ -46,7 +46,8 @@ export type RunQuery = <Row extends object>(
 ) => Promise<readonly Row[]>
 
 export type TableStatements = {
-  create(table: TableDefinition): Promise<SchemaStatements>
+  /** Closed to the roles of callers, until policies open it. */
+  create(table: TableDefinition, callers: readonly string[]): Promise<SchemaStatements>
   /** All or nothing, in the order given. */
   edit(table: Table, edits: readonly TableEdit[]): Promise<SchemaStatements>
   drop(table: Table, how: Cascade): SchemaStatements

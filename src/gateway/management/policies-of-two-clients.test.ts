@@ -4,7 +4,7 @@ import { after, test } from 'node:test'
 import { testDatabase, testServerUrl, withClient } from '#test/database.ts'
 import { actor, testService } from '#test/harness.ts'
 
-/** Two clients of one database, whose callers have roles of their own. */
+/** Two clients of one database, whose callers have roles of their own, and one without row-level security. */
 const suffix = randomBytes(4).toString('hex')
 const rolesOf = (name: string) => ({ anon: `${name}_anon_${suffix}`, member: `${name}_member_${suffix}` })
 const [left, right] = [rolesOf('left'), rolesOf('right')]
@@ -19,7 +19,9 @@ const clientOf = ({ anon, member }: typeof left) => ({
   url: database.url,
   row_level_security: { enabled: true, anonymous_role: anon, signed_in_role: member },
 })
-const t = await testService({ config: { clients: { left: clientOf(left), right: clientOf(right) } } })
+const t = await testService({
+  config: { clients: { left: clientOf(left), right: clientOf(right), plain: { url: database.url } } },
+})
 after(async () => {
   await t.stop()
   await database.drop()
@@ -83,4 +85,28 @@ test('the rights to columns of both are renewed, and one client cannot open the 
   }
   const opened = await ofRight.set('both', [], { enabled: false })
   assert.deepEqual([opened.status, opened.body.code], [409, 'object_in_use'], opened.text)
+})
+
+test('a table that one client creates is closed to the roles of every client of its database', async () => {
+  const columns = [{ name: 'a', data_type: 'text' }]
+  const open = (table: string) =>
+    sql(`select role from unnest('{${names.join()}}'::text[]) as role
+      where has_table_privilege(role, '${table}', 'select, insert, update, delete, truncate, references, trigger')`)
+  const isGuarded = (table: string) =>
+    sql(`select relrowsecurity as on from pg_class where relname = '${table}'`)
+  for (const client of ['left', 'right', 'plain']) {
+    const { who } = await managing(client, ALL)
+    const make = async (table_name: string) => {
+      const made = await who.post('/management/tables', { table_name, columns })
+      assert.equal(made.status, 200, made.text)
+    }
+    await sql(`alter default privileges grant all on tables to ${names.join()}`)
+    await make(`of_${client}`)
+    assert.deepEqual([await open(`of_${client}`), await isGuarded(`of_${client}`)], [[], [{ on: false }]])
+    // The rights of PUBLIC are theirs as well; without a policy they see no row.
+    await sql('alter default privileges grant all on tables to public')
+    await make(`public_of_${client}`)
+    assert.deepEqual(await isGuarded(`public_of_${client}`), [{ on: true }])
+    await sql(`alter default privileges revoke all on tables from public, ${names.join()}`)
+  }
 })

@@ -3,17 +3,20 @@ import type { Table } from '#databases/plan/catalogue.ts'
 import type { TableName } from '#databases/request/request.ts'
 import type { GatewayCaller } from '../caller.ts'
 import { fail } from '../errors.ts'
+import { callerRoles } from '../same-database.ts'
 import { audited, type Changer, type EmitChange, managementOf } from './change.ts'
 import { requireColumnRights, requireEditRights, requireReferences } from './edit-rights.ts'
 
 /** Creates a table and returns its definition. An existing name gets 409. */
 export async function createManagedTable(changer: Changer, asked: TableDefinition) {
   const { schema, table } = asked
-  const written = await managementOf(changer.caller).tables.create(asked)
-  requireReferences(changer.caller, asked.columns)
+  const { caller, clients } = changer
+  const closedTo = await callerRoles(clients, caller.backend)
+  const written = await managementOf(caller).tables.create(asked, closedTo)
+  requireReferences(caller, asked.columns)
   const announce = (emit: EmitChange) => emit('schema_table_created', { table: `${schema}.${table}` })
   await audited(changer, { operation: 'create_table', schema, object: table, table, announce }, written)
-  return describeTable(changer.caller, schema, table)
+  return describeTable(caller, schema, table)
 }
 
 /** Changes a table, all or nothing, and returns its definition. */

@@ -43,7 +43,7 @@ export const createManagement = (pool: Pool, runner: Runner, options: Options): 
   run: (statements, conditions) => run(pool, { ...conditions, statements }, options),
   requireUnreserved,
   tables: {
-    create: (table) => createTable(table, options.rowLevelSecurity),
+    create: createTable,
     edit: editTable,
     drop: dropTable,
     use: async (tables) => (await runner.systemValue(tableUseSql(tables))) as TableUse, // as the statement builds it

@@ -6,7 +6,7 @@ import { createTable } from '#databases/drivers/postgres/sql/ddl/tables.ts'
 import { Failure } from '#kernel/errors.ts'
 
 const create = async (...columns: NewColumn[]) =>
-  (await createTable({ schema: 'public', table: 'things', columns })).statements
+  (await createTable({ schema: 'public', table: 'things', columns }, [])).statements
 const first = async (column: Partial<NewColumn>) =>
   (await create({ name: 'a', data_type: 'text', ...column }))[0]?.split('\n')[2]?.trim()
 

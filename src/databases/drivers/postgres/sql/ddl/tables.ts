@@ -1,4 +1,3 @@
-import type { RowLevelSecurity } from '#databases/drivers/driver.ts'
 import type {
   Cascade,
   NewColumn,
@@ -27,7 +26,7 @@ import type { Table } from '#databases/plan/catalogue.ts'
  */
 export async function createTable(
   table: TableDefinition,
-  callers?: RowLevelSecurity,
+  callers: readonly string[],
 ): Promise<SchemaStatements> {
   requireUnreserved(table.schema, table.table)
   const name = `${newName(table.schema, 'schema_name')}.${newName(table.table, 'table_name')}`
@@ -40,19 +39,19 @@ export async function createTable(
   const comment = `comment on column ${name}."id" is '${MANAGED_ID_COMMENT}'`
   return {
     statements: managed ? [create, comment] : [create],
-    ...(callers && { verify: (query) => closeTo(callers, table, query) }),
+    ...(callers.length > 0 && { verify: (query) => closeTo(callers, table, query) }),
     explain: explainDefinition,
   }
 }
 
 /** Default privileges may open a new table to callers, who must not see rows of it before its policies are set. */
 async function closeTo(
-  { anonymousRole, signedInRole }: RowLevelSecurity,
+  callers: readonly string[],
   { schema, table }: TableDefinition,
   query: RunQuery,
 ): Promise<void> {
   const name = `${quoteName(schema)}.${quoteName(table)}`
-  const open = () => query<{ role: string }>(OPEN_SQL, [schema, table, anonymousRole, signedInRole])
+  const open = () => query<{ role: string }>(OPEN_SQL, [schema, table, callers])
   for (const { role } of await open()) await query(`revoke all on table ${name} from ${quoteName(role)}`, [])
   // Rights through PUBLIC or another role are left, but without a policy they show no row.
   if ((await open()).length > 0) await query(`alter table ${name} enable row level security`, [])
@@ -60,7 +59,7 @@ async function closeTo(
 
 const OPEN_SQL = `
 select r.rolname as role from pg_class c join pg_namespace n on n.oid = c.relnamespace
-join pg_roles r on r.rolname in ($3, $4)
+join pg_roles r on r.rolname = any ($3)
 where n.nspname = $1 and c.relname = $2
   and has_table_privilege(r.oid, c.oid, 'select, insert, update, delete, truncate, references, trigger')`
 
