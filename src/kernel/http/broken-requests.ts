@@ -48,9 +48,9 @@ const answerOn = (socket: Socket) => (socket as { _httpMessage?: ServerResponse 
 /** Path and origin of a request, where the packet begins with its first line. */
 function beginningOf(packet: unknown): { readonly path?: string; readonly origin?: string } {
   const text = Buffer.isBuffer(packet) ? packet.toString('latin1') : ''
-  const [, path] = /^[A-Z]+ (\/[^ ?\r\n]*)/.exec(text) ?? []
+  const [, path] = /^[A-Z]{3,10} (\/[^ ?\r\n]{0,300})/.exec(text) ?? []
   if (path === undefined) return {}
-  const [, origin] = /\r\norigin: *([^\r\n]*)/i.exec(text) ?? []
+  const [, origin] = /\r\norigin: {0,8}([^\r\n]{1,300})/i.exec(text) ?? []
   return { path, ...(origin !== undefined && { origin }) }
 }
 
