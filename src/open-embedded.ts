@@ -54,21 +54,26 @@ async function embeddedDatabases(
     password: secrets.derive('database-role', CONTROL, age),
   })
   const controlUrl = (age: Standing['secret']) => server.url(CONTROL, login(age).password, CONTROL)
-  if (makes && seen.standing?.secret !== 'current') {
-    const databases = [{ name: CONTROL, owner: CONTROL }]
-    await provision(server.superuserUrl, { roles: [login('current')], databases })
-  }
+  const repairs = makes
+    ? await provision(server.superuserUrl, {
+        roles: [{ ...login('current'), url: controlUrl('current') }],
+        databases: [{ name: CONTROL, owner: CONTROL }],
+        keepsPasswords: seen.standing?.secret === 'current',
+      })
+    : []
   // On its own server there is no other installation, so the names need no prefix.
   const names = { ...builtInNames(CONTROL), anonymous: 'anon', signedIn: 'authenticated' }
   const url = controlUrl(makes ? 'current' : (seen.standing?.secret ?? 'current'))
   const standing = await settleInstallation(url, seen, options)
-  const built = await ensureBuiltIn({ ...options, names, standing, provisionUrl: server.superuserUrl })
+  const { url: urlOf, superuserUrl: provisionUrl } = server
+  const built = await ensureBuiltIn({ ...options, names, standing, url: urlOf, provisionUrl })
   if (makes) await recordCurrentSecret(url, standing, secrets)
   return {
     controlUrl: url,
     pooler: undefined,
     describes: `embedded PostgreSQL ${server.version.split('.')[0]} in ${config.server.data_dir}`,
-    ...builtInDatabases(built, names, server.url),
+    ...builtInDatabases(built, names),
+    repairs: [...repairs, ...built.repairs],
     advice: undefined,
     separateAudit: () => separateAudit(superuserUrl, names, standing),
     died: server.died,

@@ -21,7 +21,9 @@ export async function openServer(options: OpenOptions, controlUrl: string): Prom
   const standing = await settleInstallation(controlUrl, seen, options)
   const names = builtInNames(seen.database)
   const provisionUrl = mayProvision ? controlUrl : undefined
-  const built = await ensureBuiltIn({ ...options, names, standing, provisionUrl })
+  const url = (role: string, password: string, database: string) =>
+    urlFor(controlUrl, role, password, database)
+  const built = await ensureBuiltIn({ ...options, names, standing, url, provisionUrl })
   if (makes) await recordCurrentSecret(controlUrl, standing, secrets)
   const pooler = await openPooler(options, controlUrl, standing)
   return {
@@ -29,9 +31,7 @@ export async function openServer(options: OpenOptions, controlUrl: string): Prom
     pooler,
     embedded: undefined,
     describes: `PostgreSQL ${version} at ${new URL(controlUrl).host || 'a socket'}`,
-    ...builtInDatabases(built, names, (role, password, database) =>
-      urlFor(controlUrl, role, password, database),
-    ),
+    ...builtInDatabases(built, names),
     advice: mayProvision ? undefined : adviceFor(config),
     separateAudit: async () => {
       if (mayProvision) await separateAudit(controlUrl, names, standing)

@@ -34,6 +34,7 @@ export function migrateCommand(): Command {
         takeOver: takeOverOf(options),
       })
       try {
+        for (const repair of databases.repairs) terminal.warn(repair)
         for (const name of databases.applied) terminal.say(`applied ${name}`)
         if (newSecret) for (const line of await dropSealed(databases.controlUrl, secrets)) terminal.say(line)
         await openLogging(config, databases)

@@ -197,6 +197,7 @@ function announce(
   const url = config.server.public_url ?? `http://localhost:${port}`
   for (const advice of [databases.advice ?? [], warningsOf(config)].flat())
     log.warn({ event: 'advice' }, advice)
+  for (const repair of databases.repairs) log.warn({ event: 'repaired' }, repair)
   if ((config.log.format ?? (terminal.isInteractive ? 'pretty' : 'json')) === 'json') {
     log.info({ event: 'ready', url, port, seconds: Math.round(seconds * 10) / 10 }, 'ready')
     return

@@ -7,8 +7,10 @@ import { type Provision, provision } from './provision.ts'
 
 /** Names of the databases and roles next to a control database. Two installations on one server share none of them. */
 export type BuiltInNames = {
-  /** The database of client `default`, and its owner. */
+  /** The database of client `default`, and the role of its callers. */
   readonly default: string
+  /** The owner of that database. It cannot log in. */
+  readonly owner: string
   /** The database of the log and audit tables, and its owner. */
   readonly logging: string
   /** The role that may only read these tables. */
@@ -24,6 +26,7 @@ export function builtInNames(controlDatabase: string): BuiltInNames {
   const name = shortened(controlDatabase)
   return {
     default: `${name}_default`,
+    owner: `${name}_owner`,
     logging: `${name}_logging`,
     reader: `${name}_logging_reader`,
     anonymous: `${name}_anon`,
@@ -52,10 +55,17 @@ export type BuiltInDatabases = {
   readonly logging:
     | { readonly ownerUrl: string; readonly readerUrl: string; readonly reader: string }
     | undefined
+  /** A sentence for each change of callers to roles and databases that was undone. */
+  readonly repairs: readonly string[]
 }
 
 /** The built-in databases that this process may use. */
-type BuiltIn = { readonly default: boolean; readonly logging: boolean; password(role: string): string }
+type BuiltIn = {
+  readonly default: boolean
+  readonly logging: boolean
+  /** URL of a role in a database. */
+  at(role: string, database: string): string
+} & Pick<BuiltInDatabases, 'repairs'>
 
 type Ensuring = {
   readonly config: Config
@@ -65,6 +75,7 @@ type Ensuring = {
   readonly makes: boolean
   readonly names: BuiltInNames
   readonly standing: Standing
+  readonly url: EmbeddedServer['url']
   /** Undefined when the role of the control database may create neither databases nor roles. */
   readonly provisionUrl: string | undefined
 }
@@ -74,50 +85,53 @@ export async function ensureBuiltIn(options: Ensuring): Promise<BuiltIn> {
   const { config, makes, names, provisionUrl, report, secrets, standing } = options
   const may = provisionUrl !== undefined
   const age = makes ? 'current' : standing.secret
-  const built: BuiltIn = {
+  const password = (role: string) => secrets.derive('database-role', role, age)
+  const built = {
     default: may && wantsDefault(config),
     logging: may && config.clients[config.gateway.logging_client]?.url === undefined,
-    password: (role) => secrets.derive('database-role', role, age),
+    at: (role: string, database: string) => options.url(role, password(role), database),
   }
-  if (makes && may && (built.default || built.logging)) {
-    report('provision')
-    const wanted = {
-      ...ownDatabases(built, names),
-      installation: standing.id,
-      keepsPasswords: standing.secret === 'current',
-    }
-    await provision(provisionUrl, wanted, { report })
+  if (!makes || !may || !(built.default || built.logging)) return { ...built, repairs: [] }
+  report('provision')
+  const wanted = {
+    ...ownDatabases(built, names, password),
+    installation: standing.id,
+    keepsPasswords: standing.secret === 'current',
   }
-  return built
+  return { ...built, repairs: await provision(provisionUrl, wanted, { report }) }
 }
 
 const wantsDefault = (config: Config): boolean =>
   config.builtInClient && config.clients.default?.url === undefined
 
 function ownDatabases(
-  built: BuiltIn,
+  { default: hasDefault, logging: hasLogging, at }: Omit<BuiltIn, 'repairs'>,
   names: BuiltInNames,
+  password: (role: string) => string,
 ): Pick<Provision, 'roles' | 'databases' | 'grants'> {
-  const login = (name: string) => ({ name, password: built.password(name) })
-  const owned = [...(built.default ? [names.default] : []), ...(built.logging ? [names.logging] : [])]
-  const callers = built.default ? [names.anonymous, names.signedIn] : []
+  const login = (name: string, database: string) => ({
+    name,
+    password: password(name),
+    url: at(name, database),
+  })
+  const { default: user, owner, logging, reader } = names
+  const callers = hasDefault ? [names.anonymous, names.signedIn] : []
   return {
     roles: [
-      ...owned.map(login),
-      ...(built.logging ? [login(names.reader)] : []),
+      ...(hasDefault ? [login(user, user), { name: owner }] : []),
+      ...(hasLogging ? [login(logging, logging), login(reader, logging)] : []),
       ...callers.map((name) => ({ name })),
     ],
-    databases: owned.map((name) => ({ name, owner: name })),
-    grants: callers.map((role) => ({ role, to: names.default })),
+    databases: [
+      ...(hasDefault ? [{ name: user, owner, user: login(user, user) }] : []),
+      ...(hasLogging ? [{ name: logging, owner: logging }] : []),
+    ],
+    grants: callers.map((role) => ({ role, to: user })),
   }
 }
 
-export function builtInDatabases(
-  built: BuiltIn,
-  names: BuiltInNames,
-  url: EmbeddedServer['url'],
-): BuiltInDatabases {
-  const at = (role: string, database: string) => url(role, built.password(role), database)
+export function builtInDatabases(built: BuiltIn, names: BuiltInNames): BuiltInDatabases {
+  const { at, repairs } = built
   return {
     builtIn: built.default ? { default: at(names.default, names.default) } : {},
     callerRoles: built.default ? { anonymousRole: names.anonymous, signedInRole: names.signedIn } : undefined,
@@ -128,6 +142,7 @@ export function builtInDatabases(
           reader: names.reader,
         }
       : undefined,
+    repairs,
   }
 }
 
