@@ -63,8 +63,15 @@ export function restoreCommand(): Command {
           progress.end()
           return archive.close()
         })
+        for (const warning of restored.warnings) terminal.warn(warning)
         if (json)
-          return terminal.say(JSON.stringify({ ...restored.facts, former: restored.former ?? null }, null, 2))
+          return terminal.say(
+            JSON.stringify(
+              { ...restored.facts, former: restored.former ?? null, warnings: restored.warnings },
+              null,
+              2,
+            ),
+          )
         terminal.say(
           `Restored the backup of ${restored.facts.created_at} into ${path.resolve(data_dir)}. All users have to sign in again.`,
         )

@@ -181,7 +181,7 @@ test('the embedded server is backed up under writes, and restored into an empty 
   assert.equal(pairs.balance, 0)
   assert.ok(pairs.rows > 0 && pairs.rows <= written)
   // Every index agrees with its table.
-  await asked('reindex database')
+  await asked('reindex schema public')
   const old = await actor(copy.url, { authorization: `Bearer ${ada.body.token}` }).get(
     '/api/auth/get-session',
   )

@@ -1,7 +1,6 @@
 import { existsSync } from 'node:fs'
 import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import path from 'node:path'
-import type pg from 'pg'
 import { SYSTEM } from '#kernel/audit/origin.ts'
 import { recordAct } from '#kernel/audit/record-act.ts'
 import { clockOf, connectOnce } from '#kernel/db/connect.ts'
@@ -13,13 +12,14 @@ import {
   replaceData,
   settleReplacement,
 } from '#kernel/db/embedded/replacement.ts'
-import { type EmbeddedServer, startEmbedded } from '#kernel/db/embedded.ts'
+import { startEmbedded } from '#kernel/db/embedded.ts'
 import { onConnection } from '#kernel/db/guarded-client.ts'
 import { type Asking, seeInstallation } from '#kernel/db/installation.ts'
 import { scramVerifier } from '#kernel/db/scram.ts'
 import { secureRandom } from '#kernel/random.ts'
 import { unpackArchive } from './archive.ts'
 import { ArchiveError } from './archive-error.ts'
+import { forget, forgetOfClients } from './forget.ts'
 import type { ArchiveFacts } from './make-archive.ts'
 import { openStream } from './sealed-stream.ts'
 
@@ -41,6 +41,8 @@ export type RestoreOptions = Asking & {
 
 export type Restored = {
   readonly facts: ArchiveFacts
+  /** A sentence for each thing of callers that was removed, or could not be. */
+  readonly warnings: readonly string[]
   /** Where the former database is now. */
   readonly former: string | undefined
 }
@@ -63,9 +65,9 @@ export async function restoreArchive(options: RestoreOptions): Promise<Restored>
   const work = await mkdtemp(path.join(dir, RESTORE_WORK))
   try {
     const { facts, password } = await unpack(options, work)
-    await recover(options, work, password)
+    const warnings = await recover(options, work, password)
     await options.onVerified()
-    return { facts, former: await replaceData(dir, path.join(work, 'data')) }
+    return { facts, warnings, former: await replaceData(dir, path.join(work, 'data')) }
   } finally {
     await rm(work, { recursive: true, force: true })
   }
@@ -120,8 +122,8 @@ function expectPlatform({ format, platform }: ArchiveFacts): void {
     )
 }
 
-/** Starts PostgreSQL on the copy, which recovers from the WAL in it, and stops it again in order. */
-async function recover(options: RestoreOptions, work: string, password: string): Promise<void> {
+/** Starts PostgreSQL on the copy, which recovers from the WAL in it, and stops it again in order. Returns warnings. */
+async function recover(options: RestoreOptions, work: string, password: string): Promise<readonly string[]> {
   options.report('recover the database')
   const server = await startEmbedded({ dir: work, password })
   try {
@@ -132,47 +134,15 @@ async function recover(options: RestoreOptions, work: string, password: string):
       await forget(client)
     })
     await recordRestore(url)
-    await forgetIdempotency(server, password)
+    const warnings = await forgetOfClients(server, password)
     // Last: the next connection needs it.
     const verifier = await scramVerifier(options.password())
     await onConnection({ url, name: 'restore' }, (client) =>
       client.query(`alter role postgres password '${verifier}'`),
     )
+    return warnings
   } finally {
     await server.stop()
-  }
-}
-
-/**
- * Rows that must not live a second time: proofs of callers that may have been revoked since, mails and events that have been sent, jobs that
- * ran while the archive was made. By table, since an older archive may lack one.
- */
-const FORGOTTEN: readonly (readonly [table: string, statement: string])[] = [
-  ['service.session', 'delete from service.session'],
-  ['service.verification', 'delete from service.verification'],
-  ['service.trusted_device', 'delete from service.trusted_device'],
-  ['service.process_lease', 'delete from service.process_lease'],
-  [
-    'service.webhook_delivery',
-    `update service.webhook_delivery set status = 'expired', next_attempt_at = null where status in ('pending', 'retrying')`,
-  ],
-  [
-    'service_jobs.job',
-    `delete from service_jobs.job where state < 'completed' and name in ('send-mail', 'answer-mail-request', 'run-backup')`,
-  ],
-  [
-    'service.backup_job',
-    `update service.backup_job set status = 'failed', error_message = 'The service was restored from a backup that was made while the job ran.',
-       completed_at = clock_timestamp(), lease_until = null where status in ('pending', 'running')`,
-  ],
-]
-
-async function forget(client: pg.Client): Promise<void> {
-  for (const [table, statement] of FORGOTTEN) {
-    const { rows } = await client.query<{ exists: boolean }>('select to_regclass($1) is not null as exists', [
-      table,
-    ])
-    if (rows[0]?.exists === true) await client.query(statement)
   }
 }
 
@@ -190,36 +160,4 @@ export async function recordRestore(url: string): Promise<void> {
   } finally {
     await control.close()
   }
-}
-
-/** Settings that the owner of a database may have given it, with which the restore of the whole server would fail. */
-const OWN_SETTINGS = encodeURIComponent(
-  '-c default_transaction_read_only=off -c statement_timeout=0 -c lock_timeout=0 -c transaction_timeout=0 -c idle_session_timeout=0',
-)
-
-/**
- * In each client's database, where the superuser must run nothing of the client's: a DELETE would call its triggers and rules with all rights.
- * Dropping a table calls none, and the table is made again when it is needed.
- */
-async function forgetIdempotency({ url, superuserUrl }: EmbeddedServer, password: string): Promise<void> {
-  const names = await onConnection({ url: superuserUrl, name: 'restore' }, async (client) => {
-    const { rows } = await client.query<{ datname: string }>(
-      'select datname from pg_database where datallowconn and not datistemplate',
-    )
-    return rows.map(({ datname }) => datname)
-  })
-  for (const name of names)
-    await onConnection(
-      {
-        url: `${url('postgres', password, name)}?options=${OWN_SETTINGS}`,
-        name: 'restore',
-        deadline: 600_000,
-      },
-      async (client) => {
-        const { rows } = await client.query<{ exists: boolean }>(
-          `select exists (select from pg_class where oid = to_regclass('public.service_idempotency') and relkind in ('r', 'p'))`,
-        )
-        if (rows[0]?.exists === true) await client.query('drop table public.service_idempotency cascade')
-      },
-    )
 }
