@@ -19,6 +19,7 @@ table service."account"
   refreshing_until timestamp with time zone
   added_by uuid
   password_set_at timestamp with time zone
+  password_from_mail boolean not null default false
   constraint account_pkey PRIMARY KEY (id)
   constraint account_provider_key UNIQUE (provider_id, account_id)
   constraint account_user_id_fkey FOREIGN KEY (user_id) REFERENCES service."user"(id) ON DELETE CASCADE
@@ -337,6 +338,7 @@ table service."session"
   CREATE TRIGGER session_changed AFTER UPDATE ON service.session REFERENCING OLD TABLE AS gone NEW TABLE AS came FOR EACH STATEMENT EXECUTE FUNCTION service.tell_sessions()
   CREATE TRIGGER session_emptied AFTER TRUNCATE ON service.session FOR EACH STATEMENT EXECUTE FUNCTION service.tell_word('all')
   CREATE TRIGGER session_gone AFTER DELETE ON service.session REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION service.tell_sessions()
+  CREATE TRIGGER session_settles_password AFTER INSERT OR UPDATE OF shown, password_shown_at ON service.session FOR EACH ROW WHEN ((('password'::text = ANY (new.shown)) AND (new.shown && ARRAY['totp'::text, 'backup code'::text, 'passkey'::text]))) EXECUTE FUNCTION service.settle_password()
 
 table service."trusted_device"
   id uuid not null
@@ -357,7 +359,6 @@ table service."two_factor"
   method text not null
   secret text
   last_step bigint
-  mail_counted_until timestamp with time zone
   created_at timestamp with time zone not null
   added_by uuid
   constraint two_factor_method_check CHECK ((method = ANY (ARRAY['totp'::text, 'otp'::text])))
@@ -522,7 +523,7 @@ CREATE OR REPLACE FUNCTION service.end_activity_without_factor()
  SET search_path TO 'pg_catalog', 'pg_temp'
 AS $function$
 begin
-  perform service.forget_shown(new.id, array['totp', 'otp', 'mailed code', 'backup code', 'trusted device']);
+  perform service.forget_shown(new.id, array['totp', 'otp', 'mailed code', 'second mail', 'backup code', 'trusted device']);
   return null;
 end $function$
 
@@ -647,6 +648,17 @@ begin
     raise unique_violation using message = 'the username is taken', constraint = 'user_username_key';
   end if;
   return new;
+end $function$
+
+CREATE OR REPLACE FUNCTION service.settle_password()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+begin
+  update service.account set password_from_mail = false
+    where user_id = new.user_id and provider_id = 'credential' and password_from_mail and password_set_at <= new.password_shown_at;
+  return null;
 end $function$
 
 CREATE OR REPLACE FUNCTION service.tell(tags text[])

@@ -12,7 +12,12 @@ import { browserMark } from './cookies.ts'
 import { fail } from './errors.ts'
 import { requestMail } from './mail-requests.ts'
 import type { SignInContext } from './sign-in-context.ts'
-import { beginSecondFactor, type PendingSecondFactor, renewTrustedDevice } from './two-factor/pending.ts'
+import {
+  beginSecondFactor,
+  type PendingSecondFactor,
+  renewTrustedDevice,
+  shownByTrust,
+} from './two-factor/pending.ts'
 import { isTwoFactors, type Way } from './way.ts'
 
 /** The outcome of a way in: a session, or a sign-in that waits for its second factor. `finishSignIn` answers both. */
@@ -39,6 +44,8 @@ export type Entrance = {
   readonly way: Way
   /** Shown by the session from its beginning. */
   readonly shown: readonly Shown[]
+  /** The address that a provider has proven, if any. Whoever has that mailbox may have the provider's account. */
+  readonly address?: string | undefined
   readonly proof: Proof
   /** The failure when the proof does not hold any more. */
   readonly refuse: () => Error
@@ -52,7 +59,7 @@ const DAY = 86_400_000
  */
 export async function admit(
   kernel: Kernel,
-  { way, shown, proof, refuse }: Entrance,
+  { way, shown: given, address, proof, refuse }: Entrance,
   context: SignInContext,
 ): Promise<Admission> {
   const { require_email_verification } = kernel.config.auth.email_password
@@ -60,6 +67,7 @@ export async function admit(
     if (isBanned(user, kernel.now())) throw fail('BANNED_USER')
     const isUnverified = require_email_verification && !user.emailVerified
     if (isUnverified) return { unverified: user }
+    const shown = address === user.email ? ([...given, 'mail'] as const) : given
     return startOrAsk(kernel, await clearExpiredBan(kernel, user), { ...context, way, shown })
   })
   if (!('unverified' in outcome)) return outcome
@@ -73,9 +81,12 @@ type Arrival = SignInContext & Pick<Entrance, 'way' | 'shown'>
 async function startOrAsk(kernel: Kernel, user: User, arrival: Arrival): Promise<Admission> {
   if (!user.twoFactorEnabled) return startSession(kernel, user, arrival)
   const trustedDevice = await renewTrustedDevice(kernel, user.id, arrival)
-  if (trustedDevice === undefined && !isTwoFactors(arrival.way))
-    return beginSecondFactor(kernel, user, arrival)
-  return startSession(kernel, user, arrival, trustedDevice)
+  if (trustedDevice === undefined)
+    return isTwoFactors(arrival.way)
+      ? startSession(kernel, user, arrival)
+      : beginSecondFactor(kernel, user, arrival)
+  const shown = [...arrival.shown, ...(await shownByTrust(kernel, user.id, arrival.shown))]
+  return startSession(kernel, user, { ...arrival, shown }, trustedDevice)
 }
 
 async function startSession(
@@ -98,7 +109,7 @@ async function startSession(
       expiresAt,
       createdAt: now,
       remembered: remember,
-      ...afterShowing(NOTHING_SHOWN, trustedDevice === undefined ? shown : [...shown, 'trusted device'], now),
+      ...afterShowing(NOTHING_SHOWN, shown, now),
       ipAddress,
       userAgent: userAgent?.slice(0, 512) ?? null,
     },

@@ -1,7 +1,8 @@
+import { takesMailedCodes } from '#identity/mailbox.ts'
 import { type Session, updateShown } from '#identity/sessions.ts'
 import {
   afterShowing,
-  hasShownFactor,
+  hasPassedFactor,
   isFactor,
   isFactorInForce,
   isProof,
@@ -112,7 +113,7 @@ const JUDGES: Readonly<Record<Demand, (kernel: Kernel, standing: Standing) => bo
         : isWithin(kernel, proofOf(standing), RECENT),
     ),
   factor: (kernel, standing) => !asksForFactor(standing) || isWithin(kernel, standing.factorShownAt, RECENT),
-  'passed factor': (_kernel, standing) => !asksForFactor(standing) || hasShownFactor(standing.shown),
+  'passed factor': (_kernel, standing) => !asksForFactor(standing) || hasPassedFactor(standing.shown),
 }
 
 const proofOf = (standing: Standing): Date | null => lastProof(standing, standing.has)
@@ -152,7 +153,8 @@ function acceptedBy(kernel: Kernel, standing: Standing, demand: Demand): readonl
       return (counts || !isFactorInForce(userHad)) && (isFactorInForce([method]) || method === 'passkey')
     return counts
   })
-  return methods.flatMap((method) => namesOf(kernel.config, method)).toSorted(byRank)
+  const names = methods.flatMap((method) => namesOf(kernel.config, method))
+  return names.filter((name) => name !== 'otp' || takesMailedCodes(standing)).toSorted(byRank)
 }
 
 const isAskedForPassword = ({ userHad, has }: Standing): boolean =>

@@ -48,6 +48,9 @@ export async function findCredential(db: Db, userId: string): Promise<Credential
 export const findPassword = async (db: Db, userId: string): Promise<string | undefined> =>
   (await findCredential(db, userId))?.password
 
+/** Where a password comes from that was set without the one before it. `mail`: nothing but the mailbox was shown for it. */
+export type PasswordOrigin = 'mail' | 'other'
+
 export type NewPassword = {
   /** Of the account, if one has to be added. */
   readonly id: string
@@ -55,26 +58,29 @@ export type NewPassword = {
   /** The hash. */
   readonly password: string
   readonly now: Date
-  /** Absent: the password is as old as the one before it, or as the account. */
-  readonly setAt?: Date
+  /** Absent: its age and origin are those of the password before it, or of the account. */
+  readonly origin?: PasswordOrigin | undefined
 }
 
-const insertCredential = (db: Db, { id, userId, password, now, setAt }: NewPassword) =>
+const insertCredential = (db: Db, { id, userId, password, now, origin }: NewPassword) =>
   db.insertInto('account').values({
     id,
     userId,
     providerId: 'credential',
     accountId: userId,
     password,
-    ...(setAt && { passwordSetAt: setAt }),
+    ...settingOf(now, origin),
     createdAt: now,
     updatedAt: now,
   })
 
+const settingOf = (now: Date, origin: PasswordOrigin | undefined) =>
+  origin && { passwordSetAt: now, passwordFromMail: origin === 'mail' }
+
 /** Sets the password of the user, the first one or another. It need not be changed. */
 export async function upsertPassword(db: Db, given: NewPassword): Promise<void> {
-  const { password, now: updatedAt, setAt } = given
-  const changed = { password, updatedAt, mustChangePassword: false, ...(setAt && { passwordSetAt: setAt }) }
+  const { password, now: updatedAt, origin } = given
+  const changed = { password, updatedAt, mustChangePassword: false, ...settingOf(updatedAt, origin) }
   await insertCredential(db, given)
     .onConflict((on) => on.columns(['providerId', 'accountId']).doUpdateSet(changed))
     .execute()

@@ -1,10 +1,18 @@
 /**
  * A proof that a session can show (auth.md 2), as its columns `shown` and `user_had` and the function `service.methods_of` spell it.
  * `passkey` is with user verification, `unverified passkey` without. `mailed code`: a code by mail where another factor is in force, `otp`
- * where it is the factor. `mail`: a link or code was opened in the mailbox. `trusted device`: the browser's cookie stood in for the factor.
+ * where it is the factor. `mail`: a link or code was opened in the mailbox, or a provider has proven its address. `second mail`: a code by
+ * mail where it is the factor, and the mailbox has counted before. `trusted device`: the browser's cookie stood in for the factor.
  * `new …`: it was added while the session lived.
  */
-export type Shown = Addable | `new ${Addable}` | Factor | 'mailed code' | 'trusted device' | 'mail'
+export type Shown =
+  | Addable
+  | `new ${Addable}`
+  | Factor
+  | 'mailed code'
+  | 'mail'
+  | 'second mail'
+  | 'trusted device'
 
 /** Ways of signing in that a session can add. */
 type Addable = 'password' | 'passkey' | 'unverified passkey' | `provider:${string}`
@@ -27,6 +35,10 @@ const BESIDES: readonly string[] = ['mailed code', 'new passkey', 'trusted devic
 /** The user has what these words say, or the session has shown it. `service.has_shown_factor` says the same. */
 export const hasShownFactor = (shown: readonly string[]): boolean =>
   shown.some((each) => isFactor(each) || BESIDES.includes(each))
+
+/** The session has passed the factor in force, though perhaps by the mailbox alone: no role that requires a factor is content with that. */
+export const hasPassedFactor = (shown: readonly string[]): boolean =>
+  hasShownFactor(shown) || shown.includes('second mail')
 
 const IN_FORCE: readonly string[] = ['totp', 'otp']
 
@@ -64,7 +76,7 @@ export function afterShowing(
 ): ProofColumns {
   const counted = shown.filter((each) => isProof(each, userHad))
   const isShownFactor = (each: Shown): boolean =>
-    isFactor(each) && (counted.includes(each) || !isFactorInForce(userHad))
+    (isFactor(each) || each === 'second mail') && (counted.includes(each) || !isFactorInForce(userHad))
   const isPasswordShown =
     shown.includes('password') || (shown.includes('new password') && !userHad.includes('password'))
   return {
@@ -87,6 +99,7 @@ const METHODS: Readonly<Record<string, readonly string[]>> = {
   totp: IN_FORCE,
   otp: IN_FORCE,
   'mailed code': IN_FORCE,
+  'second mail': IN_FORCE,
   'backup code': IN_FORCE,
   'unverified passkey': ['passkey'],
 }

@@ -1,20 +1,20 @@
 import { sql } from 'kysely'
 import type { Db } from '#kernel/db/connect.ts'
+import type { Mailbox } from './mailbox.ts'
 import type { Session } from './sessions.ts'
 import type { ProofColumns } from './shown.ts'
 
 /** The proofs that a session has shown, and the methods that its user had when it began and has now. */
-export type Standing = ProofColumns & {
-  readonly createdAt: Date
-  readonly userHad: readonly string[]
-  readonly has: readonly string[]
-  /** Those of now that were not added while the session lived. */
-  readonly stillHas: readonly string[]
-  /** When the user's password was added to the account; a change keeps it. Null without a password. */
-  readonly passwordAddedAt: Date | null
-  /** When the user's password was set by other than sign-up, import and change. Null also without a password. */
-  readonly passwordSetAt: Date | null
-}
+export type Standing = ProofColumns &
+  Mailbox & {
+    readonly createdAt: Date
+    /** Those of now that were not added while the session lived. */
+    readonly stillHas: readonly string[]
+    /** When the user's password was added to the account; a change keeps it. Null without a password. */
+    readonly passwordAddedAt: Date | null
+    /** When the user's password was set by other than sign-up, import and change. Null also without a password. */
+    readonly passwordSetAt: Date | null
+  }
 
 /** For a session that a proof has locked (proof.ts). */
 export const getStanding = (db: Db, id: string): Promise<Standing> =>
@@ -26,9 +26,24 @@ export const getStanding = (db: Db, id: string): Promise<Standing> =>
     .where('s.id', '=', id)
     .select(['s.createdAt', 's.shown', 's.authTime', 's.passwordShownAt', 's.factorShownAt', 's.userHad'])
     .select(['a.createdAt as passwordAddedAt', 'a.passwordSetAt'])
+    .select(sql<boolean>`coalesce(a.password_from_mail, false)`.as('passwordFromMail'))
     .select(sql<string[]>`service.methods_of(s.user_id)`.as('has'))
     .select(sql<string[]>`service.methods_of(s.user_id, s.created_at)`.as('stillHas'))
     .executeTakeFirstOrThrow()
+
+/** The same, as far as it tells what the mailbox has counted for, of a sign-in that has shown this. */
+export async function getMailbox(db: Db, userId: string, shown: readonly string[]): Promise<Mailbox> {
+  const fromMail = db
+    .selectFrom('account')
+    .where('userId', '=', userId)
+    .where('providerId', '=', 'credential')
+    .where('passwordFromMail', '=', true)
+  const account = await db
+    .selectNoFrom(sql<string[]>`service.methods_of(${userId})`.as('has'))
+    .select(({ exists }) => exists(fromMail).$castTo<boolean>().as('passwordFromMail'))
+    .executeTakeFirstOrThrow()
+  return { shown, userHad: [], ...account }
+}
 
 /**
  * From now on the session is as one of a user who had the second factor `method` when it began, or none: it has confirmed it, or removed it.

@@ -165,7 +165,7 @@ export async function removeWhatOthersAdded(kernel: Kernel, user: User, sessionI
 async function choosePassword(kernel: Kernel, user: User, password: string): Promise<void> {
   const now = kernel.now()
   const id = uuidv7(now, kernel.random)
-  await upsertPassword(kernel.db, { id, userId: user.id, password, now, setAt: now })
+  await upsertPassword(kernel.db, { id, userId: user.id, password, now, origin: 'mail' })
   await recordAct(kernel, 'password.set', { targetId: user.id })
   await noticeTo(kernel, user, MAILS.passwordChanged(user))
 }

@@ -1,9 +1,10 @@
-import { type Credential, findCredential, upsertPassword } from '#identity/accounts.ts'
+import { type Credential, findCredential, type PasswordOrigin, upsertPassword } from '#identity/accounts.ts'
 import { deleteKnownDevices, type Source } from '#identity/known-devices.ts'
+import { isByMailAlone } from '#identity/mailbox.ts'
 import { attemptPassword, hashPassword, isCheckable } from '#identity/passwords.ts'
 import { lockProvenUser } from '#identity/proof.ts'
 import { deleteFactor } from '#identity/second-factor.ts'
-import { deleteUserSessions, updateSessionToken } from '#identity/sessions.ts'
+import { deleteUserSessions, getSession, updateSessionToken } from '#identity/sessions.ts'
 import { deleteTickets } from '#identity/tickets.ts'
 import { tokenHash } from '#identity/tokens.ts'
 import { deleteTrustedDevices } from '#identity/trusted-devices.ts'
@@ -25,19 +26,18 @@ export type StoredPassword = {
   /** The hash. */
   readonly password: string
   readonly ended: EndedSessions
-  /** It replaces one that was shown, and is as old as that. */
-  readonly inheritsAge?: boolean
+  /** Absent: it replaces one that was shown, and is as old as that. */
+  readonly origin?: PasswordOrigin
 }
 
 /** Stores the new password, mails a notice of it, and ends every open link, trusted and known device and begun factor of the user. */
 export async function storePassword(
   kernel: Kernel,
   user: User,
-  { password, ended, inheritsAge = false }: StoredPassword,
+  { password, ended, origin }: StoredPassword,
 ): Promise<void> {
   const now = kernel.now()
-  const account = { id: uuidv7(now, kernel.random), userId: user.id, password, now }
-  await upsertPassword(kernel.db, inheritsAge ? account : { ...account, setAt: now })
+  await upsertPassword(kernel.db, { id: uuidv7(now, kernel.random), userId: user.id, password, now, origin })
   await deleteTickets(kernel.db, user)
   await deleteTrustedDevices(kernel.db, user.id)
   await deleteKnownDevices(kernel.db, user.id)
@@ -63,9 +63,7 @@ export async function changePassword(
   const token = asked.revokeOtherSessions === true ? randomToken(kernel.random) : undefined
   await actAsCaller(kernel, verified, async (kernel, user) => {
     await showing(kernel, caller.session, ['password'])
-    await storePassword(kernel, user, {
-      ...{ password, inheritsAge: true, ended: token === undefined ? 'none' : 'others' },
-    })
+    await storePassword(kernel, user, { password, ended: token === undefined ? 'none' : 'others' })
     const ended = token === undefined ? 0 : await deleteUserSessions(kernel.db, user.id, caller.session.id)
     await recordAct(kernel, 'password.changed', { targetId: user.id, details: { sessionsEnded: ended } })
     if (token === undefined) return
@@ -152,7 +150,7 @@ export async function setPasswordByOperator(
 
 /** For a user whose row is locked. Ends every session and every link of the user. */
 export async function assignPassword(kernel: Kernel, user: User, password: string): Promise<void> {
-  await storePassword(kernel, user, { password, ended: 'all' })
+  await storePassword(kernel, user, { password, ended: 'all', origin: 'other' })
   const ended = await deleteUserSessions(kernel.db, user.id)
   await recordAct(kernel, 'password.assigned', { targetId: user.id, details: { sessionsEnded: ended } })
 }
@@ -164,7 +162,8 @@ export async function setPassword(kernel: Kernel, caller: Caller, newPassword: s
     await expectMayEnrol(kernel, user, caller)
     await expectShown(kernel, caller.session, 'setPassword')
     if ((await findCredential(kernel.db, user.id)) !== undefined) throw fail('PASSWORD_ALREADY_SET')
-    await storePassword(kernel, user, { password, ended: 'none' })
+    const origin = isByMailAlone((await getSession(kernel.db, caller.session.id)).shown) ? 'mail' : 'other'
+    await storePassword(kernel, user, { password, ended: 'none', origin })
     await recordAct(kernel, 'password.set', { targetId: user.id })
   })
   await kernel.coherence.settle()

@@ -12,7 +12,6 @@ import { mailLink } from '../mail-links.ts'
 import type { MailRequest } from '../mail-requests.ts'
 import { MAILS } from '../mails.ts'
 import { acceptablePassword } from '../password-policy.ts'
-import { countResetByMail } from '../two-factor/enrolment.ts'
 import { storePassword } from './password.ts'
 
 /** Sets a new password. */
@@ -77,11 +76,10 @@ export async function resetPassword(kernel: Kernel, token: string, newPassword: 
     const ended = isFirstProof
       ? await removeWhatOthersAdded(kernel, user)
       : await deleteUserSessions(kernel.db, user.id)
-    if (!isFirstProof) await countResetByMail(kernel, user)
     const now = kernel.now()
     const proof = { emailVerified: true, emailProvenAt: user.emailProvenAt ?? now }
     const proven = (await updateUser(kernel.db, user.id, proof, now)) ?? user
-    await storePassword(kernel, proven, { password, ended: 'all' })
+    await storePassword(kernel, proven, { password, ended: 'all', origin: 'mail' })
     await recordAct(kernel, 'password.reset', { targetId: user.id, details: { sessionsEnded: ended } })
     return proven
   })

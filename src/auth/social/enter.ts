@@ -52,6 +52,7 @@ async function enterOnce(kernel: Kernel, entering: Entering, context: SignInCont
       shown: [`provider:${providerId}`],
       proof: { userId: found.userId, account },
     } as const),
+    address: isProven(kernel, entering) ? identity.email : undefined,
     refuse: () => fail('ACCOUNT_NOT_LINKED'),
   }
   const admission = await admit(kernel, entrance, context)

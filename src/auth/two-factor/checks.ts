@@ -1,6 +1,9 @@
+import { hasMailCounted, type Mailbox, takesMailedCodes } from '#identity/mailbox.ts'
 import { countAttempt, redeemMailedCode } from '#identity/mailed-codes.ts'
+import type { Shown } from '#identity/shown.ts'
 import type { User } from '#identity/users.ts'
 import type { Kernel } from '#kernel/kernel.ts'
+import { fail } from '../errors.ts'
 import { codeHashes, plainCode } from './codes.ts'
 import type { Counters } from './lock.ts'
 import { deleteBackupCode, type Factor, useStep } from './store.ts'
@@ -62,6 +65,22 @@ function checkMailedCode(code: string): Check {
     if (counted === undefined || counted.expiresAt <= kernel.now()) return 'OTP_HAS_EXPIRED'
     return counted.attempts < MAX_ATTEMPTS ? 'WRONG_CODE' : 'TOO_MANY_ATTEMPTS_REQUEST_NEW_CODE'
   }
+}
+
+/**
+ * Returns what a code by mail shows. Throws where it is not taken, since the mailbox counts once (auth.md 7). Call it before the code is
+ * checked: a failure after the check would undo its count. `isRequired`: a role has to be content with it.
+ */
+export function expectMailedCode(
+  { method }: Pick<Factor, 'method'>,
+  mailbox: Mailbox,
+  { isRequired = false } = {},
+): Shown {
+  const hasCounted = hasMailCounted(mailbox)
+  if (!takesMailedCodes(mailbox) || (isRequired && hasCounted)) throw fail('OTP_NOT_ENABLED')
+  if (hasCounted) return 'second mail'
+  // It lets in a user of an authenticator app, and takes nothing away from that user.
+  return method === 'otp' ? 'otp' : 'mailed code'
 }
 
 function checkBackupCode(code: string): Check {

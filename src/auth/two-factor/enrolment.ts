@@ -2,7 +2,7 @@ import { findPassword } from '#identity/accounts.ts'
 import { lockProvenUser } from '#identity/proof.ts'
 import { deleteFactor } from '#identity/second-factor.ts'
 import { deleteUserSessions, type Session, updateSessionToken } from '#identity/sessions.ts'
-import { updateFactorHad } from '#identity/standing.ts'
+import { getStanding, updateFactorHad } from '#identity/standing.ts'
 import { deleteTicketsFor } from '#identity/tickets.ts'
 import { tokenHash } from '#identity/tokens.ts'
 import { deleteTrustedDevices } from '#identity/trusted-devices.ts'
@@ -16,6 +16,7 @@ import { fail } from '../errors.ts'
 import { noticeTo } from '../mail-allowance.ts'
 import { type FactorChange, MAILS } from '../mails.ts'
 import { checkPassword } from '../password/password.ts'
+import { expectMailedCode } from './checks.ts'
 import { codeHashes, newBackupCodes } from './codes.ts'
 import type { SecondFactorMethod } from './pending.ts'
 import { expectMayEnrol } from './restricted.ts'
@@ -26,7 +27,6 @@ import {
   insertFactor,
   replaceBackupCodes,
   updateFactorInForce,
-  updateMailCountedUntil,
 } from './store.ts'
 import { newTotpSecret, totpUri } from './totp.ts'
 
@@ -52,10 +52,12 @@ export async function enrol(
   const backupCodes = newBackupCodes(kernel.random)
   const secret = method === 'totp' ? newTotpSecret(kernel.random) : null
   await actAsOwner(kernel, caller, owner, async (kernel, user, expectProof) => {
-    await expectMayEnrol(kernel, user, caller)
+    const isRequired = await expectMayEnrol(kernel, user, caller)
     const { id: userId } = user
     const hasOne = (await findFactor(kernel.db, userId, true)) !== undefined
     await expectProof(hasOne ? 'replaceFactor' : 'addFactor')
+    if (method === 'otp')
+      expectMailedCode({ method }, await getStanding(kernel.db, caller.session.id), { isRequired })
     const createdAt = kernel.now()
     const sealed = secret === null ? null : kernel.secrets.seal('two-factor-secret', secret, userId)
     const addedBy = caller.session.id
@@ -140,16 +142,9 @@ async function removeFactorInForce(kernel: Kernel, { id }: User, exceptOf?: stri
 /** Removes what another person may have added before the first proof of the address. `exceptOf`: the factors of this session stay. */
 export async function removeSecondFactor(kernel: Kernel, user: User, exceptOf?: string): Promise<void> {
   await deleteFactor(kernel.db, user.id, false, exceptOf)
-  if (user.keepsFactor) await countResetByMail(kernel, user)
-  else await removeFactorInForce(kernel, user, exceptOf)
+  if (!user.keepsFactor) await removeFactorInForce(kernel, user, exceptOf)
   await deleteTrustedDevices(kernel.db, user.id)
 }
-
-/** The mailbox has counted as a factor by resetting the password. For a day it is not the second one as well. */
-export const countResetByMail = (kernel: Kernel, { id }: User): Promise<void> =>
-  updateMailCountedUntil(kernel.db, id, new Date(kernel.now().getTime() + DAY))
-
-const DAY = 86_400_000
 
 /** The URI of the factor that waits for its first code, or of the one in force. */
 export async function totpUriOf(kernel: Kernel, caller: Caller, owner: Owner): Promise<string> {

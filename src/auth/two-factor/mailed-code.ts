@@ -1,4 +1,5 @@
 import { replaceMailedCode } from '#identity/mailed-codes.ts'
+import { getMailbox, getStanding } from '#identity/standing.ts'
 import { hasProvenEmail, type User } from '#identity/users.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { sendMail } from '#kernel/mail/mailer.ts'
@@ -6,7 +7,7 @@ import { actAsCaller } from '../access.ts'
 import { fail } from '../errors.ts'
 import { allowsMail } from '../mail-allowance.ts'
 import { MAILS } from '../mails.ts'
-import { mailedCodeOwner, type Subject } from './checks.ts'
+import { expectMailedCode, mailedCodeOwner, type Subject } from './checks.ts'
 import { codeHashes, newMailedCode } from './codes.ts'
 import { expectUnlocked, STRANGERS } from './lock.ts'
 import { actOnPending, factorInSession, subjectOf, type Verifying } from './verification.ts'
@@ -17,14 +18,18 @@ const LIFETIME = 180_000
 /** Mails a code that is valid in this session or pending sign-in only. A newer one replaces it. */
 export function sendCode(kernel: Kernel, by: Verifying): Promise<void> {
   if ('pending' in by)
-    return actOnPending(kernel, by, async (kernel, user, { ticket, subject }) => {
-      if (!ticket.payload.methods.includes('otp')) throw fail('OTP_NOT_ENABLED')
+    return actOnPending(kernel, by, async (kernel, user, { ticket, factor, subject }) => {
+      const { methods, shown = [] } = ticket.payload
+      if (!methods.includes('otp')) throw fail('OTP_NOT_ENABLED')
+      expectMailedCode(factor, await getMailbox(kernel.db, user.id, shown))
       await mailCode(kernel, user, subject)
     })
   const { session } = by.caller
   return actAsCaller(kernel, by.caller, async (kernel, user) => {
     const subject = await subjectOf(kernel, user, session)
-    await expectUnlocked(kernel, await factorInSession(kernel, user, 'otp'), subject.counters)
+    const factor = await factorInSession(kernel, user, 'otp')
+    expectMailedCode(factor, await getStanding(kernel.db, session.id))
+    await expectUnlocked(kernel, factor, subject.counters)
     await mailCode(kernel, user, subject)
   })
 }

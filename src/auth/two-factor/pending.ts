@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify'
-import { listPasskeys } from '#identity/passkeys.ts'
+import { hasMailCounted, takesMailedCodes } from '#identity/mailbox.ts'
 import type { Shown } from '#identity/shown.ts'
+import { getMailbox } from '#identity/standing.ts'
 import { issueTicket } from '#identity/tickets.ts'
 import { tokenHash } from '#identity/tokens.ts'
 import { insertTrustedDevice, rotateTrustedDevice } from '#identity/trusted-devices.ts'
@@ -38,7 +39,7 @@ export async function beginSecondFactor(
   { id: userId, email: address }: User,
   { way, shown, remember }: SignInContext & { readonly way: Way; readonly shown: readonly Shown[] },
 ): Promise<PendingSecondFactor> {
-  const methods = await methodsFor(kernel, userId, way)
+  const methods = await methodsFor(kernel, userId, way, shown)
   const token = await issueTicket(kernel, 'second-factor', {
     ...{ userId, address, sessionId: null },
     lifetime: PENDING_LIFETIME,
@@ -47,17 +48,18 @@ export async function beginSecondFactor(
   return { pendingToken: `${PREFIX}${token}`, methods }
 }
 
-/**
- * The mailbox counts once: a code by mail is no second factor after a sign-in by mail, or after a reset by mail. Users who have no other
- * method and no passkey have to sign in with the password, for which the code counts.
- */
-async function methodsFor(kernel: Kernel, userId: string, way: Way): Promise<readonly SecondFactorMethod[]> {
+/** After a sign-in by mail, users who have no other method and no passkey have to sign in with the password, beside which the code counts. */
+async function methodsFor(
+  kernel: Kernel,
+  userId: string,
+  way: Way,
+  shown: readonly Shown[],
+): Promise<readonly SecondFactorMethod[]> {
   const factor = await findFactor(kernel.db, userId, true)
   if (factor === undefined) return []
-  const hasReset = factor.mailCountedUntil !== null && factor.mailCountedUntil > kernel.now()
-  const hasCounted = way === 'mail' || hasReset
-  if (factor.method === 'totp') return hasCounted ? ['totp'] : ['totp', 'otp']
-  if (hasCounted && (await listPasskeys(kernel.db, userId)).length > 0) return []
+  const isTaken = takesMailedCodes(await getMailbox(kernel.db, userId, shown))
+  if (factor.method === 'totp') return isTaken ? ['totp', 'otp'] : ['totp']
+  if (!isTaken) return []
   if (way === 'mail') throw fail('PASSWORD_SIGN_IN_REQUIRED')
   return ['otp']
 }
@@ -78,6 +80,16 @@ export async function renewTrustedDevice(
   const now = kernel.now()
   const renewed = { token: randomToken(kernel.random), expiresAt: trustedUntil(now), now }
   return (await rotateTrustedDevice(kernel.db, userId, trustedDevice, renewed)) ? renewed.token : undefined
+}
+
+/** Such a device shows nothing where codes by mail are the factor and it may have become one by the mailbox alone. */
+export async function shownByTrust(
+  { db }: Kernel,
+  userId: string,
+  shown: readonly Shown[],
+): Promise<readonly Shown[]> {
+  const isByMail = (await findFactor(db, userId, true))?.method === 'otp'
+  return isByMail && hasMailCounted(await getMailbox(db, userId, shown)) ? [] : ['trusted device']
 }
 
 /** Trusts the browser from now on; returns its token. */

@@ -139,16 +139,6 @@ export async function deleteOldFailures(db: Db, now: Date, batch: number): Promi
   return Number(numAffectedRows ?? 0n)
 }
 
-/** Until then codes by mail are no second factor beside another method. */
-export async function updateMailCountedUntil(db: Db, userId: string, until: Date): Promise<void> {
-  await db
-    .updateTable('twoFactor')
-    .set({ mailCountedUntil: until })
-    .where('userId', '=', userId)
-    .where('inForce', '=', true)
-    .execute()
-}
-
 export async function deleteBackupCodes(db: Db, twoFactorId: string): Promise<void> {
   await db.deleteFrom('backupCode').where('twoFactorId', '=', twoFactorId).execute()
 }

@@ -5,7 +5,6 @@ import {
   codeOf,
   cookiesOf,
   type Enrolled,
-  enrolOtp,
   enrolTotp,
   pendingSignIn,
   TRUSTED_COOKIE,
@@ -110,38 +109,4 @@ test('a change of the password or of the factor, a reset and the end of all sess
     const { body } = await signIn(ada.email, cookie, password)
     assert.equal(body.twoFactorRedirect, true, name)
   }
-})
-
-test('the mailbox counts once: after a reset by mail a code by mail is no second factor for a day', async () => {
-  const ada = await enrolTotp(t, await t.signUp('Ada'))
-  const bob = await enrolOtp(t, await t.signUp('Bob'))
-  const newPassword = 'a password of the reset'
-  for (const { id, email } of [ada, bob]) {
-    await t.service.kernel.db
-      .updateTable('user')
-      .set({ emailVerified: true, emailProvenAt: new Date() })
-      .where('id', '=', id)
-      .execute()
-    await t.mails()
-    await t.anon.post(`${AUTH}/forget-password`, { email })
-    const token = linkIn((await t.mails()).at(-1) ?? '')
-      .split('/')
-      .at(-1)
-    assert.equal((await t.anon.post(`${AUTH}/reset-password`, { token, newPassword })).status, 200)
-  }
-  const methods = async (email: string) => {
-    const { body } = await t.anon.post(`${AUTH}/sign-in/email`, { email, password: newPassword })
-    return { token: body.token, methods: body.twoFactorMethods }
-  }
-  const { token, methods: offered } = await methods(ada.email)
-  assert.deepEqual(offered, ['totp'])
-  await t.mails()
-  for (const path of ['send-otp', 'verify-otp']) {
-    const refused = await t.anon.post(`${AUTH}/two-factor/${path}`, { token, code: '000000' })
-    assert.deepEqual([refused.status, refused.body.code], [400, 'OTP_NOT_ENABLED'], path)
-  }
-  assert.deepEqual(await t.mails(), [])
-  assert.deepEqual((await methods(bob.email)).methods, ['otp'], 'else there would be no way in')
-  t.advance(DAY)
-  assert.deepEqual((await methods(ada.email)).methods, ['totp', 'otp'])
 })

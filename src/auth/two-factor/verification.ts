@@ -1,7 +1,9 @@
 import type { Source } from '#identity/known-devices.ts'
+import { takesMailedCodes } from '#identity/mailbox.ts'
 import { actOnOpenTicket } from '#identity/proof.ts'
 import type { Session } from '#identity/sessions.ts'
 import type { Shown } from '#identity/shown.ts'
+import { getMailbox, getStanding } from '#identity/standing.ts'
 import { countTicketAttempt, redeemTicket, type Ticket } from '#identity/tickets.ts'
 import { tokenHash } from '#identity/tokens.ts'
 import type { User } from '#identity/users.ts'
@@ -12,7 +14,7 @@ import { admit, type StartedSession } from '../admit.ts'
 import { expectShown, showing } from '../demands.ts'
 import { fail } from '../errors.ts'
 import type { SignInContext } from '../sign-in-context.ts'
-import { CHECKS, type CheckName, isWrong, type Refusal, type Subject } from './checks.ts'
+import { CHECKS, type CheckName, expectMailedCode, isWrong, type Refusal, type Subject } from './checks.ts'
 import { isBackupCode } from './codes.ts'
 import { confirmFactor } from './enrolment.ts'
 import { clearWrongCodes, countersOf, countWrongCode, expectUnlocked } from './lock.ts'
@@ -113,13 +115,16 @@ function completeSignIn(
       await redeemTicket(kernel, user, PENDING, token)
       return { refused: 'TOO_MANY_ATTEMPTS_REQUEST_NEW_CODE', userId: user.id }
     }
+    const before = payload.shown ?? []
+    const word =
+      name === 'otp' ? expectMailedCode(factor, await getMailbox(kernel.db, user.id, before)) : SHOWN[name]
     const refused = await checkCode(kernel, user, factor, subject, name, typed.code)
     if (refused !== undefined) {
       if (isWrong(refused)) await countTicketAttempt(kernel.db, token)
       return { refused, userId: user.id }
     }
     await redeemTicket(kernel, user, PENDING, token)
-    const shown = [...(payload.shown ?? []), wordFor(name, factor)]
+    const shown = [...before, word]
     const started = await startSession(kernel, user, shown, { ...context, remember: payload.remember })
     return typed.trustDevice === true && started.trustedDevice === undefined
       ? { ...started, trustedDevice: await trustDevice(kernel, user.id) }
@@ -141,10 +146,6 @@ async function startSession(
 
 const SHOWN = { totp: 'totp', otp: 'otp', backup: 'backup code' } as const satisfies Record<CheckName, Shown>
 
-/** A code by mail lets in a user of an authenticator app, and takes nothing away from that user. */
-const wordFor = (name: CheckName, { method }: Factor): Shown =>
-  name === 'otp' && method !== 'otp' ? 'mailed code' : SHOWN[name]
-
 /** In a session, a right code confirms a new factor, or shows that the user has the one in force. */
 function verifyInSession(
   kernel: Kernel,
@@ -154,15 +155,16 @@ function verifyInSession(
 ): Promise<Verified | Refused> {
   return actAsCaller(kernel, caller, async (kernel, user) => {
     const factor = await factorInSession(kernel, user, name)
-    if (!factor.inForce) await expectMayEnrol(kernel, user, caller)
+    const isRestricted = !factor.inForce && (await expectMayEnrol(kernel, user, caller))
     const { session } = caller
+    const word = await wordInSession(kernel, session, name, factor, isRestricted)
     const subject = await subjectOf(kernel, user, session)
     await expectUnlocked(kernel, factor, subject.counters)
     const refused = await checkCode(kernel, user, factor, subject, name, typed.code)
     if (refused !== undefined) return { refused, userId: user.id }
     // Before its own code counts as shown.
     if (!factor.inForce) await expectShown(kernel, session, 'confirmFactor')
-    await showing(kernel, session, [wordFor(name, factor)])
+    await showing(kernel, session, [word])
     const held = { token: caller.token, user }
     const { token, user: now } = factor.inForce
       ? held
@@ -172,6 +174,16 @@ function verifyInSession(
     return { token, session, user: now, maxAge: session.remembered ? left : undefined, trustedDevice }
   })
 }
+
+/** Returns what a right code shows. Throws where codes by mail are not taken. */
+const wordInSession = async (
+  { db }: Kernel,
+  { id }: Pick<Session, 'id'>,
+  name: CheckName,
+  factor: Factor,
+  isRequired = false,
+): Promise<Shown> =>
+  name === 'otp' ? expectMailedCode(factor, await getStanding(db, id), { isRequired }) : SHOWN[name]
 
 export const subjectOf = async (
   kernel: Kernel,
@@ -209,13 +221,16 @@ export async function showCode(
   const subject = await subjectOf(kernel, user, session)
   await expectUnlocked(kernel, factor, subject.counters)
   const name = isBackupCode(code) ? 'backup' : factor.method
+  const word = await wordInSession(kernel, session, name, factor)
   const refused = await checkCode(kernel, user, factor, subject, name, code)
-  if (refused === undefined) return wordFor(name, factor)
+  if (refused === undefined) return word
   // A user of an authenticator app may have asked for a code by mail.
-  if (name !== 'totp' || (await CHECKS.otp(code)(kernel, user, factor, subject)) !== undefined)
+  const standing = await getStanding(kernel.db, session.id)
+  if (name !== 'totp' || !takesMailedCodes(standing)) return { refused, userId: user.id }
+  if ((await CHECKS.otp(code)(kernel, user, factor, subject)) !== undefined)
     return { refused, userId: user.id }
   await clearWrongCodes(kernel, factor, subject.counters)
-  return wordFor('otp', factor)
+  return expectMailedCode(factor, standing)
 }
 
 /** Checks the code, and counts a wrong one. */

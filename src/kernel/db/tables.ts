@@ -21,6 +21,7 @@ export interface AccountTable {
   refreshingUntil: Date | null
   addedBy: string | null
   passwordSetAt: Date | null
+  passwordFromMail: Generated<boolean>
 }
 
 export interface ApiKeyTable {
@@ -258,7 +259,6 @@ export interface TwoFactorTable {
   method: string
   secret: string | null
   lastStep: string | null
-  mailCountedUntil: Date | null
   createdAt: Date
   addedBy: string | null
 }
