@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import type { LocatedClient } from '#databases/clients/clients.ts'
 import type { Rights, TableRight } from '#databases/plan/rights.ts'
 import type { GatewayCaller } from './caller.ts'
@@ -75,8 +76,41 @@ export function rightsOf(caller: GatewayCaller): Rights {
         requireOwnSession(caller)
         requireWritable(client)
       }
+      note(caller.needed, required)
     },
   }
+}
+
+function note(needed: TableRight[], required: readonly TableRight[]): void {
+  for (const right of required) if (!needed.some((one) => isSame(one, right))) needed.push(right)
+}
+
+const isSame = (one: TableRight, other: TableRight): boolean =>
+  one.table === other.table && one.schema === other.schema && one.action === other.action
+
+/**
+ * For a stream that the caller began before: it goes on as the same caller, on the same client, with the rights that it began with. Throws
+ * for what a new request would be refused for, and for a freeze, which ends reads that keep a restore or an operator waiting.
+ */
+export function requireSameStanding(before: GatewayCaller, now: GatewayCaller): void {
+  requireNotFrozenSince(before, now)
+  if (before.client !== now.client && now.client.source === 'database') throw fail('client_changed')
+  requireSamePersona(before, now)
+  if (!isDeepStrictEqual(before.scope, now.scope)) throw fail('caller_changed')
+  requireNeeded(before, now)
+}
+
+/** The rights that it has needed so far. */
+export function requireNeeded(before: GatewayCaller, now: GatewayCaller): void {
+  if (before.grant !== now.grant) rightsOf(now).require(before.needed)
+}
+
+/** A restore ends streams that began meanwhile, too: it would wait for their locks. */
+export function requireNotFrozenSince(
+  { client: before }: Pick<GatewayCaller, 'client'>,
+  { client }: { readonly client: FrozenClient },
+): void {
+  if (client.isRestoring || (client.isFrozen && !before.isFrozen)) throw clientFrozen(client)
 }
 
 /**

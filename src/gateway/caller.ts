@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import type { LocatedClient } from '#databases/clients/clients.ts'
 import type { Backend, Persona, Presence } from '#databases/drivers/driver.ts'
+import type { TableRight } from '#databases/plan/rights.ts'
 import type { Scope } from '#databases/request/request.ts'
 import { ADMIN_KEY, ANONYMOUS } from '#kernel/audit/origin.ts'
 import { type Kernel, withOrigin } from '#kernel/kernel.ts'
@@ -17,6 +18,8 @@ export type GatewayCaller = {
   /** The caller's session is an impersonated one, which may only read. */
   readonly isImpersonated: boolean
   readonly grant: Grant
+  /** The rights to tables that its operations have needed so far (`rightsOf`), which a stream goes on needing. */
+  readonly needed: TableRight[]
   /** The caller of a public route reaches only this part of the client. */
   readonly scope?: Scope
   readonly requestId: string

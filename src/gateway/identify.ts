@@ -50,6 +50,7 @@ export const unboundCaller = (
   persona: undefined,
   isImpersonated: false,
   grant,
+  needed: [],
   requestId,
   presence,
 })

@@ -3,6 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Client, Clients } from '#databases/clients/clients.ts'
 import { unknownClient } from './called-client.ts'
 import { type GatewayCaller, gatewayCaller } from './caller.ts'
+import { requireNotFrozenSince, requireSameStanding } from './caller-rights.ts'
 import type { Grant } from './grant.ts'
 import type { Grants } from './grants.ts'
 import type { Identify } from './identify.ts'
@@ -12,6 +13,8 @@ export type Renewal = {
   readonly hook: (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void) => void
   /** Does the same between the steps of long work, and returns the caller. Throws when the caller may not continue. */
   again(request: FastifyRequest, reply: FastifyReply): Promise<GatewayCaller>
+  /** For an answer that is being sent. The returned function throws when its caller may have no more of it. */
+  watch(request: FastifyRequest, reply: FastifyReply): () => Promise<void> | void
 }
 
 /** `identify` is the one for data operations, because other callers have no persona. */
@@ -32,17 +35,33 @@ export function createRenewal(
     routeOptions.config.access?.renew === undefined
 
   async function renew(request: FastifyRequest, reply: FastifyReply): Promise<void> {
-    const { grant, persona } = gatewayCaller(request)
-    const { access } = request.routeOptions.config
-    if (access?.renew !== undefined) await access.renew(request, reply)
-    else if (mayHaveChanged(grant)) await access?.authorize(request, reply)
-    else if (persona !== undefined) request.gateway = await identify(request, reply, grant)
-    const caller = gatewayCaller(request)
+    const caller = await renewCaller(request, reply)
     if (clients.isAsFound(caller.client)) return
     const found = await current(clients, caller.client.name)
     retain(found, reply)
     const client = await clients.locate(found)
     request.gateway = { ...caller, client, backend: client.driver }
+  }
+
+  /** By key and session. */
+  async function renewCaller(request: FastifyRequest, reply: FastifyReply): Promise<GatewayCaller> {
+    const { grant, persona, needed } = gatewayCaller(request)
+    const { access } = request.routeOptions.config
+    if (access?.renew !== undefined) await access.renew(request, reply)
+    else if (mayHaveChanged(grant)) await access?.authorize(request, reply)
+    else if (persona !== undefined) request.gateway = await identify(request, reply, grant)
+    const caller = { ...gatewayCaller(request), needed }
+    request.gateway = caller
+    return caller
+  }
+
+  async function stay(before: GatewayCaller, request: FastifyRequest, reply: FastifyReply): Promise<void> {
+    const caller = await renewCaller(request, reply)
+    if (clients.isAsFound(caller.client)) return requireSameStanding(before, caller)
+    const found = await current(clients, caller.client.name)
+    // First, because a client that was frozen has a new driver, whose database would be asked which one it is.
+    requireNotFrozenSince(before, { client: found })
+    requireSameStanding(before, { ...caller, client: await clients.locate(found) })
   }
 
   /** On a route without a client. */
@@ -60,6 +79,16 @@ export function createRenewal(
     async again(request, reply) {
       if (!isAsItWas(gatewayCaller(request), request)) await renew(request, reply)
       return gatewayCaller(request)
+    },
+    watch(request, reply) {
+      const { gateway: before, grant, routeOptions } = request
+      if (grant !== undefined) return () => renewGrant(request, reply, grant)
+      if (before === undefined) return () => routeOptions.config.access?.authorize(request, reply)
+      return () => {
+        const now = gatewayCaller(request)
+        requireNotFrozenSince(before, now)
+        return isAsItWas(now, request) ? undefined : stay(before, request, reply)
+      }
     },
   }
 }

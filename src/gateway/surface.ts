@@ -65,6 +65,9 @@ export function gatewaySurface(app: App, kernel: Kernel, book: RouteBook, parts:
   app.decorateRequest('impersonation', undefined)
   const access = gatewayAccess(kernel, parts)
   app.addHook('preHandler', access.renew.hook)
+  app.decorateReply('watchCaller', function () {
+    return access.renew.watch(this.request, this)
+  })
   app.addHook('onError', async (request, _reply, error) => recordRefusedAct(kernel, request, error))
   app.addHook('onSend', (request, reply, _payload, done) => {
     if (kernel.events.takeLost(request.id)) reply.header(HEADER.events, 'lost')

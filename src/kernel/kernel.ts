@@ -13,6 +13,7 @@ import type { Outbound } from './http/outbound.ts'
 import type { Jobs } from './jobs.ts'
 import type { Log } from './log.ts'
 import type { Metrics } from './metrics.ts'
+import type { OpenStreams } from './open-streams.ts'
 import type { Random } from './random.ts'
 import type { Secrets } from './secrets.ts'
 import type { WorkQueue } from './work-queue.ts'
@@ -47,6 +48,8 @@ export type Kernel = {
   /** Requests to addresses that callers or operators chose. */
   readonly outbound: Outbound
   readonly metrics: Metrics
+  /** Answers and reads that go on after their caller was let in. */
+  readonly streams: OpenStreams
   /** Whether there is room left to write. */
   readonly disk: Disk
   readonly log: Log

@@ -20,6 +20,7 @@ import { startJobs } from './jobs.ts'
 import type { ControlPath, Kernel } from './kernel.ts'
 import type { Log } from './log.ts'
 import { createMetrics, type Metrics } from './metrics.ts'
+import { createOpenStreams } from './open-streams.ts'
 import { type Random, secureRandom, uuidv7 } from './random.ts'
 import type { Secrets } from './secrets.ts'
 import { singleFlight } from './single-flight.ts'
@@ -95,6 +96,7 @@ export async function startKernel(options: KernelOptions): Promise<StartedKernel
     limits,
     outbound,
     metrics,
+    streams: createOpenStreams(log),
     disk,
     log,
     origin: SYSTEM,

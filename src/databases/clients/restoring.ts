@@ -2,13 +2,14 @@ import { tagsOfRestore } from '#databases/clients/announce-writes.ts'
 import { createCoherentCache } from '#kernel/db/coherent-cache.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import type { Client } from './client.ts'
+import { CUSTOM_CLIENT } from './custom.ts'
 import { listRestoring } from './store.ts'
 
 /** Clients whose database a restore writes at the moment, also if the restore is of another client. They refuse writes, as frozen clients do. */
 export type RestoringClients = {
   /** The client as callers find it now. */
   asFound(client: Client): Promise<Client>
-  /** Whether a configured client is still as it was found, without a query. */
+  /** Whether a configured client is known to be as it was found, without a query. */
   isAsFound(client: Pick<Client, 'name' | 'isFrozen' | 'source'>): boolean
   /** The client that `asFound` was given. */
   original(client: Client): Client
@@ -48,7 +49,10 @@ export function createRestoringClients({
       return (await isRestored(client, restores)) ? freeze(client) : client
     },
     isAsFound({ name, isFrozen, source }) {
-      const { names, databases } = cache.peek(ALL) ?? known
+      if (name === CUSTOM_CLIENT) return true
+      const restores = cache.peek(ALL)
+      if (restores === undefined) return false
+      const { names, databases } = restores
       // Which database a client has may take a query.
       return source === 'config' && (names.has(name) ? isFrozen : !isFrozen && databases.size === 0)
     },

@@ -201,7 +201,8 @@ export function backupRoutes(app: App, kernel: Kernel, access: GatewayAccess, so
         // RFC 9530
         'repr-digest': `sha-256=:${Buffer.from(job.sha256 ?? '', 'hex').toString('base64')}:`,
       })
-      return reply.sendLong(content)
+      // It holds no connection of a client, and may be larger than what a slow line takes in that time.
+      return reply.sendLong(content, { isTimed: false })
     },
   })
   app.route({

@@ -75,6 +75,15 @@ test('a request names its project in headers, and the rights of its API key appl
     )
 })
 
+test('a project is reached while some other database is restored', async () => {
+  const job = (text: string) => withClient(t.controlUrl, (client) => client.query(text))
+  await job(`insert into service.backup_job (id, job_type, status, client_name, database, format, created_at, updated_at, lease_until)
+    values (gen_random_uuid(), 'restore', 'pending', 'other', '1/2', 'dump', now(), now(), 'tomorrow'); update service.backup_job set status = 'running'`)
+  await t.service.kernel.coherence.settle()
+  assert.equal((await on(key).post('/gateway/fetch', notes)).status, 200)
+  await job('delete from service.backup_job')
+})
+
 test('checks run in this order: API key, headers, binding of the key', async () => {
   const before = endpoint.asked.length
   const anonymous = on(t.anon, { 'x-supabase-url': 'nonsense' })

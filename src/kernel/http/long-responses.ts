@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream'
 import type { FastifyReply } from 'fastify'
 import type { Kernel } from '../kernel.ts'
+import { type OpenStream, StreamEnd } from '../open-streams.ts'
 import { createResponseBudget } from './response-budget.ts'
 import type { App } from './surface.ts'
 
@@ -8,8 +9,13 @@ declare module 'fastify' {
   interface FastifyReply {
     /** Limited by the rate at which the reader takes it, not by the time of a request. */
     isPaced: boolean
-    /** Sends a body that is not complete yet, or long, as fast as the caller reads it. The route sets the headers. */
-    sendLong(source: Source): FastifyReply
+    /**
+     * Sends a body that is not complete yet, or long, as fast as the caller reads it. The route sets the headers. `isTimed`: for at most
+     * `limits.stream_time`, the default.
+     */
+    sendLong(source: Source, how?: { readonly isTimed?: boolean }): FastifyReply
+    /** Added by a surface: begins to watch over the caller of a stream. The returned function throws when the caller may have no more of it. */
+    watchCaller?(): OpenStream['mayGoOn']
   }
 }
 
@@ -22,11 +28,11 @@ const PIECE = 65_536
 /** Number of answers of `limits.answer` bytes that may wait for their readers at the same time. */
 const MAX_HELD = 8
 
-export function addLongResponses(app: App, { config, now }: Kernel): void {
-  const { min_rate: rate, answer } = config.limits
+export function addLongResponses(app: App, { config, now, streams }: Kernel): void {
+  const { min_rate: rate, answer, stream_time: time } = config.limits
   const held = createResponseBudget(MAX_HELD * answer, () => now().getTime())
   app.decorateReply('isPaced', false)
-  app.decorateReply('sendLong', function (this: FastifyReply, source: Source) {
+  app.decorateReply('sendLong', function (this: FastifyReply, source: Source, { isTimed = true } = {}) {
     this.isPaced = true
     const pace = createReaderPace(rate, () => now().getTime())
     // A streamed answer is bounded at its source.
@@ -35,17 +41,36 @@ export function addLongResponses(app: App, { config, now }: Kernel): void {
       const body = { parts: source, taken: pace.taken, breakOff: () => raw.destroy() }
       if (!raw.destroyed) raw.once('close', held.hold(body))
     }
-    return this.send(bodyOf(this, source, pace))
+    const until = isTimed ? now().getTime() + time : Number.POSITIVE_INFINITY
+    const watched = { pace, hasTime: () => now().getTime() <= until }
+    return this.send(bodyOf(this, source, pace, streams.watch(streamOf(this, watched))))
   })
 }
 
-function bodyOf({ raw }: FastifyReply, source: Source, pace: ReaderPace): Readable {
+type Watched = { readonly pace: ReaderPace; readonly hasTime: () => boolean }
+
+function streamOf(reply: FastifyReply, { pace, hasTime }: Watched): OpenStream {
+  const { request, raw } = reply
+  const callerMay = reply.watchCaller?.()
+  return {
+    facts: { request_id: request.id, route: request.routeOptions.url },
+    mayGoOn() {
+      if (!hasTime()) throw new StreamEnd('stream_time', 'it has taken too long (limits.stream_time)')
+      if (pace.isTooSlow()) throw new StreamEnd('slow_reader', 'its reader is too slow (limits.min_rate)')
+      return callerMay?.()
+    },
+    end() {
+      // By a reset: the system would still send megabytes of what it has buffered, to a slow reader for minutes.
+      raw.socket?.resetAndDestroy()
+      raw.destroy()
+    },
+  }
+}
+
+function bodyOf({ raw }: FastifyReply, source: Source, pace: ReaderPace, unwatch: () => void): Readable {
   const chunks = iteratorOf(source)
-  const timer = setInterval(() => {
-    if (pace.isTooSlow()) raw.destroy()
-  }, 1_000).unref()
   const release = () => {
-    clearInterval(timer)
+    unwatch()
     // Not through the stream, which may wait for the next chunk, or may not have asked for the first one.
     void chunks.return?.()
   }

@@ -91,6 +91,38 @@ test('a key that is revoked during a run ends it before the next batch', async (
   assert.ok(rows - before <= 60 && rows < 2_000, `${before}, then ${rows} rows`)
 })
 
+test('a run ends while it waits for its source when its key is revoked or its source is frozen', async () => {
+  const client_name = 'branch'
+  await t.admin.post('/admin/clients', { client_name, url: database.url })
+  const ends: readonly (readonly [answer: object, end: (keyId: string) => Promise<unknown>])[] = [
+    [
+      [401, 'inactive_api_key'],
+      (id) => t.admin.send('PATCH', `/admin/api-keys/${id}`, { body: { is_active: false } }),
+    ],
+    [
+      [403, 'client_frozen'],
+      () => t.admin.send('PUT', `/admin/clients/${client_name}/freeze`, { body: { is_frozen: true } }),
+    ],
+  ]
+  for (const [refusal, end] of ends) {
+    await sql('truncate kept')
+    const other = await t.key(['*'], { client_name: 'app', client_overrides: ['*'] })
+    const whole = body('stuck')
+    const running = other.post(
+      '/pipelines',
+      { ...whole, source: { ...whole.source, client: client_name } },
+      { headers: { 'x-service-client': 'app' } },
+    )
+    // Its source sleeps for hours now.
+    while ((await stored()) < 300) await sleep(20)
+    await end(other.keyId)
+    const { status, body: refused } = await running
+    assert.deepEqual([status, refused.code], refusal)
+    assert.equal(refused.data.details.rows_inserted, await stored())
+    await noStatementRuns()
+  }
+})
+
 test('a run without a key ends before the next batch when the client needs one', async () => {
   await sql('truncate kept')
   const enforce = (enforce_api_keys: boolean) =>

@@ -127,10 +127,13 @@ export const eventOf = (
   duration_ms: result.steps.reduce((sum, { durationMs }) => sum + durationMs, 0),
 })
 
+const NOT_STOPPED = { aborted: false, reason: undefined }
+
 /** Why a run may not continue, if so. */
 export function endOf({ kernel, request, deadline }: Run, cause?: Failure): Failure | undefined {
-  if (request.stopping?.aborted === true)
-    return fail('pipeline_stopped', { hint: 'Run it again when the service runs.', cause })
+  const { aborted, reason }: Pick<AbortSignal, 'aborted' | 'reason'> = request.stopping ?? NOT_STOPPED
+  if (aborted && reason instanceof Failure) return reason
+  if (aborted) return fail('pipeline_stopped', { hint: 'Run it again when the service runs.', cause })
   if (performance.now() <= deadline) return undefined
   const seconds = kernel.config.gateway.pipelines.timeout / 1_000
   const hint = `A run takes at most ${seconds} seconds (gateway.pipelines.timeout).`

@@ -57,7 +57,7 @@ export type RunRequest = {
   readonly sink: RunEnd
   /** Whether the caller still waits for the result. */
   readonly presence: Presence
-  /** Aborted when the service stops. */
+  /** Aborted when the service stops, or with the failure that ends the run. */
   readonly stopping?: AbortSignal
   /** Called after each batch. */
   readonly onProgress?: (progress: RunProgress) => void

@@ -1,6 +1,12 @@
 import type { RowsResult } from '#databases/drivers/driver.ts'
 import type { Row } from '#databases/request/request.ts'
-import { requireSameDatabase, requireSamePersona } from '#gateway/caller-rights.ts'
+import type { GatewayCaller } from '#gateway/caller.ts'
+import {
+  requireNeeded,
+  requireNotFrozenSince,
+  requireSameDatabase,
+  requireSamePersona,
+} from '#gateway/caller-rights.ts'
 import { fail } from '#gateway/errors.ts'
 import { Failure } from '#kernel/errors.ts'
 import { emit, type Kernel } from '#kernel/kernel.ts'
@@ -10,7 +16,7 @@ import { type Batch, candidatesOf } from './candidates.ts'
 import { prepareRun, prepareSink, prepareSource } from './prepare-run.ts'
 import { rowBatches } from './row-batches.ts'
 import { endOf, eventOf, type Run, resultOf, withProgress } from './run-report.ts'
-import type { RunOutcome, RunRequest, RunResult } from './run-result.ts'
+import type { RunEnd, RunOutcome, RunRequest, RunResult } from './run-result.ts'
 import { createSample } from './sample.ts'
 import { enqueueSteps } from './step-log.ts'
 import { createTimes } from './times.ts'
@@ -20,13 +26,31 @@ import { createTimes } from './times.ts'
  * are determined again before each batch. Throws the failure of a run that could not continue; its details say what is stored.
  */
 export async function runPipeline(kernel: Kernel, request: RunRequest): Promise<RunResult> {
-  const run = await begin(kernel, request)
-  const result = resultOf(run, await outcomeOf(run))
+  const ending = new AbortController()
+  const signals = [ending.signal, ...(request.stopping === undefined ? [] : [request.stopping])]
+  const run = await begin(kernel, { ...request, stopping: AbortSignal.any(signals) })
+  const unwatch = watch(run, (reason) => ending.abort(reason))
+  const outcome = await outcomeOf(run).finally(unwatch)
+  const result = resultOf(run, outcome)
   await enqueueSteps(kernel, result)
   if (result.outcome !== 'cancelled' && !request.dryRun)
     await emit(kernel, 'pipeline_completed', eventOf(run, result))
   return result
 }
+
+/** Also while a read or a write takes long, which holds locks on both ends. */
+const watch = (
+  { kernel, id, request, source, sinkCaller }: Run,
+  end: (reason: Error) => void,
+): (() => void) =>
+  kernel.streams.watch({
+    facts: { request_id: request.requestId, pipeline_run_id: id },
+    async mayGoOn() {
+      await requireStillOn(source.caller, request.source)
+      if (sinkCaller !== undefined) await requireStillOn(sinkCaller, request.sink)
+    },
+    end,
+  })
 
 async function outcomeOf(run: Run): Promise<RunOutcome> {
   try {
@@ -143,8 +167,19 @@ function requireComplete(result: RowsResult, { parts }: RunRequest): void {
 /** The rows that are still to come were selected for the caller as it was. */
 async function recheckSource({ kernel, request, source, deadline }: Run): Promise<void> {
   const { caller } = await prepareSource(kernel, request, deadline)
-  requireSamePersona(source.caller, caller)
-  await requireSameDatabase(source.caller, caller)
+  await requireSameEnd(source.caller, caller)
+}
+
+async function requireStillOn(before: GatewayCaller, end: RunEnd): Promise<void> {
+  const now = await end.caller()
+  await requireSameEnd(before, now)
+  requireNeeded(before, now)
+}
+
+async function requireSameEnd(before: GatewayCaller, now: GatewayCaller): Promise<void> {
+  requireNotFrozenSince(before, now)
+  requireSamePersona(before, now)
+  await requireSameDatabase(before, now)
 }
 
 function check(run: Run): void {
@@ -161,8 +196,7 @@ async function write(run: Run, rows: readonly Row[]): Promise<number> {
   const insert = await prepareSink(run.kernel, run.request, rows)
   if (run.sinkCaller !== undefined) {
     // Policies and defaults of the sink depend on the claims, and all rows of a run are written for one caller.
-    requireSamePersona(run.sinkCaller, insert.caller)
-    await requireSameDatabase(run.sinkCaller, insert.caller)
+    await requireSameEnd(run.sinkCaller, insert.caller)
   }
   requirePlanned(run, insert.plan.columns)
   try {

@@ -95,6 +95,10 @@ export const limits = section('Limits of a request. Each has its own error.', {
     'Bytes per second that the reader of a streamed answer has to take; it may fall behind by ten seconds.',
     ['16KiB', '1KiB', '1GiB'],
   ),
+  stream_time: duration(
+    'Longest time of a streamed answer, which ends unfinished then. The file of a backup may take longer.',
+    ['10m', '1s', '1d'],
+  ),
   insert_window: duration(`Longest ${shownHeader(HEADER.insertWindow)}.`, ['60s', '1ms', '60s']),
   header: size('Largest size of all headers of a request.', ['16KiB', '4KiB', '1MiB']),
   shutdown: duration(
