@@ -4,10 +4,10 @@ import { type Action, type TableRight, toRead } from '#databases/plan/rights.ts'
 import type { TableName } from '#databases/request/request.ts'
 import { readTable } from '#databases/request/table-name.ts'
 import type { GatewayCaller } from '../caller.ts'
-import { rightsOf } from '../caller-rights.ts'
+import { requireRightBeyondPolicies, rightsOf } from '../caller-rights.ts'
 import { pipelinesNaming } from '../pipelines/naming.ts'
 import { routesNaming } from '../public-routes/public-routes.ts'
-import { clientsOfDatabase } from '../same-database.ts'
+import { clientsOfDatabase, isProtected } from '../same-database.ts'
 import { type Changer, managementOf } from './change.ts'
 
 /**
@@ -28,6 +28,7 @@ export async function requireEditRights(
     ...(renamed === undefined ? [] : own(...gained(changer.caller, { ...nameOf(table), table: renamed }))),
     ...referencedBy(edits.flatMap(newColumns)),
   ])
+  if (edits.some(tellsOfRows)) await requireAllRows(changer)
   const needed = own(...(renamed === undefined ? (['read', 'write'] as const) : (['delete'] as const)))
   if (needed.every(rights.may)) return
   const { isNamed, deletes } = await useOf(changer, [
@@ -38,8 +39,23 @@ export async function requireEditRights(
 }
 
 /** Rows that refer to a row tell whether there is such a value. */
-export const requireReferences = (caller: GatewayCaller, columns: readonly NewColumn[]): void =>
-  rightsOf(caller).require(referencedBy(columns))
+export async function requireReferences(changer: Changer, columns: readonly NewColumn[]): Promise<void> {
+  const needed = referencedBy(columns)
+  rightsOf(changer.caller).require(needed)
+  if (needed.length > 0) await requireAllRows(changer)
+}
+
+/** A unique index tells whether there are equal values. */
+export async function requireUniqueRights(changer: Changer, table: Table): Promise<void> {
+  rightsOf(changer.caller).require([toRead(table)])
+  await requireAllRows(changer)
+}
+
+/** For a change that tells about values: also in rows that policies of a client of the database hide from the key. */
+async function requireAllRows({ caller, clients }: Changer): Promise<void> {
+  if (await isProtected(clients, caller.backend))
+    requireRightBeyondPolicies(caller, 'gateway.bypass_row_level_security')
+}
 
 /** Without the column, a query may find another one of its name. */
 export async function requireColumnRights(changer: Changer, table: Table): Promise<void> {
@@ -61,15 +77,19 @@ const newColumns = (edit: TableEdit): readonly NewColumn[] =>
 
 /** A column that is null in all rows, and that only those who name it write. */
 const addsUnusedColumn = (edit: TableEdit): boolean =>
-  newColumns(edit).some(
-    ({ nullable, default_expression, primary_key, unique, references, data_type }) =>
-      nullable !== false &&
-      default_expression === undefined &&
-      !primary_key &&
-      !unique &&
-      references === undefined &&
-      !/serial/i.test(data_type),
-  )
+  newColumns(edit).some((column) => column.nullable !== false && !hasDefault(column) && !isChecked(column))
+
+const hasDefault = ({ default_expression, data_type }: NewColumn): boolean =>
+  default_expression !== undefined || /serial/i.test(data_type)
+
+const isChecked = ({ primary_key, unique, references }: NewColumn): boolean =>
+  primary_key === true || unique === true || references !== undefined
+
+/** Its success tells about the values of rows, or how many there are. */
+const tellsOfRows = (edit: TableEdit): boolean =>
+  edit.operation === 'alter_type' ||
+  edit.operation === 'set_not_null' ||
+  newColumns(edit).some((column) => isChecked(column) || (column.nullable === false && !hasDefault(column)))
 
 const referencedBy = (columns: readonly NewColumn[]): readonly TableRight[] =>
   columns.flatMap(({ references }) =>

@@ -1,11 +1,10 @@
 import { requireAbility } from '#databases/drivers/abilities.ts'
 import type { Index, Table } from '#databases/plan/catalogue.ts'
-import { toRead } from '#databases/plan/rights.ts'
 import type { TableName } from '#databases/request/request.ts'
 import type { GatewayCaller } from '../caller.ts'
-import { rightsOf } from '../caller-rights.ts'
 import { fail } from '../errors.ts'
 import { audited, type Changer, type EmitChange, managementOf } from './change.ts'
+import { requireUniqueRights } from './edit-rights.ts'
 import { findTable } from './tables.ts'
 
 export type NewIndex = {
@@ -18,8 +17,7 @@ export type NewIndex = {
 export async function createManagedIndex(changer: Changer, at: TableName, asked: NewIndex) {
   const { caller } = changer
   const table = await findTable(caller, at)
-  // Whether there are equal values.
-  if (asked.unique) rightsOf(caller).require([toRead(table)])
+  if (asked.unique) await requireUniqueRights(changer, table)
   const name = asked.name ?? indexName(table, asked.columns)
   const written = managementOf(caller).indexes.create({ ...asked, table, name })
   const { schema } = at

@@ -13,7 +13,7 @@ export async function createManagedTable(changer: Changer, asked: TableDefinitio
   const { caller, clients } = changer
   const closedTo = await callerRoles(clients, caller.backend)
   const written = await managementOf(caller).tables.create(asked, closedTo)
-  requireReferences(caller, asked.columns)
+  await requireReferences(changer, asked.columns)
   const announce = (emit: EmitChange) => emit('schema_table_created', { table: `${schema}.${table}` })
   await audited(changer, { operation: 'create_table', schema, object: table, table, announce }, written)
   return describeTable(caller, schema, table)
