@@ -6,22 +6,16 @@ import type { Column, Table } from '#databases/plan/catalogue.ts'
 import type { Output, ReadPlan } from '#databases/plan/plan.ts'
 import { comparisons } from '#databases/request/conditions.ts'
 import type { Comparison, Condition, Json, Sort } from '#databases/request/request.ts'
+import { quote } from '#databases/request/scanner.ts'
 
 /**
  * Writes plans in the grammar of PostgREST's URLs. Every name and value is quoted, so that reserved characters (`,.:()` and more) have no
- * meaning in them.
+ * meaning in them. PostgREST reads both by one rule, with escapes since version 9. An older one takes an escaped quote for the end of the
+ * text or, after the backslash, for the start of another, and refuses the request.
  * https://docs.postgrest.org/en/v13/references/api/url_grammar.html
  */
 
 export const refuse = (operation: string) => unsupported('supabase', operation)
-
-/** PostgREST documents escaped quotes for values, but not for names, so names with a quote or a backslash are refused. */
-function quoteName(name: string): string {
-  if (/["\\]/.test(name)) throw refuse('names with a double quote or a backslash')
-  return `"${name}"`
-}
-
-const quoteValue = (text: string): string => `"${text.replace(/["\\]/g, '\\$&')}"`
 
 /** The name as one path segment. URLs resolve `.` and `..`, also percent-encoded, so such names are refused. */
 export function pathSegment(name: string): string {
@@ -57,7 +51,7 @@ const POSTGREST_OPERATORS = {
 function comparisonTerm(comparison: Comparison<Column>): string {
   const { column, operator, value, columnCast, valueCast } = comparison
   if (columnCast !== undefined || valueCast !== undefined) throw refuse('casts in conditions')
-  const name = quoteName(column.name)
+  const name = quote(column.name)
   // conditions.ts admits only null, true, false and unknown, so the value needs no quotes.
   if (operator === 'is') return `${name}.is.${value}`
   if (operator === 'in') return membershipTerm(name, comparison)
@@ -65,7 +59,7 @@ function comparisonTerm(comparison: Comparison<Column>): string {
   if (text === null) return nullTerm(name, comparison)
   if ((operator === 'like' || operator === 'ilike') && text.includes('*'))
     throw refuse('like with an asterisk, because PostgREST reads it as a percent sign')
-  return `${name}.${POSTGREST_OPERATORS[operator]}.${quoteValue(text)}`
+  return `${name}.${POSTGREST_OPERATORS[operator]}.${quote(text)}`
 }
 
 function nullTerm(name: string, { operator }: Comparison<Column>): string {
@@ -81,7 +75,7 @@ function membershipTerm(name: string, comparison: Comparison<Column>): string {
   // PostgREST reads a list of one empty text as an empty list.
   const [only] = texts
   const term =
-    texts.length === 1 && only === '' ? `${name}.eq.""` : `${name}.in.(${texts.map(quoteValue).join(',')})`
+    texts.length === 1 && only === '' ? `${name}.eq.""` : `${name}.in.(${texts.map(quote).join(',')})`
   return texts.length === items.length ? term : `or(${term},${name}.is.null)`
 }
 
@@ -89,7 +83,7 @@ export const orderParameters = (sort: readonly Sort<Column>[]): readonly Paramet
   sort.length === 0 ? [] : [['order', sort.map(orderTerm).join(',')]]
 
 const orderTerm = ({ column, descending, nulls }: Sort<Column>): string =>
-  `${quoteName(column.name)}.${descending ? 'desc' : 'asc'}${nulls ? `.nulls${nulls}` : ''}`
+  `${quote(column.name)}.${descending ? 'desc' : 'asc'}${nulls ? `.nulls${nulls}` : ''}`
 
 /** The rows from `offset` on, at most `limit`. */
 export type RowRange = { readonly limit: number; readonly offset: number }
@@ -103,7 +97,7 @@ export const rangeParameters = ({ limit, offset }: RowRange): readonly Parameter
       ]
 
 export const nameList = (columns: readonly Column[]): string =>
-  columns.map(({ name }) => quoteName(name)).join(',')
+  columns.map(({ name }) => quote(name)).join(',')
 
 /** `"as":"column"::cast` and `"as":"table"!"key"(…)`. */
 export function selectList(catalogue: OpenApiCatalogue, table: Table, output: readonly Output[]): string {
@@ -113,7 +107,7 @@ export function selectList(catalogue: OpenApiCatalogue, table: Table, output: re
 }
 
 function columnItem({ as, column, cast }: Extract<Output, { kind: 'column' }>): string {
-  const name = as === column.name ? quoteName(as) : `${quoteName(as)}:${quoteName(column.name)}`
+  const name = as === column.name ? quote(as) : `${quote(as)}:${quote(column.name)}`
   return cast === undefined ? name : `${name}::${castName(cast)}`
 }
 
@@ -137,8 +131,8 @@ function relationItem(
   const isParent = inner === outer && !many
   const target = isParent ? key : inner.name
   requireUnambiguous(catalogue, outer, target, key)
-  const hint = isParent ? '' : `!${quoteName(key)}`
-  return `${quoteName(as)}:${quoteName(target)}${hint}(${selectList(catalogue, inner, columns)})`
+  const hint = isParent ? '' : `!${quote(key)}`
+  return `${quote(as)}:${quote(target)}${hint}(${selectList(catalogue, inner, columns)})`
 }
 
 /**
