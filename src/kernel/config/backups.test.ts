@@ -27,7 +27,11 @@ test('backups are kept in a folder, or in a bucket of the server that backups.s3
     `s3://backups${'/x'.repeat(9)}`,
     's3://user:password@backups/x',
   ])
-    assert.match(at(location).join(), /must be the path of a folder, or s3:\/\/bucket\/prefix/, location)
+    assert.match(
+      at(location).join(),
+      /must be the path of a folder, or s3:\/\/bucket\/prefix \(bucket: 3 to 63 lower-case letters/,
+      location,
+    )
   assert.deepEqual(at('s3://backups', 'region: eu-central-1'), [
     'gatehouse.yaml:1 backups.location: a bucket needs backups.s3.endpoint; or name a folder',
     'gatehouse.yaml:1 backups.location: a bucket needs backups.s3.access_key_id; or name a folder',

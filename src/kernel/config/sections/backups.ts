@@ -17,7 +17,8 @@ export function readS3Location(
 
 const locationForm: Form<string> = {
   name: 'folder or bucket',
-  allowed: 'the path of a folder, or s3://bucket/prefix (letters, digits, _ . - between slashes)',
+  allowed:
+    'the path of a folder, or s3://bucket/prefix (bucket: 3 to 63 lower-case letters, digits, - and ., with a letter or digit at both ends; prefix: letters, digits, _ . - between slashes)',
   parse: (text) => {
     const isFolder = /^(?!\w{1,20}:\/\/)[^\p{Cc}]{1,4096}$/u.test(text)
     // The name of a backup follows it.
