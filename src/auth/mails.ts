@@ -52,13 +52,15 @@ function newPasswordMail(subject: string, { why, otherwise }: { why: string; oth
     })
 }
 
-/** `codes`: new backup codes. */
-export type FactorChange = 'enabled' | 'disabled' | 'codes'
+/** `codes`: new backup codes. `reset`: by an operator, with the passkeys. */
+export type FactorChange = 'enabled' | 'disabled' | 'codes' | 'reset'
 
 const FACTOR_CHANGES: Readonly<Record<FactorChange, string>> = {
   enabled: 'two-factor authentication was set up for your account.',
   disabled: 'two-factor authentication was turned off for your account.',
   codes: 'the backup codes of your account were replaced. The old ones do not work any more.',
+  reset:
+    'an operator has removed two-factor authentication and the passkeys of your account, and has ended all its sessions.',
 }
 
 /** Every mail of the authentication surface, one entry each. */

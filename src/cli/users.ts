@@ -3,7 +3,7 @@ import { banByOperator, setRoleByOperator, unbanByOperator } from '#auth/admin/o
 import { setPasswordByOperator } from '#auth/password/password.ts'
 import { acceptablePassword } from '#auth/password-policy.ts'
 import { deleteByOperator } from '#auth/profile/delete-account.ts'
-import { disableByOperator } from '#auth/two-factor/enrolment.ts'
+import { resetFactors } from '#auth/two-factor/reset-factors.ts'
 import { addUsers } from '#identity/add-users.ts'
 import { emailFrom } from '#identity/emails.ts'
 import { NAME_RULE, nameFrom } from '#identity/names.ts'
@@ -22,7 +22,7 @@ import { WrongUsage } from './wrong-usage.ts'
 
 export function usersCommand(): Command {
   const users = new Command('users').description(
-    'create, list, ban, delete and import users, set passwords, and remove second factors',
+    'create, list, ban, delete and import users, set passwords, and reset factors',
   )
   users.addCommand(createCommand())
   users.addCommand(listCommand())
@@ -52,15 +52,16 @@ export function usersCommand(): Command {
       }),
     )
   users
-    .command('disable-two-factor')
+    .command('reset-factors')
+    .alias('disable-two-factor')
     .argument('<user>', USER_ARGUMENT)
-    .description('remove the second factor of a user who has lost it, with the backup codes')
+    .description('remove second factor, backup codes, passkeys and trusted browsers, and end all sessions')
     .action((name: string, _options, command: Command) =>
       withKernel(command, async (kernel) => {
         const user = await findNamedUser(kernel, name)
-        if (!user.twoFactorEnabled) throw new Error(`${user.email} has no second factor.`)
-        await disableByOperator(kernel, user.id)
-        terminal.say(`${user.email} signs in without a second factor`)
+        if (!(await resetFactors(kernel, user.id)))
+          throw new Error(`${user.email} has neither a second factor nor a passkey.`)
+        terminal.say(`${user.email} has no second factor and no passkey, and is signed out everywhere`)
       }),
     )
   users

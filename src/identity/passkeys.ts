@@ -97,11 +97,12 @@ export async function deletePasskey(
   return numDeletedRows === 1n
 }
 
-/** Deletes all passkeys of the user. `exceptOf`: those that this session has added stay. */
-export async function deletePasskeys(db: Db, userId: string, exceptOf?: string): Promise<void> {
-  await db
+/** Deletes all passkeys of the user; returns their number. `exceptOf`: those that this session has added stay. */
+export async function deletePasskeys(db: Db, userId: string, exceptOf?: string): Promise<number> {
+  const { numDeletedRows } = await db
     .deleteFrom('passkey')
     .where('userId', '=', userId)
     .$if(exceptOf !== undefined, (others) => others.where('addedBy', 'is distinct from', exceptOf ?? ''))
-    .execute()
+    .executeTakeFirst()
+  return Number(numDeletedRows)
 }

@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import type { Selectable } from 'kysely'
 import { banByOperator, setRoleByOperator, unbanByOperator } from '#auth/admin/operator.ts'
 import { setPasswordByOperator } from '#auth/password/password.ts'
+import { resetFactors } from '#auth/two-factor/reset-factors.ts'
 import { replayDeliveries } from '#gateway/webhooks/log/replay.ts'
 import { importUsers } from '#identity/import/import.ts'
 import { linesOf } from '#identity/import/lines.ts'
@@ -263,6 +264,11 @@ const CAUSES: Readonly<Record<Action, () => Promise<Seen>>> = {
       ada,
       ok(await ada.post('/api/auth/two-factor/generate-backup-codes', { password: PASSWORD })),
     )
+  },
+  'factors.reset': async () => {
+    const { user } = await passkeys.newUser(NAME)
+    await resetFactors(commands, user.id)
+    return { actorId: 'cli', targetId: user.id }
   },
   'sign_in.failed': async () => {
     const { email, id } = await newcomer()

@@ -1,4 +1,4 @@
-import { disableByOperator } from '#auth/two-factor/enrolment.ts'
+import { resetFactors } from '#auth/two-factor/reset-factors.ts'
 import { PASSWORD, type TestService } from '#test/harness.ts'
 import { carryOut } from '#test/proof-races/cases.ts'
 import { BACKUP_CODE } from '#test/proof-races/second-factor.ts'
@@ -139,9 +139,7 @@ export const LOWERING: Readonly<Record<VerbName, Lowering | string>> = {
 
 /** Commands of operators that are no verbs of the races, and several steps in a row. */
 export const MORE: Readonly<Record<string, Lowering>> = {
-  'two-factor, disabled by an operator': async ({ service: { kernel } }, { person }) => {
-    await disableByOperator(kernel, person.id).catch(() => undefined)
-  },
+  'factors reset by an operator': ({ service: { kernel } }, { person }) => resetFactors(kernel, person.id),
   'every step of a thief': both(
     (_t, thief) => thief.addPasskey(),
     (_t, thief) => thief.linkAccount(),

@@ -6,6 +6,7 @@ import path from 'node:path'
 import { after, test } from 'node:test'
 import { withClient } from '#test/database.ts'
 import { PASSWORD, TEST_SECRET, testService } from '#test/harness.ts'
+import { ceremoniesOf } from '#test/passkeys.ts'
 import { proveAddress } from '#test/proven-address.ts'
 import { enrolTotp } from '#test/second-factor.ts'
 import { removeFolder } from '#test/temporary-folder.ts'
@@ -13,7 +14,9 @@ import { createCommandRunner } from './command.ts'
 import { spawnCommand } from './program.ts'
 
 const t = await testService()
-const { db } = t.service.kernel
+const { kernel } = t.service
+const { db } = kernel
+const passkeys = ceremoniesOf(t)
 const folder = await mkdtemp(path.join(tmpdir(), 'gatehouse-users-'))
 after(() => removeFolder(folder))
 
@@ -106,23 +109,54 @@ test('ban, unban, set-role and list work on a running service', async () => {
   assert.equal((await signIn(bob.email, PASSWORD)).status, 200)
 })
 
-test('disable-two-factor lets a user who has lost the app sign in, and mails a notice', async () => {
-  const dora = await enrolTotp(t, await proveAddress(t, await t.signUp('Dora')))
+test('reset-factors removes what a user has lost and ends every session, and mails a notice', async () => {
+  const { user, authenticator } = await passkeys.newUser('Dora')
+  const dora = await enrolTotp(t, await proveAddress(t, user))
   const pending = await signIn(dora.email, PASSWORD)
-  assert.equal(pending.body.twoFactorRedirect, true)
+  const { token, code: taken } = { token: pending.body.token, code: dora.backupCodes[0] }
+  const trusting = { token, code: taken, trustDevice: true }
+  const trusted = await t.anon.post('/api/auth/two-factor/verify-backup-code', trusting)
+  assert.equal(trusted.status, 200, trusted.text)
+  const open = await signIn(dora.email, PASSWORD)
+  const { body: options } = await passkeys.requestOptions(t.anon)
   await t.mails()
-  const { code, stdout } = await run(['disable-two-factor', dora.email])
-  assert.deepEqual([code, stdout], [0, `${dora.email} signs in without a second factor\n`])
+  const { code, stdout } = await run(['reset-factors', dora.email])
+  const says = `${dora.email} has no second factor and no passkey, and is signed out everywhere\n`
+  assert.deepEqual([code, stdout], [0, says])
   const [notice = '', ...others] = await t.mails()
   assert.match(notice, /security of your account was changed/)
   assert.deepEqual(others, [])
 
-  const body = { code: dora.backupCodes[0], token: pending.body.token }
-  const { status } = await t.anon.post('/api/auth/two-factor/verify-backup-code', body)
-  assert.equal(status, 401)
+  const body = { code: dora.backupCodes[1], token: open.body.token }
+  const answers = [
+    await t.anon.post('/api/auth/two-factor/verify-backup-code', body),
+    await dora.get('/api/auth/get-session'),
+    await passkeys.verify('authentication', t.anon, {
+      ...{ response: authenticator.get(options, kernel.publicUrl()), challengeId: options.challengeId },
+    }),
+  ]
+  assert.deepEqual(
+    answers.map(({ status }) => status),
+    [401, 401, 401],
+  )
+  const left = await Promise.all(
+    (['twoFactor', 'passkey', 'trustedDevice', 'session', 'verification'] as const).map((table) =>
+      db.selectFrom(table).select('userId').where('userId', '=', dora.id).execute(),
+    ),
+  )
+  assert.deepEqual(left.flat(), [])
   assert.equal((await signIn(dora.email, PASSWORD)).body.user.twoFactorEnabled, false)
-  const again = await run(['disable-two-factor', dora.email])
-  assert.deepEqual([again.code, again.stderr], [1, `${dora.email} has no second factor.\n`])
+})
+
+test('reset-factors of a user without any changes nothing, also by its former name', async () => {
+  const eve = await proveAddress(t, await t.signUp('Eve'))
+  await t.mails()
+  for (const name of ['reset-factors', 'disable-two-factor']) {
+    const { code, stderr } = await run([name, eve.email])
+    assert.deepEqual([code, stderr], [1, `${eve.email} has neither a second factor nor a passkey.\n`])
+  }
+  assert.equal((await eve.get('/api/auth/get-session')).status, 200)
+  assert.deepEqual(await t.mails(), [])
 })
 
 test('reset-password and delete work on a running service, but not on the last admin', async () => {

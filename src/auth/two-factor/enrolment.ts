@@ -1,5 +1,4 @@
 import { findPassword } from '#identity/accounts.ts'
-import { lockProvenUser } from '#identity/proof.ts'
 import { deleteFactor } from '#identity/second-factor.ts'
 import { deleteUserSessions, type Session, updateSessionToken } from '#identity/sessions.ts'
 import { getStanding, updateFactorHad } from '#identity/standing.ts'
@@ -8,7 +7,7 @@ import { tokenHash } from '#identity/tokens.ts'
 import { deleteTrustedDevices } from '#identity/trusted-devices.ts'
 import { type User, updateUser } from '#identity/users.ts'
 import { recordAct } from '#kernel/audit/record-act.ts'
-import { atomically, type Kernel } from '#kernel/kernel.ts'
+import type { Kernel } from '#kernel/kernel.ts'
 import { randomToken, uuidv7 } from '#kernel/random.ts'
 import { actAsCaller, type Caller } from '../access.ts'
 import { type DemandingVerb, expectShown } from '../demands.ts'
@@ -120,20 +119,7 @@ export async function disable(
   await kernel.coherence.settle()
 }
 
-/** For an operator, without a proof: the user has lost the app and the backup codes. Sessions stay. */
-export async function disableByOperator(kernel: Kernel, userId: string): Promise<void> {
-  await atomically(kernel, async (kernel) => {
-    const user = await lockProvenUser(kernel, { userId })
-    const wasInForce = user !== undefined && (await removeFactorInForce(kernel, user))
-    if (!wasInForce) throw fail('TWO_FACTOR_NOT_ENABLED')
-    await deleteFactor(kernel.db, userId, false)
-    await recordAct(kernel, 'second_factor.disabled', { targetId: userId })
-    await endFormerTrust(kernel, user, { change: 'disabled' })
-  })
-  await kernel.coherence.settle()
-}
-
-async function removeFactorInForce(kernel: Kernel, { id }: User, exceptOf?: string): Promise<boolean> {
+export async function removeFactorInForce(kernel: Kernel, { id }: User, exceptOf?: string): Promise<boolean> {
   const wasInForce = await deleteFactor(kernel.db, id, true, exceptOf)
   if (wasInForce) await updateUser(kernel.db, id, { twoFactorEnabled: false }, kernel.now())
   return wasInForce

@@ -44,6 +44,7 @@ export const ACTIONS = {
   'second_factor.enabled': 'user',
   'second_factor.disabled': 'user',
   'backup_codes.replaced': 'user',
+  'factors.reset': 'user',
 
   'sign_in.failed': 'user',
   'password.failed': 'user',

@@ -1,0 +1,35 @@
+import { deletePasskeys } from '#identity/passkeys.ts'
+import { lockProvenUser } from '#identity/proof.ts'
+import { deleteFactor } from '#identity/second-factor.ts'
+import { deleteUserSessions } from '#identity/sessions.ts'
+import { deleteTickets } from '#identity/tickets.ts'
+import { deleteTrustedDevices } from '#identity/trusted-devices.ts'
+import { recordAct } from '#kernel/audit/record-act.ts'
+import { atomically, type Kernel } from '#kernel/kernel.ts'
+import { noticeTo } from '../mail-allowance.ts'
+import { MAILS } from '../mails.ts'
+import { removeFactorInForce } from './enrolment.ts'
+
+/**
+ * For an operator, without a proof: the user has lost what they sign in with. Removes the second factor with its backup codes, passkeys and
+ * trusted devices, and ends every session and every link, which may be those of a finder. False when there is nothing to remove.
+ */
+export async function resetFactors(kernel: Kernel, userId: string): Promise<boolean> {
+  const isDone = await atomically(kernel, async (kernel) => {
+    const user = await lockProvenUser(kernel, { userId })
+    if (user === undefined) return false
+    const hadFactor = await removeFactorInForce(kernel, user)
+    const passkeys = await deletePasskeys(kernel.db, userId)
+    if (!hadFactor && passkeys === 0) return false
+    await deleteFactor(kernel.db, userId, false)
+    await deleteTrustedDevices(kernel.db, userId)
+    await deleteTickets(kernel.db, user)
+    const sessionsEnded = await deleteUserSessions(kernel.db, userId)
+    const details = { secondFactor: hadFactor, passkeys, sessionsEnded }
+    await recordAct(kernel, 'factors.reset', { targetId: userId, details })
+    await noticeTo(kernel, user, MAILS.factorChanged(user, 'reset'))
+    return true
+  })
+  await kernel.coherence.settle()
+  return isDone
+}
