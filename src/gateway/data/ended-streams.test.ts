@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
-import { after, test } from 'node:test'
+import { after, describe, test } from 'node:test'
 import { testDatabase, testServerUrl, withClient } from '#test/database.ts'
 import { eventually } from '#test/embedded.ts'
 import { controlDatabase, type TestService, testClock, testService } from '#test/harness.ts'
@@ -206,15 +206,19 @@ const CASES: Readonly<Record<string, Case>> = {
   },
 }
 
-for (const [when, begin] of Object.entries(CASES))
-  test(`a stream ends unfinished in each process when ${when}, and its connection is free`, async () => {
-    const { call, end, reason, client } = await begin()
-    const streams = await inBoth(call)
-    assert.equal(await running(client), 2)
-    await end()
-    await expectEnd(streams, reason)
-    await eventually(async () => (await running(client)) === 0)
-  })
+describe('a stream ends unfinished in each process, and its connection is free, when', {
+  concurrency: 8,
+}, () => {
+  for (const [when, begin] of Object.entries(CASES))
+    test(when, async () => {
+      const { call, end, reason, client } = await begin()
+      const streams = await inBoth(call)
+      assert.ok((await running(client)) >= 2)
+      await end()
+      await expectEnd(streams, reason)
+      await eventually(async () => (await running(client)) === 0)
+    })
+})
 
 test('a long answer that is complete in memory ends as well', async () => {
   const key = await keyFor('wide')
