@@ -24,7 +24,8 @@ export async function dumpOf(
   async function* dump(): AsyncGenerator<Buffer> {
     const abandoned = new AbortController()
     const signal = AbortSignal.any([running.signal, abandoned.signal])
-    const dumping = runProgram(program, DUMP, libpqEnvironment(url, program.major), signal)
+    const parameters = [...DUMP, `--lock-wait-timeout=${kernel.config.backups.lock_timeout}`]
+    const dumping = runProgram(program, parameters, libpqEnvironment(url, program.major), signal)
     dumping.stdin.end()
     let done = 0
     try {
@@ -45,7 +46,6 @@ export async function dumpOf(
 const DUMP = [
   '--format=custom',
   '--no-password',
-  '--lock-wait-timeout=60000',
   // Answers of the last day, which must not be replayed after a restore.
   '--exclude-table-data=public.service_idempotency',
 ]

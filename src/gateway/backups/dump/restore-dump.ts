@@ -8,17 +8,18 @@ import { completedBackup } from '../backups.ts'
 import type { OpenBackup } from '../location/backup-store.ts'
 import { storeOf } from '../location/location.ts'
 import type { Running } from '../running-job.ts'
-import { type BackupSources, programFor, sourceOf } from '../sources.ts'
+import { type BackupSources, programFor, type Source, sourceOf } from '../sources.ts'
 import { type JobRow, setDatabase } from '../store.ts'
 import { databaseArgument, libpqEnvironment } from './libpq-environment.ts'
+import { watchLocks } from './lock-watch.ts'
 import type { Program } from './programs.ts'
 import { connectionName, endedOutcome, forgetFormerState, noteTransaction } from './restore-transaction.ts'
 import { ProgramError, type RunningProgram, runProgram } from './run-program.ts'
 
 /**
  * Replaces the data of a client by that of a dump, in one transaction. The client refuses writes from the moment at which the job runs,
- * and so do other clients of its database (`databases/clients/restoring.ts`). Writes that have begun finish first, since the restore waits
- * for their locks.
+ * and so do other clients of its database (`databases/clients/restoring.ts`). Streams are ended and writes that
+ * have begun finish first: the restore waits for their locks, and for those of others, up to `backups.lock_timeout`.
  */
 export async function restoreDump(
   kernel: Kernel,
@@ -29,8 +30,7 @@ export async function restoreDump(
   const backup = await completedBackup(kernel, job.sourceId ?? '')
   const source = await sourceOf(kernel, sources, job.clientName)
   if (source.format === 'archive') throw fail('restore_needs_command')
-  const { url, major } = source
-  const program = await programFor(kernel, sources, 'pg_restore', major)
+  const program = await programFor(kernel, sources, 'pg_restore', source.major)
   const file = await storeOf(kernel, backup.location).open(backup.location)
   if (file === undefined) throw fail('backup_file_missing')
   try {
@@ -40,22 +40,7 @@ export async function restoreDump(
     await setDatabase(kernel.db, job.id, await databaseOf(source.client))
     await kernel.coherence.settle()
     running.report('restoring')
-    const abandoned = new AbortController()
-    const signal = AbortSignal.any([running.signal, abandoned.signal])
-    const restoring = startRestore(program, job.id, url, signal)
-    let transaction: string | undefined
-    try {
-      await feed(restoring, file, blocks, running, async () => {
-        transaction = await noteTransaction(kernel, job.id, url, restoring)
-      })
-    } catch (error) {
-      // Without effect on a program that has ended. Until it has, it holds locks on the tables, so the job does not end before it.
-      abandoned.abort(error)
-      await restoring.ended.catch(() => {})
-      const outcome = transaction === undefined ? 'aborted' : await endedOutcome(url, transaction)
-      if (outcome === 'unknown') await announceRestore(kernel, source.client)
-      if (outcome !== 'committed') throw error
-    }
+    await replaceData(kernel, { source, program, job, running, file, blocks })
     running.report('forgetting idempotency keys', 0.99)
     await forgetFormerState(kernel, source).catch((cause: unknown) => {
       throw new ProgramError(KEYS_LEFT, { cause })
@@ -66,12 +51,47 @@ export async function restoreDump(
   return {}
 }
 
+type Restoring = {
+  readonly source: Extract<Source, { format: 'dump' }>
+  readonly program: Program
+  readonly job: JobRow
+  readonly running: Running
+  readonly file: OpenBackup
+  readonly blocks: readonly string[]
+}
+
+/** Throws unless the transaction of the program was committed. */
+async function replaceData(
+  kernel: Kernel,
+  { source: { url, client }, program, job, running, file, blocks }: Restoring,
+): Promise<void> {
+  const abandoned = new AbortController()
+  const done = new AbortController()
+  const waiting = { url, name: connectionName(job.id), limit: kernel.config.backups.lock_timeout }
+  void watchLocks({ ...waiting, signal: done.signal }, (reason) => abandoned.abort(reason))
+  const restoring = startRestore(program, job.id, url, AbortSignal.any([running.signal, abandoned.signal]))
+  let transaction: string | undefined
+  try {
+    await feed(restoring, file, blocks, running, async () => {
+      transaction = await noteTransaction(kernel, job.id, url, restoring)
+    })
+  } catch (error) {
+    // Without effect on a program that has ended. Until it has, it holds locks on the tables, so the job does not end before it.
+    abandoned.abort(error)
+    await restoring.ended.catch(() => {})
+    const outcome = transaction === undefined ? 'aborted' : await endedOutcome(url, transaction)
+    if (outcome === 'unknown') await announceRestore(kernel, client)
+    if (outcome !== 'committed') throw error
+  } finally {
+    done.abort()
+  }
+}
+
 /** Starts the program, which reads the dump from its input. */
 function startRestore(program: Program, jobId: string, url: string, signal: AbortSignal): RunningProgram {
   const environment: Record<string, string> = {
     ...libpqEnvironment(url, program.major),
     PGAPPNAME: connectionName(jobId),
-    PGOPTIONS: LOCK_TIMEOUT,
   }
   const parameters = [...RESTORE, databaseArgument(environment.PGDATABASE ?? '')]
   return runProgram(program, parameters, environment, signal)
@@ -117,9 +137,6 @@ const RESTORE = [
   '--exit-on-error',
   '--no-password',
 ]
-/** A writer that never ends must not keep the client frozen. */
-const LOCK_TIMEOUT = '-c lock_timeout=60s'
-
 /**
  * The program reads no block that was not checked: of another dump it would commit what it reads before the end of the file. The last byte is
  * sent only if the transaction is known: the program cannot commit before it. Otherwise the caller ends the program, and the transaction is

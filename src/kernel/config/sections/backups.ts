@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import { webUrlForm } from '../addresses.ts'
 import { type Form, textForm } from '../forms.ts'
-import { integer, named, section, text } from '../setting.ts'
+import { duration, integer, named, section, text } from '../setting.ts'
 import { clientNameForm } from './database.ts'
 
 /** Names of buckets as Amazon accepts them, then names between slashes. */
@@ -87,6 +87,10 @@ export const backups = section('Backups of clients and of the embedded server.',
   ),
   programs: Type.Optional(
     text('Folder with pg_dump and pg_restore.', { absent: 'the usual folders, then PATH' }),
+  ),
+  lock_timeout: duration(
+    'Longest time that a backup waits for a lock, and a restore for all of its locks, which sessions beside the service may hold.',
+    ['60s', '1s', '1h'],
   ),
   s3: section('The S3-compatible server of a location s3://bucket/prefix.', {
     endpoint: Type.Optional(
