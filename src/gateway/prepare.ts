@@ -1,14 +1,17 @@
+import { collectedLines } from '#databases/drivers/csv-lines.ts'
 import type {
   Driver,
+  LinesResult,
   OpenTransaction,
   Persona,
   Presence,
+  ResultColumn,
   RowsResult,
   WriteResult,
 } from '#databases/drivers/driver.ts'
 import { unsupported } from '#databases/failures.ts'
 import { fallible } from '#databases/plan/leakproof.ts'
-import type { PlanOf } from '#databases/plan/plan.ts'
+import type { Output, PlanOf } from '#databases/plan/plan.ts'
 import type { Body } from '#databases/request/fields.ts'
 import {
   type RequestOptions,
@@ -34,6 +37,8 @@ import { explainImpersonated } from './read-only-client.ts'
 /** The data operations: the request and the result of each. */
 type Operations = {
   fetch: { readonly request: ReadRequest; readonly result: RowsResult }
+  /** A read whose rows are CSV. Without a limit it has all rows, up to `gateway.max_rows`. */
+  csv: { readonly request: ReadRequest; readonly result: LinesResult }
   /** A read whose rows are worked with while it runs: as many as there are, for as long as it takes (gateway.md 9). */
   stream: { readonly request: ReadRequest; readonly result: RowsResult }
   count: { readonly request: CountRequest; readonly result: number }
@@ -59,6 +64,14 @@ const OPERATIONS: { readonly [K in Kind]: Operation<K> } = {
     event: 'gateway_fetch',
     read: readFetch,
     run: (driver, plan, on, presence) => driver.select(plan, on, presence),
+  },
+  csv: {
+    event: 'gateway_fetch',
+    read: (body, { limits, ...naming }) => ({
+      ...readFetch(body, { ...naming, limits: { ...limits, rows: limits.maxRows } }),
+      stripNulls: false,
+    }),
+    run: (driver, plan, _on, presence) => readCsv(driver, plan, presence),
   },
   stream: {
     event: undefined,
@@ -86,6 +99,18 @@ const OPERATIONS: { readonly [K in Kind]: Operation<K> } = {
     run: (driver, plan, on, presence) => driver.delete(plan, on, presence),
   },
 }
+
+async function readCsv(driver: Driver, plan: PlanFor<'csv'>, presence?: Presence): Promise<LinesResult> {
+  if (driver.selectCsv !== undefined) return driver.selectCsv(plan, presence)
+  return collectedLines(await driver.select(plan, undefined, presence), columnsOf(plan))
+}
+
+/** The columns of the rows of a plan. */
+export const columnsOf = ({ output }: PlanFor<'csv'>): readonly ResultColumn[] =>
+  output.map((item) => ({ name: item.as, isJson: item.kind === 'relation' || isJson(item) }))
+
+const isJson = ({ column, cast }: Extract<Output, { kind: 'column' }>): boolean =>
+  (cast ?? column.base) === 'json' || (cast ?? column.base) === 'jsonb'
 
 /** The largest limit that every driver accepts. No run reads that many rows in its time. */
 const ALL_ROWS = 2 ** 31 - 2

@@ -18,6 +18,8 @@ export type Driver = Backend & {
   plan<R extends DataRequest>(request: R, rights: Rights): Promise<PlanOf<R>>
 
   select(plan: ReadPlan, on?: OpenTransaction, presence?: Presence): Promise<RowsResult>
+  /** The same rows as CSV. Absent where a backend has JSON, which csv-lines.ts converts. */
+  selectCsv?(plan: ReadPlan, presence?: Presence): Promise<LinesResult>
   /**
    * Reads rows whose reader works with them meanwhile, however many there are and however long that takes. A JSON null has a tab before it,
    * an SQL NULL has none. Absent where a backend has no such read.
@@ -160,6 +162,18 @@ export type RowsResult = {
   facts(): RowsFacts
 }
 
+export type ResultColumn = {
+  readonly name: string
+  /** Its values are JSON, also its texts. */
+  readonly isJson: boolean
+}
+
+export type LinesResult = {
+  /** Lines of CSV without that of the names (csv-lines.ts). An array or a stream as the JSON of other results. */
+  readonly lines: RowsResult['json']
+  readonly facts: RowsResult['facts']
+}
+
 export type RowsFacts = {
   readonly rows: number
   /** The default limit has cut rows. */
@@ -209,6 +223,7 @@ export type CallRequest = {
 export type SqlResult = {
   /** The rows of the last statement. */
   readonly json: readonly Buffer[]
+  readonly columns: readonly ResultColumn[]
   readonly rows: number
   /** Rows changed by all statements. */
   readonly affected: number

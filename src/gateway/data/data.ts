@@ -32,7 +32,7 @@ export async function fetchRows(
     cache = withoutCache,
     fresh = false,
     event = 'gateway_fetch',
-  }: Partial<Caching<Fetched>> & { readonly event?: 'gateway_fetch' | 'gateway_data' } = {},
+  }: Partial<Caching<Fetched>> & { readonly event?: ReadEvent } = {},
 ): Promise<Fetched & Echo & { readonly outcome: Outcome }> {
   const echo = readEcho(body)
   const fetch = await prepareFetch(kernel, caller, body)
@@ -127,7 +127,10 @@ export async function writeRows(
 /** The outcome of an operation: rows that were written, and the JSON of those that it returned. */
 export type Done = { readonly affected: number; readonly json: readonly Buffer[] | undefined }
 
-type DataEvent = 'gateway_data' | NonNullable<Prepared['event']>
+/** The type of the event of a read, by its route. */
+export type ReadEvent = 'gateway_fetch' | 'gateway_data'
+
+type DataEvent = ReadEvent | NonNullable<Prepared['event']>
 
 /** Emits the event of an operation that is committed, with the rows that it returned. */
 export async function emitEvent(

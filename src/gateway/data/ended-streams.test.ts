@@ -173,6 +173,15 @@ const CASES: Readonly<Record<string, Case>> = {
       headers: { ...headers, 'x-service-client': client },
     }),
   ),
+  'its key loses the right, and its rows are CSV': onKey(
+    patched({ rights: ['note.*'] }),
+    'insufficient_rights',
+    (client, headers) => ({
+      ...fetched(client, headers),
+      path: '/gateway/fetch?format=csv',
+      body: { ...FETCH, limit: 80 },
+    }),
+  ),
   'its session is signed out': bySession(
     ({ headers }) => ok(here.anon.post('/api/auth/sign-out', {}, { headers: { ...headers } })),
     'invalid_session',

@@ -8,6 +8,7 @@ import type { Kernel } from '#kernel/kernel.ts'
 import type { GatewayAccess } from '../access.ts'
 import { gatewayCaller } from '../caller.ts'
 import { success } from '../envelope.ts'
+import { fetchCsv, ROWS_TYPES, sendCsv, wantsCsv } from './csv.ts'
 import {
   bytesOf,
   countRows,
@@ -21,7 +22,7 @@ import {
 import { createInsertBatching, readInsertWindow } from './insert-batching.ts'
 import { asksForFresh, createReadCache, type Outcome } from './read-cache.ts'
 import { Counted, RowsRead, RowsWritten, TransactionDone } from './responses.ts'
-import { dataBodies, InsertHeaders, ReadHeaders, TransactionHeaders } from './schemas.ts'
+import { dataBodies, InFormat, InsertHeaders, ReadHeaders, TransactionHeaders } from './schemas.ts'
 import { sendFetched, sendTransaction, sendWritten } from './send-result.ts'
 import { runTransaction } from './transaction.ts'
 
@@ -47,21 +48,27 @@ function fetchRoutes(app: App, { kernel, config, bodies }: Parts): void {
   const cache = createReadCache<Fetched>(kernel, { max, weigh: bytesOf })
   const read = async (request: FastifyRequest, reply: FastifyReply, body: object) => {
     const event = isGet(request) ? 'gateway_data' : 'gateway_fetch'
+    if (wantsCsv(request)) {
+      const file = await fetchCsv(kernel, gatewayCaller(request), { ...body }, event)
+      return sendCsv(reply, file)
+    }
     const options = { event, cache, fresh: asksForFresh(request.headers['cache-control']) } as const
     const whole = asksToStrip(request) ? withStripNulls({ ...body }) : { ...body }
     const fetched = await fetchRows(kernel, gatewayCaller(request), whole, options)
     return sendFetched(withOutcome(reply, fetched.outcome), fetched)
   }
+  const reading = { ...config, produces: ROWS_TYPES }
   for (const url of ['/gateway/fetch', '/gateway/data']) {
     app.route({
       method: 'POST',
       url,
-      config,
+      config: reading,
       schema: {
         operationId: 'fetchRows',
         summary: 'Read rows',
         headers: ReadHeaders,
         body: bodies.FetchBody,
+        querystring: InFormat,
         response: { 200: RowsRead },
       },
       handler: (request, reply) => read(request, reply, request.body),
@@ -70,7 +77,7 @@ function fetchRoutes(app: App, { kernel, config, bodies }: Parts): void {
   app.route({
     method: 'GET',
     url: '/data',
-    config,
+    config: reading,
     schema: {
       operationId: 'fetchRowsByValue',
       summary: 'Read rows by the value of one column',
@@ -84,7 +91,7 @@ function fetchRoutes(app: App, { kernel, config, bodies }: Parts): void {
 
 /** The body of a fetch, from the query string of GET /data. */
 function bodyOf(query: DataQuery): object {
-  const { view, eq_column, eq_value, sort_by, sort_direction, api_key: _, ...rest } = query
+  const { view, eq_column, eq_value, sort_by, sort_direction, api_key: _, format: __, ...rest } = query
   const order =
     sort_by === undefined ? {} : { sort_by: { field: sort_by, direction: sort_direction ?? 'asc' } }
   return { ...rest, ...order, view_name: view, conditions: [{ eq_column, eq_value }] }

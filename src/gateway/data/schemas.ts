@@ -219,6 +219,16 @@ const STRIP_NULLS = {
     'true',
   ),
 }
+const FORMAT = {
+  format: oneOf(
+    'csv: the rows as a file to download. Without it the header Accept decides: text/csv',
+    'json',
+    'csv',
+  ),
+}
+/** The query of reads whose body has the request. */
+export const InFormat = Type.Object(FORMAT)
+
 export const ReadHeaders = Type.Object(STRIP_NULLS)
 
 export const InsertHeaders = Type.Object({
@@ -282,5 +292,6 @@ const queryOf = (max: number) =>
     sort_by: text('Column to sort by', 'title'),
     sort_direction: oneOf('Direction of sort_by. Default: asc', 'asc', 'desc', 'ascending', 'descending'),
     ...GROUPING_FIELDS,
+    ...FORMAT,
     api_key: text('The API key, if headers cannot be sent'),
   })

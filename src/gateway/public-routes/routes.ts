@@ -12,9 +12,10 @@ import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import type { GatewayAccess } from '../access.ts'
 import { gatewayCaller, kernelFor } from '../caller.ts'
+import { fetchCsv, onlyJson, ROWS_TYPES, sendCsv, wantsCsv } from '../data/csv.ts'
 import { fetchRows, insertRows, withStripNulls, writeRows } from '../data/data.ts'
 import { RowsRead, RowsWritten } from '../data/responses.ts'
-import { dataBodies, ReadHeaders } from '../data/schemas.ts'
+import { dataBodies, InFormat, ReadHeaders } from '../data/schemas.ts'
 import { sendFetched, sendWritten } from '../data/send-result.ts'
 import { success, successOf } from '../envelope.ts'
 import { paginationOf } from '../pagination.ts'
@@ -131,6 +132,7 @@ function callRoutes(app: App, kernel: Kernel, access: GatewayAccess): void {
     bodyLimit: kernel.config.limits.body_bulk,
     config: {
       access: access.publicCall,
+      produces: ROWS_TYPES,
       failures: ['outside_route', ...FAILURES_OF.data, ...FAILURES_OF.sql],
       // The record has origins of its own.
       cors: false,
@@ -149,6 +151,7 @@ function callRoutes(app: App, kernel: Kernel, access: GatewayAccess): void {
         }),
       ),
       // The rows are already JSON text.
+      querystring: InFormat,
       response: { 200: Type.Unsafe<object>({ anyOf: [RowsRead, RowsWritten, Ran] }) },
     },
     handler: (request, reply) => send(kernel, request, reply, request.body),
@@ -188,6 +191,10 @@ async function send(
   const caller = gatewayCaller(request)
   if (op === 'query') return sendExecuted(reply, await runFixedSql(kernel, caller, record.query ?? '', body))
   const within = bodyWithin(body, scope)
+  if (wantsCsv(request)) {
+    if (op !== 'fetch') throw onlyJson()
+    return sendCsv(reply, await fetchCsv(kernel, caller, within))
+  }
   if (op === 'insert') return sendWritten(reply, op, await insertRows(kernel, caller, within))
   if (op !== 'fetch') return sendWritten(reply, op, await writeRows(kernel, caller, within, op))
   const strips = request.headers[HEADER.stripNulls] === 'true'

@@ -7,6 +7,8 @@ import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import type { GatewayAccess } from '../access.ts'
 import { gatewayCaller } from '../caller.ts'
+import { ROWS_TYPES } from '../data/csv.ts'
+import { InFormat } from '../data/schemas.ts'
 import { Ran, sendExecuted } from './send-executed.ts'
 import { DRIVER_ALIASES, type RequestedSql, runSql } from './sql.ts'
 
@@ -55,6 +57,7 @@ const QueryBody = Type.Object(SQL_FIELDS)
 export function sqlRoutes(app: App, kernel: Kernel, access: GatewayAccess): void {
   const config = {
     access: access.sql,
+    produces: ROWS_TYPES,
     failures: [...FAILURES_OF.sql, 'driver_mismatch'],
   }
   const run = async (request: FastifyRequest, reply: FastifyReply, body: RequestedSql) =>
@@ -69,6 +72,7 @@ export function sqlRoutes(app: App, kernel: Kernel, access: GatewayAccess): void
         operationId: 'runSqlOnDriver',
         summary: 'Run SQL on a named driver',
         body: SqlBody,
+        querystring: InFormat,
         response: { 200: Ran },
       },
       handler: (request, reply) => run(request, reply, request.body),
@@ -78,7 +82,13 @@ export function sqlRoutes(app: App, kernel: Kernel, access: GatewayAccess): void
     method: 'POST',
     url: '/gateway/query',
     config,
-    schema: { operationId: 'runSql', summary: 'Run SQL', body: QueryBody, response: { 200: Ran } },
+    schema: {
+      operationId: 'runSql',
+      summary: 'Run SQL',
+      body: QueryBody,
+      querystring: InFormat,
+      response: { 200: Ran },
+    },
     handler: (request, reply) => run(request, reply, request.body),
   })
 }

@@ -1,5 +1,8 @@
 import type { FastifyReply } from 'fastify'
 import { Type } from 'typebox'
+import { linesOf } from '#databases/drivers/csv-lines.ts'
+import type { SqlResult } from '#databases/drivers/driver.ts'
+import { sendCsv, wantsCsv } from '../data/csv.ts'
 import { Row } from '../data/grammar.ts'
 import { sendWhole } from '../data/send-result.ts'
 import { successOf } from '../envelope.ts'
@@ -22,10 +25,11 @@ export const Ran = Type.Intersect([
 ])
 
 /** The rows are already JSON text. */
-export function sendExecuted(
+export async function sendExecuted(
   reply: FastifyReply,
   { result, backend, milliseconds }: ExecutedSql,
-): FastifyReply {
+): Promise<FastifyReply> {
+  if (wantsCsv(reply.request)) return sendResultAsCsv(reply, result)
   const meta = {
     backend,
     returned_row_count: result.rows,
@@ -36,4 +40,12 @@ export function sendExecuted(
   const head = Buffer.from('{"status":"success","message":"Query executed","data":')
   const tail = Buffer.from(`,"meta":${JSON.stringify(meta)}}`)
   return sendWhole(reply, [head, ...result.json, tail])
+}
+
+async function sendResultAsCsv(
+  reply: FastifyReply,
+  { json, columns, rows }: SqlResult,
+): Promise<FastifyReply> {
+  const facts = () => ({ rows, hasMore: false, total: undefined })
+  return sendCsv(reply, { name: 'query', columns, lines: await linesOf(json, columns), facts })
 }

@@ -4,12 +4,13 @@ import { edge } from './failures.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Media types of its answer, from the schemas of its responses; undefined where the caller gets what there is. */
+    /** Media types of its answer. Default: those of its documented responses; undefined where the caller gets what there is. */
     produces?: readonly string[] | undefined
   }
 }
 
-const JSON_TYPE = 'application/json'
+export const JSON_TYPE = 'application/json'
+export const CSV_TYPE = 'text/csv'
 
 /**
  * Refuses requests that accept none of the media types of a route that answers JSON. Pages, texts and files have one type, which every caller gets,
@@ -28,6 +29,7 @@ export function refuseUnacceptable(app: App): void {
 }
 
 function producedBy({ method, schema, config }: RouteOptions): readonly string[] | undefined {
+  if (config?.produces !== undefined) return config.produces
   const responses = Object.entries(schema?.response ?? {})
   // The caller is a browser that follows a link, or sends a form.
   const redirects = responses.some(([status]) => status.startsWith('3'))
@@ -39,7 +41,7 @@ function producedBy({ method, schema, config }: RouteOptions): readonly string[]
   return types.includes(JSON_TYPE) ? types : undefined
 }
 
-const notAcceptable = (available: readonly string[]) =>
+export const notAcceptable = (available: readonly string[]) =>
   edge('not_acceptable', {
     hint: `The answer can be ${available.join(' or ')}; name it in the header Accept, or leave that out`,
     details: { available },

@@ -9,6 +9,7 @@ export const EXPOSED_HEADERS = [
   HEADER.knownDevice,
   HEADER.cache,
   HEADER.events,
+  HEADER.count,
   HEADER.requestId,
   'retry-after',
   HEADER.retryAfter,

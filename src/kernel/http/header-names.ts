@@ -10,6 +10,7 @@ export const HEADER = {
   idempotencyKey: 'idempotency-key',
   cache: 'x-service-cache',
   events: 'x-service-events',
+  count: 'x-service-count',
   requestId: 'x-request-id',
   userHint: 'x-user-id',
   organizationHint: 'x-organization-id',

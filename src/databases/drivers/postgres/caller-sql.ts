@@ -111,12 +111,12 @@ function refuseOpen(client: RowClient): void {
   })
 }
 
-function answerOf({ writer, affected, completed }: ScriptRun): SqlResult {
+function answerOf({ writer, columns, affected, completed }: ScriptRun): SqlResult {
   const json = writer?.take() ?? [Buffer.from('[]')]
   // After `set client_encoding`, or with a database in SQL_ASCII, the answer would not be JSON.
   if (!json.every((chunk) => isUtf8(chunk)))
     throw fail('not_supported', { message: 'The result is not in UTF-8', hint: 'Use encode(…) for bytes.' })
-  return { json, rows: writer?.rows ?? 0, affected, statements: completed }
+  return { json, columns, rows: writer?.rows ?? 0, affected, statements: completed }
 }
 
 /** The text of each parameter by the type that the server inferred. The server converts the text and refuses values that do not fit. */

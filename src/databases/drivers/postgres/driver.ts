@@ -45,7 +45,7 @@ import { requireOneStatement } from '#databases/drivers/postgres/sql/fixed-state
 import { createSql } from '#databases/drivers/postgres/sql/sql-builder.ts'
 import { inTransaction } from '#databases/drivers/postgres/transaction.ts'
 import type { DatabaseFailureCode } from '#databases/failures.ts'
-import type { WritePlan } from '#databases/plan/plan.ts'
+import type { ReadPlan, WritePlan } from '#databases/plan/plan.ts'
 import { Failure } from '#kernel/errors.ts'
 
 export type PostgresOptions = {
@@ -156,6 +156,12 @@ export function createPostgresDriver(given: PostgresOptions): PostgresDriver {
     return {
       select: (planned, on, presence) =>
         attempt(planned, (plan) => selectRows(mine, plan, limits, on, presence), on !== undefined),
+      async selectCsv(planned, presence) {
+        const csv = { ...limits, isCsv: true }
+        const read = (plan: ReadPlan) => selectRows(mine, plan, csv, undefined, presence)
+        const { json, facts } = await attempt(planned, read)
+        return { lines: json, facts }
+      },
       stream: (planned, presence) =>
         attempt(planned, (plan) => streamRows(streaming, plan, limits, presence)),
       count: (planned, on, presence) =>

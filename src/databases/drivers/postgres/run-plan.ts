@@ -25,19 +25,21 @@ const HIGH_WATER = 1_048_576
 const WORTH_COUNTING = 10_000
 const EMPTY = Buffer.from('[]')
 
+/** The rows as JSON, or with `isCsv` as lines of CSV. */
 export async function selectRows(
   run: Runner,
   plan: ReadPlan,
-  limits: ResultLimits,
+  { isCsv = false, ...limits }: ResultLimits & { readonly isCsv?: boolean },
   on?: OpenTransaction,
   presence?: Presence,
 ): Promise<RowsResult> {
   const { page, count, table, stripNulls } = plan
-  if (plan.head) return headOnly(run, plan, on, presence)
+  if (plan.head) return headOnly(run, plan, isCsv ? [] : [EMPTY], on, presence)
   // With a count, wait for all rows, because they often determine it without another statement.
-  // With relations too, up to the budget: only at the end it is known that they are too many, and that has its own status.
+  // Up to the budget with relations too, and for an open page of CSV: only at the end it is known that they are too many, and that has its own status.
   const relations = relationsOf(plan.output, limits)
-  const mark = count ? Number.POSITIVE_INFINITY : relations ? limits.bytes : HIGH_WATER
+  const waits = relations !== undefined || (isCsv && page.open)
+  const mark = count ? Number.POSITIVE_INFINITY : waits ? limits.bytes : HIGH_WATER
   const short = readsByKey(plan)
   const running = await run.start(
     {
@@ -46,6 +48,7 @@ export async function selectRows(
       table,
       runsCode: readsCode(plan),
       stripNulls,
+      isCsv,
       limit: page.limit,
       highWater: mark,
       ...(count && { maxBytes: limits.bytes }),
@@ -99,11 +102,12 @@ const readsCode = (plan: ReadPlan | WritePlan): boolean =>
 async function headOnly(
   run: Runner,
   plan: ReadPlan,
+  json: readonly Buffer[],
   on?: OpenTransaction,
   presence?: Presence,
 ): Promise<RowsResult> {
   const total = plan.count && (await countRows(run, plan, plan.count, on, presence))
-  return collectedRows([EMPTY], { rows: 0, hasMore: false, total })
+  return collectedRows(json, { rows: 0, hasMore: false, total })
 }
 
 /** A page that is not full ends with the last row, unless it begins after all rows. */

@@ -34,6 +34,7 @@ export type Job = {
     RunOptions,
     | 'stripNulls'
     | 'marksJsonNull'
+    | 'isCsv'
     | 'limit'
     | 'highWater'
     | 'isLong'
@@ -187,6 +188,7 @@ async function run(client: RowClient, job: Job, how: How): Promise<RowQuery> {
     members: job.sql.members.length > 0 ? job.sql.members : undefined,
     stripNulls: job.stripNulls ?? false,
     marksJsonNull: job.marksJsonNull ?? false,
+    isCsv: job.isCsv ?? false,
     limit: job.limit ?? Number.POSITIVE_INFINITY,
     highWater: job.highWater ?? Number.POSITIVE_INFINITY,
   })

@@ -45,10 +45,12 @@ async function pages(
   const chunks: string[] = []
   let [rows, bytes] = [0, 0]
   let after: string | undefined
+  let named: readonly CellColumn[] = []
   do {
     requirePresence(presence)
     const page = await own.page(text, { values, size: Math.min(MAX_PAGE, maxRows + 1 - rows), after })
     requireDistinct(page.columns)
+    named = page.columns
     const columns = page.columns.map((column, index) => columnWriter(column, index, column.name))
     for (const row of page.rows) {
       const chunk = rowText(row, columns, false)
@@ -60,7 +62,8 @@ async function pages(
     if (bytes > maxBytes) throw answerTooLarge(maxBytes)
     if (rows > maxRows) throw fail('result_too_large', { hint: `At most ${maxRows} rows; ask for less.` })
   } while (after !== undefined)
-  return { json: [Buffer.from(`[${chunks.join()}]`)], rows, affected: 0, statements: 1 }
+  const columns = named.map(({ name }) => ({ name, isJson: false }))
+  return { json: [Buffer.from(`[${chunks.join()}]`)], columns, rows, affected: 0, statements: 1 }
 }
 
 /** Members of an object have unique names. The statement was a read: results of writes have no duplicate columns. */

@@ -10,6 +10,8 @@ export type RunOptions = {
   readonly stripNulls: boolean
   /** A JSON null is written with a tab before it. */
   readonly marksJsonNull?: boolean
+  /** Rows are written as lines of CSV instead of JSON. */
+  readonly isCsv?: boolean
   /** Rows above the limit are left out, and `RowWriter.more` is set. */
   readonly limit: number
   /** Bytes at which `ready` settles and the connection pauses until they are taken. Infinity: collect everything. */

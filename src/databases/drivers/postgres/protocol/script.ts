@@ -1,3 +1,5 @@
+import type { ResultColumn } from '#databases/drivers/driver.ts'
+import { FORMAT } from '#databases/drivers/postgres/protocol/column-formats.ts'
 import type { RowClient } from '#databases/drivers/postgres/protocol/connection.ts'
 import {
   type ArrayWriter,
@@ -30,6 +32,7 @@ export class ScriptRun {
   readonly ended: Promise<void>
   /** Rows of the last statement; undefined when it has none. */
   writer: RowWriter | undefined
+  columns: readonly ResultColumn[] = []
   /** Rows changed by all statements. */
   affected = 0
   completed = 0
@@ -66,6 +69,7 @@ export class ScriptRun {
     if (text === undefined) this.#sync()
     else {
       this.writer = undefined
+      this.columns = []
       this.#client.connection.stream.write(encodeParse(text))
     }
   }
@@ -93,6 +97,7 @@ export class ScriptRun {
       columnWriter(name, arrays[index] === undefined ? dataTypeID : JSON_TYPE),
     )
     this.writer = new RowWriter(writers, { stripNulls: false, limit: this.#script.maxRows })
+    this.columns = writers.map(({ name, format }) => ({ name, isJson: format === FORMAT.json }))
   }
 
   row(data: Buffer, from: number, end: number, ahead: number): void {
