@@ -130,10 +130,10 @@ export async function requestFirstLink(
   kernel: Kernel,
   { id: userId, email }: Pick<User, 'id' | 'email'>,
   { callbackURL, markBrowser }: SignInContext,
-  { isSignUp = false } = {},
+  { isSignUp = false, session }: { readonly isSignUp?: boolean; readonly session?: string | undefined } = {},
 ): Promise<void> {
   const mark = randomToken(kernel.random)
   if (!isSignUp || kernel.config.auth.email.send_on_sign_up) markBrowser(mark)
-  const request = { email, userId, browser: browserMark(mark), callbackURL, isSignUp }
+  const request = { email, userId, browser: browserMark(mark), session, callbackURL, isSignUp }
   await requestMail(kernel, 'first-link', request)
 }

@@ -27,6 +27,8 @@ export type FirstLink = {
   readonly userId: string
   /** The mark of this user's browser (cookies.ts). */
   readonly browser: string
+  /** Begun by this sign-up. */
+  readonly session?: string | undefined
   readonly callbackURL: string | undefined
   /** A link is then sent only with `auth.email.send_on_sign_up`. */
   readonly isSignUp: boolean

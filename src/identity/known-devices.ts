@@ -77,8 +77,14 @@ export async function rememberDevice(
 const identifierIn = ({ secrets }: Kernel, value: string | undefined): string | undefined =>
   value === undefined ? undefined : secrets.open('known-device', value, null)
 
-export async function deleteKnownDevices(db: Db, userId: string): Promise<void> {
-  await db.deleteFrom('knownDevice').where('userId', '=', userId).execute()
+/** `exceptOf`: the browser with this cookie stays known. */
+export async function deleteKnownDevices(kernel: Kernel, userId: string, exceptOf?: string): Promise<void> {
+  const kept = tokenHash(identifierIn(kernel, exceptOf) ?? '')
+  await kernel.db
+    .deleteFrom('knownDevice')
+    .where('userId', '=', userId)
+    .where('deviceHash', '!=', kept)
+    .execute()
 }
 
 /** Deletes at most `batch` expired devices; returns their number. */

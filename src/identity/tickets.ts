@@ -12,8 +12,7 @@ import type { User } from './users.ts'
  * the payload. A token is valid for its own purpose only.
  */
 type Purposes = {
-  /** `browser`: hash of a cookie that only the browser has in which the password was set or shown (cookies.ts). */
-  'verify-email': Of<'user', { readonly browser?: string }>
+  'verify-email': Of<'user', SignUpMark>
   'reset-password': Of<'user', Nothing>
   'confirm-change-email': Of<'user', { readonly newEmail: string; readonly callbackURL?: string }>
   'change-email': Of<'user', Nothing>
@@ -39,6 +38,13 @@ type Of<Subject extends keyof Subjects, Payload> = {
   readonly payload: Payload
 }
 type Nothing = Record<string, never>
+/** Where a sign-up happened, or where the password was shown before the proof. */
+export type SignUpMark = {
+  /** Hash of a cookie that only that browser has (cookies.ts). */
+  readonly browser?: string
+  /** The session that the sign-up has begun there. */
+  readonly session?: string
+}
 type PendingSignIn = {
   readonly methods: readonly ('totp' | 'otp')[]
   readonly remember: boolean

@@ -117,8 +117,14 @@ const provenByLink = (state: UserState): UserState =>
   state.verified
     ? redeemed(state, 'verify-email')
     : { ...withoutUnprovenAccess(state), mustChange: state.password !== null }
-/** The owner of the password has proven the address. */
-const provenByOwner = (state: UserState): UserState => redeemed({ ...state, verified: true }, 'verify-email')
+/**
+ * The owner of the password has proven the address: in a session, which stays, or without one. The account that the user was added with
+ * stays, and everything else at the start was added by neither session.
+ */
+const provenByOwner = (state: UserState, ...sessions: Who[]): UserState =>
+  state.verified
+    ? redeemed(state, 'verify-email')
+    : noTickets({ ...state, ...NO_FACTOR, verified: true, passkeys: [], sessions })
 /** A link to an address that was already verified does not sign in. */
 const signedInAtFirstProof = (before: UserState, after: UserState): UserState =>
   before.verified ? after : admitted(after)
@@ -272,7 +278,8 @@ export const VERBS = {
     action: ({ tickets }, me) => get(`/verify-email?token=${tickets['verify-email']}`, me),
     refused: open('verify-email', BAD_LINK),
     // If the session has ended in the meantime, only the link counts.
-    leaves: (state, me) => (alive(state, me) === undefined ? provenByOwner(state) : provenByLink(state)),
+    leaves: (state, me) => (alive(state, me) === undefined ? provenByOwner(state, me) : provenByLink(state)),
+    revokesAs: 'verify-email without session, signing in',
   },
   'verify-email without session, signing in': {
     start: { tickets: ['verify-email'] },
@@ -286,6 +293,7 @@ export const VERBS = {
     action: ({ tickets }) => post('/verify-email', { token: tickets['verify-email'], password: PASSWORD }),
     refused: openWithPassword('verify-email', BAD_LINK),
     leaves: (state) => signedInAtFirstProof(state, provenByOwner(state)),
+    revokesAs: 'verify-email without session, signing in',
   },
   'verify-email with a new password': {
     start: { tickets: ['verify-email'] },
@@ -305,7 +313,8 @@ export const VERBS = {
     refused: (now, me) =>
       open('verify-email', BAD_LINK)(now) ??
       (alive(now, me) === undefined ? undefined : [400, 'PASSWORD_REQUIRED']),
-    leaves: provenByOwner,
+    leaves: (state, me) => provenByOwner(state, me),
+    revokesAs: 'verify-email without session, signing in',
   },
   'send verification mail': {
     action: ({ email }) => ({ call: ({ service }) => mailVerification(service.kernel, { email }) }),

@@ -1,5 +1,5 @@
 import { actOnTicket } from '#identity/proof.ts'
-import { deleteTickets, deleteTicketsFor, type Ticket } from '#identity/tickets.ts'
+import { deleteTickets, deleteTicketsFor, type SignUpMark, type Ticket } from '#identity/tickets.ts'
 import { findUser, hasProvenEmail, type User } from '#identity/users.ts'
 import { recordAct } from '#kernel/audit/record-act.ts'
 import type { Config } from '#kernel/config/config.ts'
@@ -90,10 +90,9 @@ function follow(
   { purpose, payload, address, sessionId }: EmailTicket,
   click: LinkClick & { readonly evidence: Evidence },
 ): Promise<User> {
-  if (purpose === 'verify-email')
-    return proveEmail(kernel, user, click, 'browser' in payload ? payload.browser : undefined)
+  // The payloads of these purposes.
+  if (purpose === 'verify-email') return proveEmail(kernel, user, click, payload as SignUpMark)
   if (purpose === 'change-email') return changeNow(kernel, user, click, address)
-  // The payload of this purpose.
   return mailNewAddress(kernel, { user, sessionId }, payload as NewAddress)
 }
 

@@ -2,14 +2,14 @@ import { deleteAccounts, requirePasswordChange, upsertPassword } from '#identity
 import { deleteKnownDevices } from '#identity/known-devices.ts'
 import { deletePasskeys } from '#identity/passkeys.ts'
 import { hashPassword } from '#identity/passwords.ts'
-import { lockProvenUser } from '#identity/proof.ts'
+import { lockProvenUser, type Proof } from '#identity/proof.ts'
 import { deleteUserSessions } from '#identity/sessions.ts'
-import { deleteTickets, type Ticket, type UserPurpose } from '#identity/tickets.ts'
+import { deleteTickets, type SignUpMark, type Ticket, type UserPurpose } from '#identity/tickets.ts'
 import { hasProvenEmail, type User, updateUser } from '#identity/users.ts'
 import { recordAct } from '#kernel/audit/record-act.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { uuidv7 } from '#kernel/random.ts'
-import { type Caller, proofOf } from '../access.ts'
+import { proofOf } from '../access.ts'
 import { browserMark } from '../cookies.ts'
 import { fail } from '../errors.ts'
 import { type LinkClick, sourceOf } from '../link-click.ts'
@@ -49,19 +49,22 @@ export async function readEvidence(
   return { by: 'password', stored: await checkPasswordOf(kernel, user, password, sourceOf(user, click)) }
 }
 
-/** First proof of the address that the account was opened with. */
+/** First proof of the address that the account was opened with. `signUp`: where that was, as the link tells. */
 export async function proveEmail(
   kernel: Kernel,
   user: User,
   click: ProvingClick,
-  mark: string | undefined,
+  signUp: SignUpMark,
 ): Promise<User> {
   if (hasProvenEmail(user)) {
     // The link is not a second way to reset a password.
     if (click.evidence.by === 'new password') throw fail('INVALID_TOKEN')
     return user.emailVerified ? user : verifyAgain(kernel, user)
   }
-  return prove(kernel, user, { ...click, mark, email: user.email })
+  const owner = await ownerOf(kernel, user, click, signUp)
+  return prove(kernel, user, { ...click, owner, email: user.email }, async () => {
+    await removeWhatOthersAdded(kernel, user, owner)
+  })
 }
 
 /** An admin has taken the verification back since the address was proven. */
@@ -70,46 +73,49 @@ const verifyAgain = async (kernel: Kernel, user: User): Promise<User> => {
   return (await updateUser(kernel.db, user.id, { emailVerified: true }, kernel.now())) ?? user
 }
 
-/** First proof of an address that replaces another. A stranger may have named it for an account of their own. */
-export const proveNewEmail = (
+/**
+ * First proof of an address that replaces another. A stranger may have named it for an account of their own. What the owner of the account
+ * has added stays, sessions too.
+ */
+export async function proveNewEmail(
   kernel: Kernel,
   user: User,
   click: ProvingClick,
   email: string,
-): Promise<User> => prove(kernel, user, { ...click, mark: undefined, email })
+): Promise<User> {
+  const owner = await ownerOf(kernel, user, click, {})
+  return prove(kernel, user, { ...click, owner, email }, async () => {
+    // Before the address is the user's: the redemption of one of its tickets may be about to add an account (proof.ts), and would wait
+    // for this transaction while this one waits for the ticket.
+    if (owner === undefined) await removeWhatOthersAdded(kernel, { ...user, email, keepsFactor: false })
+  })
+}
 
-type ProvingClick = Omit<LinkClick, 'context'> & { readonly evidence: Evidence }
+type ProvingClick = LinkClick & { readonly evidence: Evidence }
 
 /**
  * The first proof of an address (decision 15). Before it, another person may have opened the account with this address, or may have
- * given the address to an account of their own. So sessions, accounts and links stay only when the click comes from the person who
- * set the password. A password is never deleted: either a new one is chosen here, or it has to be changed before the next sign-in.
+ * given the address to an account of their own. A password is never deleted: either a new one is chosen here, or it has to be changed
+ * before the next sign-in.
  */
 async function prove(
   kernel: Kernel,
   user: User,
-  {
-    browser,
-    mark,
-    email,
-    ...click
-  }: ProvingClick & { readonly mark: string | undefined; readonly email: string },
+  { evidence, owner, email }: ProvingClick & { readonly owner: Owner | undefined; readonly email: string },
+  remove: () => Promise<void>,
 ): Promise<User> {
-  const { evidence } = click
-  const isMarked = browser !== undefined && browserMark(browser) === mark
-  const isOwner = evidence.by !== 'new password' && (isMarked || (await isByOwner(kernel, user, click)))
-  if (!isOwner && evidence.by === 'page') throw fail('PASSWORD_REQUIRED')
-  if (!isOwner && evidence.by === 'password') throw fail('INVALID_PASSWORD')
-  // Before the address is the user's: the redemption of one of its tickets may be about to add an account (proof.ts), and would wait
-  // for this transaction while this one waits for the ticket.
-  const keepsFactor = user.keepsFactor && email === user.email
-  if (!isOwner) await removeWhatOthersAdded(kernel, { ...user, email, keepsFactor })
+  if (owner === undefined && evidence.by === 'page') throw fail('PASSWORD_REQUIRED')
+  if (owner === undefined && evidence.by === 'password') throw fail('INVALID_PASSWORD')
+  await remove()
   const now = kernel.now()
   const proof = { email, emailVerified: true, emailProvenAt: now }
   const proven = (await updateUser(kernel.db, user.id, proof, now)) ?? user
-  if (!isOwner && evidence.by === 'new password') await choosePassword(kernel, proven, evidence.hash)
-  const action = email === user.email ? 'email.verified' : 'email.changed'
-  await recordAct(kernel, action, { targetId: user.id, details: { removedWhatOthersAdded: !isOwner } })
+  if (owner === undefined && evidence.by === 'new password')
+    await choosePassword(kernel, proven, evidence.hash)
+  const isChange = email !== user.email
+  const details = { removedWhatOthersAdded: !isChange || owner === undefined }
+  const action = isChange ? 'email.changed' : 'email.verified'
+  await recordAct(kernel, action, { targetId: user.id, details })
   return proven
 }
 
@@ -122,22 +128,38 @@ export const isOwnClick = (
   caller?.user.id === user.id ||
   ('browser' in payload && browser !== undefined && browserMark(browser) === payload.browser)
 
-/** The click comes with a session of this user or with the password, checked again under the lock of the user's row. */
-async function isByOwner(
+/** The person who has set the password, with the session and the browser that are theirs for certain. */
+type Owner = {
+  /** It may be over. */
+  readonly sessionId: string | undefined
+  /** The browser's cookie. */
+  readonly knownDevice?: string | undefined
+}
+
+/**
+ * The owner of the account, if the click is theirs: it comes with a session of the user, from the browser that signed up, or with the
+ * password. Session and password are checked again under the lock of the user's row.
+ */
+async function ownerOf(
   kernel: Kernel,
   { id: userId }: User,
-  { caller, evidence }: { readonly caller: Caller | undefined; readonly evidence: Evidence },
-): Promise<boolean> {
-  if (evidence.by === 'password')
-    return (await lockProvenUser(kernel, { userId, password: evidence.stored })) !== undefined
-  if (caller?.user.id !== userId) return false
-  return (await lockProvenUser(kernel, proofOf(caller))) !== undefined
+  { caller, browser, evidence, context: { knownDevice } }: ProvingClick,
+  signUp: SignUpMark,
+): Promise<Owner | undefined> {
+  if (evidence.by === 'new password') return undefined
+  const holds = async (proof: Proof) => (await lockProvenUser(kernel, proof)) !== undefined
+  const isRight = evidence.by === 'password' && (await holds({ userId, password: evidence.stored }))
+  if (evidence.by === 'password' && !isRight) return undefined
+  if (caller?.user.id === userId && (await holds(proofOf(caller))))
+    return { sessionId: caller.session.id, knownDevice }
+  const isMarked = browser !== undefined && browserMark(browser) === signUp.browser
+  return isMarked || isRight ? { sessionId: signUp.session, knownDevice } : undefined
 }
 
 /** First proof by what was mailed to the address, in a session of the user: it keeps the password, that session and what it has added. */
 export async function proveInSession(kernel: Kernel, user: User, sessionId: string): Promise<void> {
   if (hasProvenEmail(user)) return
-  await removeWhatOthersAdded(kernel, user, sessionId)
+  await removeWhatOthersAdded(kernel, user, { sessionId })
   const now = kernel.now()
   await updateUser(kernel.db, user.id, { emailVerified: true, emailProvenAt: now }, now)
   await recordAct(kernel, 'email.verified', { targetId: user.id, details: { removedWhatOthersAdded: true } })
@@ -145,22 +167,26 @@ export async function proveInSession(kernel: Kernel, user: User, sessionId: stri
 
 /**
  * Removes pending invitations from the user, sessions, linked accounts, passkeys, the second factor, known devices and tickets; returns
- * the number of sessions. For a first proof by a session, that session and what it has added stay. For every other one that does not show who set the
- * password, of a click or a reset, the password signs no one in until it is changed.
+ * the number of sessions. What the owner has added in the session that is theirs stays, and so does that session. Without an owner the
+ * password signs no one in until it is changed.
  */
-export async function removeWhatOthersAdded(kernel: Kernel, user: User, sessionId?: string): Promise<number> {
+export async function removeWhatOthersAdded(kernel: Kernel, user: User, owner?: Owner): Promise<number> {
   const { db } = kernel
+  const exceptOf = owner && (owner.sessionId ?? NO_SESSION)
   // First, since organizations are locked before sessions (membership.ts).
-  await withdrawInvitations(kernel, user, sessionId)
-  const ended = await deleteUserSessions(db, user.id, sessionId)
-  await deleteAccounts(db, user.id, { keepPassword: true, exceptOf: sessionId })
-  await deletePasskeys(db, user.id, sessionId)
-  await removeSecondFactor(kernel, user, sessionId)
-  await deleteKnownDevices(db, user.id)
+  await withdrawInvitations(kernel, user, exceptOf)
+  const ended = await deleteUserSessions(db, user.id, exceptOf)
+  await deleteAccounts(db, user.id, { keepPassword: true, exceptOf })
+  await deletePasskeys(db, user.id, exceptOf)
+  await removeSecondFactor(kernel, user, exceptOf)
+  await deleteKnownDevices(kernel, user.id, owner?.knownDevice)
   await deleteTickets(db, user)
-  if (sessionId === undefined) await requirePasswordChange(db, user.id, kernel.now())
+  if (owner === undefined) await requirePasswordChange(db, user.id, kernel.now())
   return ended
 }
+
+/** No session has added anything else. */
+const NO_SESSION = '00000000-0000-0000-0000-000000000000'
 
 async function choosePassword(kernel: Kernel, user: User, password: string): Promise<void> {
   const now = kernel.now()

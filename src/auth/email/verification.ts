@@ -1,4 +1,5 @@
 import { lockProvenUser } from '#identity/proof.ts'
+import type { SignUpMark } from '#identity/tickets.ts'
 import { findUser, hasProvenEmail, isBanned, type User } from '#identity/users.ts'
 import { atomically, type Kernel } from '#kernel/kernel.ts'
 import { sendMail } from '#kernel/mail/mailer.ts'
@@ -53,7 +54,7 @@ export async function mailVerification(
 ): Promise<void> {
   const user = await findUser(kernel.db, 'email', email)
   if (user === undefined || isVerified(user)) return
-  await sendVerificationMail(kernel, user, { callbackURL })
+  await sendVerificationMail(kernel, user, callbackURL)
 }
 
 /** Without one of the two there is something left that a link does. */
@@ -61,14 +62,19 @@ const isVerified = (user: User): boolean => user.emailVerified && hasProvenEmail
 
 /** The queue's side of `requestFirstLink`. The link carries the browser's mark only when the address belongs to the user who was named. */
 export async function mailFirstLink(kernel: Kernel, request: FirstLink): Promise<void> {
-  const { email, userId, browser, callbackURL, isSignUp } = request
+  const { email, userId, browser, session, callbackURL, isSignUp } = request
   const user = await findUser(kernel.db, 'email', email)
   if (user === undefined) return
   if (user.id !== userId && hasProvenEmail(user)) return mailAlreadyRegistered(kernel, user)
   // The user has verified the address in the meantime and needs no mail.
   if (isVerified(user)) return
   if (!isSignUp || kernel.config.auth.email.send_on_sign_up)
-    await sendVerificationMail(kernel, user, { callbackURL, ...(user.id === userId && { browser }) })
+    await sendVerificationMail(
+      kernel,
+      user,
+      callbackURL,
+      user.id === userId ? { browser, ...(session && { session }) } : {},
+    )
 }
 
 async function mailAlreadyRegistered(kernel: Kernel, { id: userId, email }: User): Promise<void> {
@@ -79,19 +85,18 @@ async function mailAlreadyRegistered(kernel: Kernel, { id: userId, email }: User
   })
 }
 
-type Mark = { readonly callbackURL?: string | undefined; readonly browser?: string | undefined }
-
-/** `browser`: the mark of the browser that has just shown the password (cookies.ts). */
+/** `payload`: where the password has just been set or shown. */
 async function sendVerificationMail(
   kernel: Kernel,
   { id: userId, email: address }: User,
-  { callbackURL, browser }: Mark,
+  callbackURL: string | undefined,
+  payload: SignUpMark = {},
 ): Promise<void> {
   await atomically(kernel, async (kernel) => {
     const user = await lockProvenUser(kernel, { userId })
     if (user?.email !== address || isVerified(user) || isBanned(user, kernel.now())) return
     // The link outlives the session that sign-up or sign-in begins: the mail may be read on another device.
-    const ticket = { userId, sessionId: null, address, payload: browser === undefined ? {} : { browser } }
+    const ticket = { userId, sessionId: null, address, payload }
     await mailLink(kernel, VERIFY_EMAIL, { ticket, recipient: user, callbackURL })
   })
 }

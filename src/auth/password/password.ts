@@ -40,7 +40,7 @@ export async function storePassword(
   await upsertPassword(kernel.db, { id: uuidv7(now, kernel.random), userId: user.id, password, now, origin })
   await deleteTickets(kernel.db, user)
   await deleteTrustedDevices(kernel.db, user.id)
-  await deleteKnownDevices(kernel.db, user.id)
+  await deleteKnownDevices(kernel, user.id)
   await deleteFactor(kernel.db, user.id, false)
   await noticeTo(kernel, user, MAILS.passwordChanged(user, ended))
 }

@@ -41,16 +41,22 @@ async function signUpOpenly(
   try {
     return await atomically(kernel, async (kernel) => {
       const added = await addUser(kernel, user, password)
-      if (email.send_on_sign_up) await requestFirstLink(kernel, added, context, { isSignUp: true })
-      if (email_password.require_email_verification) return { user: added, admission: undefined }
-      const refuse = () => new Error('the user was added in this transaction and is gone')
-      const entrance = { way: 'sign-up', shown: ['password'], proof: { userId: added.id }, refuse } as const
-      return { user: added, admission: await admit(kernel, entrance, context) }
+      const admission = email_password.require_email_verification
+        ? undefined
+        : await admitNew(kernel, added, context)
+      const session = admission && 'session' in admission ? admission.session.id : undefined
+      if (email.send_on_sign_up) await requestFirstLink(kernel, added, context, { isSignUp: true, session })
+      return { user: added, admission }
     })
   } catch (error) {
     if (isConflict(error, 'user_username_key')) throw fail('USERNAME_IS_ALREADY_TAKEN')
     throw isConflict(error, 'user_email_key') ? fail('USER_ALREADY_EXISTS') : error
   }
+}
+
+function admitNew(kernel: Kernel, { id: userId }: User, context: SignInContext): Promise<Admission> {
+  const refuse = () => new Error('the user was added in this transaction and is gone')
+  return admit(kernel, { way: 'sign-up', shown: ['password'], proof: { userId }, refuse }, context)
 }
 
 const asIfAdded = (user: NewUser): Omit<User, 'role'> => ({

@@ -37,12 +37,19 @@ const reached = (answer: Answered): Reached => ({
 
 const post = async (path: string, body: object) => reached(await t.anon.post(`${AUTH}${path}`, body))
 const BROWSER_MARK = 'mark of the browser'
-/** Of a mail that was asked for in a browser with the mark. */
-const linkFor = ({ id: userId, email: address }: User) =>
-  issueTicket(kernel, 'verify-email', {
+/** Of the mail of the sign-up, in a browser with the mark. Its session has set up the factor too, which a first proof then keeps. */
+async function linkFor({ id: userId, email: address }: User): Promise<string> {
+  const [{ id: session } = { id: '' }] = await db
+    .selectFrom('session')
+    .select('id')
+    .where('userId', '=', userId)
+    .execute()
+  await db.updateTable('twoFactor').set({ addedBy: session }).where('userId', '=', userId).execute()
+  return issueTicket(kernel, 'verify-email', {
     ...{ userId, address, sessionId: null, lifetime: 3_600_000 },
-    payload: { browser: browserMark(BROWSER_MARK) },
+    payload: { browser: browserMark(BROWSER_MARK), session },
   })
+}
 
 type Person = { readonly user: User; readonly secret: string }
 /** Signs a user in who has an authenticator app. `methods`: those that are left for the second factor. */
