@@ -1,4 +1,5 @@
 import type { AddressInfo } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { answerMailRequest } from '#auth/requested-mails.ts'
 import { authSurface } from '#auth/surface.ts'
 import { type Clients, openClients } from '#databases/clients/clients.ts'
@@ -155,7 +156,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       const endPart = (what: string, milliseconds: number, end: () => Promise<unknown>) =>
         endWithin(what, milliseconds, kernel.log, end)
       await Promise.all([
-        endPart('a request', deadline.left('connections'), () => closeServer(app, deadline.left('work'))),
+        endPart('a request', deadline.left('connections'), () => closeServer(app, config, deadline)),
         endPart('a job', deadline.left('work'), () => kernel.jobs.finish()),
         endPart('a delivery', deadline.left('connections'), () => deliveries.stop(deadline.left('work'))),
       ])
@@ -219,9 +220,15 @@ function measure({ metrics, jobs, hashQueue, foreignHashQueue }: Kernel, clients
   )
 }
 
-/** Refuses new requests and lets running ones finish; then closes the remaining connections. */
-async function closeServer(app: App, patience: number): Promise<void> {
-  const cutOff = setTimeout(() => app.server.closeAllConnections(), patience)
+/**
+ * First a phase in which load balancers learn from /health/ready that this process ends, and its connections end with their next answer.
+ * Then no connection is accepted any more, running requests finish, and at the deadline the remaining connections are closed.
+ */
+async function closeServer(app: App, { server: { drain = 0 } }: Config, deadline: Deadline): Promise<void> {
+  app.drain()
+  await sleep(Math.min(drain, deadline.left('drain')))
+  const cutOff = setTimeout(() => app.server.closeAllConnections(), deadline.left('work'))
+  await app.stopListening()
   await app.close()
   clearTimeout(cutOff)
 }

@@ -122,11 +122,16 @@ const secretsOf = ({ secret, previousSecret, mismatch }: InstallationSecret) => 
 export const logOf = ({ log: { level, format = terminal.isInteractive ? 'pretty' : 'json' } }: Config): Log =>
   createLog({ level, format })
 
+/** Time of the drain in production, milliseconds: a health check that looks every second has seen it. */
+const DRAIN = 5_000
+
 function surroundings(config: Config): Pick<Context, 'config' | 'environment' | 'log'> {
   const { requests } = config.log
+  const drain = config.server.drain ?? (config.production && !terminal.isInteractive ? DRAIN : 0)
   return {
     config: {
       ...config,
+      server: { ...config.server, drain },
       log: { ...config.log, requests: requests ?? (terminal.isInteractive ? 'all' : 'problems') },
     },
     environment: (name) => environment()[name],

@@ -9,6 +9,8 @@ export type Deadline = {
 
 /** When each part ends, as a share of the whole time. The later parts may use what a part leaves over. */
 const SHARES = {
+  /** Requests on new connections are still accepted. */
+  drain: 0.5,
   /** Running requests and jobs, concurrently; then they are cut off. */
   work: 0.7,
   /** Connections are closed in an orderly way. */

@@ -3,7 +3,9 @@ import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import path from 'node:path'
 import { test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
+import { Agent, request } from 'undici'
 import { childrenOf } from '#kernel/db/embedded/processes.ts'
 import { testDatabase } from '#test/database.ts'
 import { eventually } from '#test/embedded.ts'
@@ -86,6 +88,72 @@ test('a stop ends in time despite dead connections, a hanging mail server and a 
   process.kill(workers[0] ?? 0, 'SIGSTOP')
   await endInTime(program)
   await eventually(() => workers.every((pid) => !isAlive(pid)))
+})
+
+for (const workers of ['1', '2'])
+  test(`SIGTERM with 100 requests in flight on ${workers} process(es): all are answered, and so are later ones while the service drains`, {
+    timeout: 60_000,
+  }, async (t) => {
+    const home = await createTemporaryHome()
+    const program = await startProgram(home.folder, {
+      DATABASE_URL: await controlDatabase(),
+      SERVICE_SECRET: TEST_SECRET,
+      SERVICE_SERVER__WORKERS: workers,
+      SERVICE_SERVER__DRAIN: '4s',
+      SERVICE_AUTH__PASSWORD__QUEUE: '1000',
+      SERVICE_AUTH__PASSWORD__ITERATIONS: '1',
+    })
+    t.after(async () => {
+      await program.end('SIGKILL')
+      await home.remove()
+    })
+    const user = { name: 'Ada', email: 'ada@example.com', password: PASSWORD }
+    await actor(program.url).post('/api/auth/sign-up/email', user)
+    const agent = new Agent({ pipelining: 1 })
+    t.after(() => agent.destroy())
+    const signIns = (count: number) =>
+      Promise.all(
+        Array.from({ length: count }, async () => {
+          const answer = await request(`${program.url}/api/auth/sign-in/email`, {
+            method: 'POST',
+            headers: { 'content-type': 'application/json' },
+            body: JSON.stringify(user),
+            dispatcher: agent,
+          })
+          await answer.body.dump()
+          return answer.statusCode
+        }),
+      )
+    const before = signIns(100)
+    await Promise.race([before, sleep(50)])
+    const ended = program.end('SIGTERM')
+    await eventually(async () => (await actor(program.url).get('/health/ready')).status === 503)
+    const later = signIns(100)
+    assert.deepEqual(new Set([...(await before), ...(await later)]), new Set([200]))
+    assert.equal(await ended, 0, program.output())
+    assert.doesNotMatch(program.output(), /stop_late|stop_failed/)
+  })
+
+test('a second signal ends a service that drains at once', { timeout: 60_000 }, async (t) => {
+  const home = await createTemporaryHome()
+  const program = await startProgram(home.folder, {
+    DATABASE_URL: await controlDatabase(),
+    SERVICE_SECRET: TEST_SECRET,
+    SERVICE_SERVER__DRAIN: '30m',
+    SERVICE_LIMITS__SHUTDOWN: '1h',
+  })
+  t.after(async () => {
+    await program.end('SIGKILL')
+    await home.remove()
+  })
+  program.child.kill('SIGTERM')
+  await eventually(async () => (await actor(program.url).get('/health/ready')).status === 503)
+  // A signal within 250 ms of the first counts as the same one.
+  while (program.child.exitCode === null) {
+    program.child.kill('SIGTERM')
+    await sleep(100)
+  }
+  assert.equal(program.child.exitCode, 1)
 })
 
 test('a start that waits for the migration lock logs the wait and can be stopped', {

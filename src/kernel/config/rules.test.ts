@@ -19,3 +19,12 @@ test('the SQL role has a name and a password, and is not the role of the clientâ
     'gatehouse.yaml:1 clients.a.sql_role.name: needs a client of driver postgresql (clients.a.driver is supabase)',
   ])
 })
+
+test('the drain is at most half of the time of a stop', () => {
+  const stop = (drain: string, shutdown: string) =>
+    complaints({ yaml: `server: { drain: ${drain} }\nlimits: { shutdown: ${shutdown} }` })
+  assert.deepEqual(stop('5s', '10s'), [])
+  assert.deepEqual(stop('6s', '10s'), [
+    'gatehouse.yaml:1 server.drain: must be at most half of limits.shutdown, since requests and jobs finish after it',
+  ])
+})

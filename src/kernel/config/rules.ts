@@ -48,6 +48,11 @@ const RULES: readonly Rule[] = [
     says: 'needs database.url: the address of the pooler',
   },
   {
+    settings: ['server.drain', 'limits.shutdown'],
+    broken: ({ server, limits }) => 2 * (server.drain ?? 0) > limits.shutdown,
+    says: 'must be at most half of limits.shutdown, since requests and jobs finish after it',
+  },
+  {
     settings: ['mail.transport', 'mail.smtp_url'],
     broken: ({ mail }) => mail.transport === 'smtp' && mail.smtp_url === undefined,
     says: 'smtp needs mail.smtp_url, like smtps://user:password@mail.example.com:465',

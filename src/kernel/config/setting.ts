@@ -65,26 +65,36 @@ type Written = readonly [value: string, min: string, max: string]
 export const duration = (description: string, written: Written) =>
   measure(description, written, parseDuration, durationForm)
 
+/** In milliseconds. `absent`: the effect without it, in words. */
+export const optionalDuration = (
+  description: string,
+  [min, max]: readonly [string, string],
+  absent: string,
+) => Type.Optional(Type.Integer({ ...ranged(description, [min, max], parseDuration, durationForm), absent }))
+
 /** In bytes. */
 export const size = (description: string, written: Written) =>
   measure(description, written, parseSize, sizeForm)
 
 type Parse = (text: string) => number | undefined
 
-function measure(
-  description: string,
-  [value, min, max]: Written,
-  parse: Parse,
-  form: (range: Range) => Form<number>,
-) {
-  const read = (text: string): number => {
-    const parsed = parse(text)
-    if (parsed === undefined) throw new Error(`${text} is no value of the setting: ${description}`)
-    return parsed
-  }
-  const [minimum, maximum] = [read(min), read(max)]
-  const more = { minimum, maximum, default: read(value) }
-  return Type.Integer({ description, form: form({ min: minimum, max: maximum }), ...more })
+type RangeForm = (range: Range) => Form<number>
+
+const measure = (description: string, [value, min, max]: Written, parse: Parse, form: RangeForm) =>
+  Type.Integer({
+    ...ranged(description, [min, max], parse, form),
+    default: readMeasure(value, parse, description),
+  })
+
+function ranged(description: string, [min, max]: readonly [string, string], parse: Parse, form: RangeForm) {
+  const [minimum, maximum] = [readMeasure(min, parse, description), readMeasure(max, parse, description)]
+  return { description, form: form({ min: minimum, max: maximum }), minimum, maximum }
+}
+
+function readMeasure(text: string, parse: Parse, description: string): number {
+  const parsed = parse(text)
+  if (parsed === undefined) throw new Error(`${text} is no value of the setting: ${description}`)
+  return parsed
 }
 
 /** The defaults of settings that have one each. */

@@ -105,6 +105,7 @@ const NEEDS: readonly (readonly [setting: string, needed: string, values: fc.Arb
   ),
   ['database.direct_url', 'database.url', url('postgres')],
   ['mail.transport', 'mail.smtp_url', url('smtps')],
+  ['server.drain', 'limits.shutdown', fc.constant('1h')],
   ['backups.location', 'backups.s3.endpoint', fc.constant('https://s3.example.com')],
   ...['access_key_id', 'secret_key'].map((name) => ['backups.location', `backups.s3.${name}`, word] as const),
   ...CLIENTS.flatMap((name) => [

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
+import type { Connections } from './connections.ts'
 import type { App } from './surface.ts'
 
 /** Time in which the rest of a body is read after the last answer, milliseconds. */
@@ -10,11 +11,7 @@ const LINGER = 2_000
  * never send the rest, and would get a second answer at the timeout of the request. So is one that is given while the service
  * drains, or the drain would wait for `keepAliveTimeout`.
  */
-export function endConnections(app: App): void {
-  let isClosing = false
-  app.addHook('preClose', async () => {
-    isClosing = true
-  })
+export function endConnections(app: App, { isDraining }: Connections): void {
   app.addHook('onRequest', (request, reply, done) => {
     const { socket } = request.raw
     if (!socket.writableEnded) return done()
@@ -24,7 +21,7 @@ export function endConnections(app: App): void {
   })
   app.addHook('onSend', (request, reply, _payload, done) => {
     const { raw } = request
-    if (isClosing) reply.header('connection', 'close')
+    if (isDraining()) reply.header('connection', 'close')
     if (!isArriving(raw)) return done()
     // The end of the body may have arrived without having been parsed.
     setImmediate(() => {

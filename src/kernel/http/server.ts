@@ -10,6 +10,7 @@ import { auditHints } from './audit-hints.ts'
 import { answerBrokenRequest, answerConnect } from './broken-requests.ts'
 import { addClientAddresses } from './client-address.ts'
 import { budgetBodies } from './collect-body.ts'
+import { addConnections } from './connections.ts'
 import { EXPOSED_HEADERS, PREFLIGHT_AGE } from './cors.ts'
 import { endConnections, isArriving } from './early-answers.ts'
 import { edge } from './failures.ts'
@@ -54,6 +55,7 @@ export function createServer(kernel: Kernel): App {
   app.server.on('checkExpectation', (request, response) => app.routing(request, response))
   app.server.on('connect', (_request, socket: Socket) => answerConnect(socket, newId()))
 
+  const connections = addConnections(app)
   const headers = config.server.public_url?.startsWith('https:')
     ? { ...SECURITY_HEADERS, ...HTTPS_ONLY }
     : SECURITY_HEADERS
@@ -62,13 +64,16 @@ export function createServer(kernel: Kernel): App {
     reply.header(HEADER.requestId, request.id)
     const timeout = request.routeOptions.config.timeout ?? config.limits.timeout
     const stop = limitTime(reply, timeout, config.limits.min_rate)
+    const { socket } = request.raw
+    connections.began(socket)
     reply.raw.once('close', () => {
       stop()
       request.bodyHold?.release()
+      connections.ended(socket)
     })
     done()
   })
-  endConnections(app)
+  endConnections(app, connections)
   addClientAddresses(app, config.server.trusted_proxies)
   app.register(cookie, { hook: 'onRequest' })
   app.register(cors, corsOptions(kernel))

@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import { HEADER, shownHeader } from '../../http/header-names.ts'
 import { hostForm, networkForm, originForm } from '../addresses.ts'
-import { duration, flag, integer, list, section, size, text } from '../setting.ts'
+import { duration, flag, integer, list, optionalDuration, section, size, text } from '../setting.ts'
 
 export const server = section('Addresses, files and processes of the service.', {
   host: text('Address to listen on; 0.0.0.0 or :: for all addresses.', { default: '127.0.0.1' }, hostForm),
@@ -23,6 +23,11 @@ export const server = section('Addresses, files and processes of the service.', 
   min_free_disk: size(
     'Free space on the disk of server.data_dir below which the disk counts as full and /health/ready answers 503; 0B: never.',
     ['64MiB', '0B', '1048576GiB'],
+  ),
+  drain: optionalDuration(
+    'Time after SIGTERM in which requests are still accepted, while /health/ready answers 503; at most half of limits.shutdown, which includes it.',
+    ['0s', '30m'],
+    '5s with NODE_ENV=production, but 0s on a terminal; else 0s',
   ),
   workers: integer('Processes that share the port.', { min: 1, max: 128 }, { default: 1 }),
   trusted_proxies: list('Proxies whose X-Forwarded-For is trusted: addresses or CIDR blocks.', networkForm),

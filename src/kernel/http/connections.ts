@@ -1,0 +1,99 @@
+import type { Socket } from 'node:net'
+import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises'
+import type { App } from './app.ts'
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    /** From now on, each answer is the last on its connection. New connections are accepted. */
+    drain(): void
+    /** Accepts no more connections, and ends those without a request. Requests on the others go on. */
+    stopListening(): Promise<void>
+  }
+}
+
+export type Connections = {
+  /** A request on this connection is complete up to its headers. */
+  began(socket: Socket): void
+  /** Its answer is sent, or the caller is gone. */
+  ended(socket: Socket): void
+  isDraining(): boolean
+}
+
+type Connection = {
+  readonly since: number
+  /** Requests without a complete answer. */
+  requests: number
+  /** Bytes that had arrived with the last answer. */
+  read: number
+}
+
+/** Time for the first request of a new connection, milliseconds. */
+const FIRST_REQUEST = 1_000
+/** Time in which a client closes a connection that has been ended, milliseconds. */
+const LINGER = 2_000
+/** Between looks at the connections that are left, milliseconds. */
+const LOOK = 50
+/** Turns of the event loop in which waiting connections are accepted, one in each (libuv 1.52). */
+const MAX_TURNS = 1_000
+
+/** Keeps account of the connections, to end them without the loss of a request. */
+export function addConnections(app: App): Connections {
+  const open = new Map<Socket, Connection>()
+  let accepted = 0
+  let isDraining = false
+  let isEnding = false
+  app.server.on('connection', (socket: Socket) => {
+    accepted++
+    open.set(socket, { since: performance.now(), requests: 0, read: 0 })
+    socket.once('close', () => open.delete(socket))
+  })
+
+  /** Ends connections without a request, until none is left. Data that had arrived before has been read in the turn. */
+  async function endIdle(): Promise<void> {
+    if (isEnding) return
+    isEnding = true
+    for (await turn(); open.size > 0; await sleep(LOOK))
+      for (const [socket, connection] of open) if (isIdle(socket, connection)) end(socket)
+  }
+
+  // Node and Fastify call it. Node's own resets a connection whose request has arrived and has not been read.
+  app.server.closeIdleConnections = () => void endIdle()
+  app.decorate('drain', () => {
+    isDraining = true
+  })
+  app.decorate('stopListening', async () => {
+    isDraining = true
+    // A connection that the system has established and Node has not accepted would be reset.
+    for (let turns = 0, known = -1; known !== accepted && turns < MAX_TURNS; turns++) {
+      known = accepted
+      await turn()
+    }
+    app.server.close()
+  })
+  return {
+    began(socket) {
+      const connection = open.get(socket)
+      if (connection !== undefined) connection.requests++
+    },
+    ended(socket) {
+      const connection = open.get(socket)
+      if (connection === undefined) return
+      connection.requests--
+      connection.read = socket.bytesRead
+    },
+    isDraining: () => isDraining,
+  }
+}
+
+/** Neither a request, nor the beginning of one. */
+const isIdle = (socket: Socket, { since, requests, read }: Connection): boolean =>
+  requests === 0 &&
+  !socket.writableEnded &&
+  socket.bytesRead === read &&
+  (read > 0 || performance.now() - since > FIRST_REQUEST)
+
+/** Not `destroy`: a client that is just sending would be told of a reset, and not of an orderly end. */
+function end(socket: Socket): void {
+  socket.end()
+  setTimeout(() => socket.destroy(), LINGER).unref()
+}
