@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
-import { setTimeout as sleep } from 'node:timers/promises'
-import pg from 'pg'
 import { type Answer, testService } from '#test/harness.ts'
+import { heldRows } from '#test/held-rows.ts'
 import {
   createInvitation,
   createOrganization,
@@ -14,8 +13,8 @@ import {
 const t = await testService({ config: { auth: { organization: { max_members: 5 } } } })
 const { kernel } = t.service
 const { db } = kernel
-const pool = new pg.Pool({ connectionString: t.controlUrl, max: 4, application_name: 'races' })
-after(() => pool.end())
+const rows = heldRows(t.controlUrl)
+after(rows.close)
 
 /** Ada and Bea own the organization, Cem is an admin. Cem has invited Dan, and Bea has invited Eve. One seat is free. */
 type Scene = {
@@ -73,42 +72,14 @@ const cancel = post('ada', '/organization/cancel-invitation', ({ invited }) => (
 
 const said = ({ status, body }: Answer): unknown => (status === 200 ? 200 : body?.code)
 
-/** A transaction of the test that holds rows, and the number of requests that wait for a lock. */
-async function holding(statement: string, values: readonly string[]) {
-  const client = await pool.connect()
-  await client.query('begin')
-  await client.query(statement, [...values])
-  return {
-    client,
-    async waiting(count: number): Promise<void> {
-      for (;;) {
-        const { rows } = await pool.query<{ count: number }>(
-          `select count(*)::int from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
-        )
-        if ((rows[0]?.count ?? 0) >= count) return
-        await sleep(2)
-      }
-    },
-    async release() {
-      await client.query('commit')
-      client.release()
-    },
-  }
-}
-
-/** Starts both verbs while the organization's row is held, so that they pass their first checks and then act in this order. */
-async function inOrder(scene: Scene, ...verbs: readonly Verb[]): Promise<unknown[]> {
-  const held = await holding('select from service.organization where id = $1 for update', [
-    scene.organization.id,
-  ])
-  const answers: Promise<Answer>[] = []
-  for (const verb of verbs) {
-    answers.push(verb(scene))
-    await held.waiting(answers.length)
-  }
-  await held.release()
-  return (await Promise.all(answers)).map(said)
-}
+/** Starts the verbs so that they pass their first checks and then act in this order. */
+const inOrder = async (scene: Scene, ...verbs: readonly Verb[]): Promise<unknown[]> =>
+  (
+    await rows.inOrder(
+      scene.organization.id,
+      verbs.map((verb) => () => verb(scene)),
+    )
+  ).map(said)
 
 const membersOf = async ({ organization }: Scene) =>
   await db
@@ -314,7 +285,7 @@ for (const [change, statement] of [
     for (const [name, [who, verb]] of Object.entries(CHANGING)) {
       const scene = await newScene()
       const { id } = scene[who]
-      const held = await holding('select from service."user" where id = $1 for no key update', [id])
+      const held = await rows.hold('select from service."user" where id = $1 for no key update', [id])
       const answer = verb(scene)
       await held.waiting(1)
       await held.client.query(statement, [id])
