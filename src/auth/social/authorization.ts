@@ -8,7 +8,6 @@ import {
 import type { LinkedAccount, ProviderTokens } from '#identity/provider-tokens.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { randomToken } from '#kernel/random.ts'
-import { fail } from '../errors.ts'
 import { askProvider } from './ask-provider.ts'
 import { identityOfAccessToken, identityOfIdToken } from './identities.ts'
 import type { Claims } from './provider.ts'
@@ -50,13 +49,7 @@ export async function authorizationUrl(
     ...(nonce !== undefined && { nonce }),
     ...(loginHint !== undefined && { login_hint: loginHint }),
   }
-  // The endpoint of a discovered issuer is the issuer's word.
-  const url = await askProvider(kernel, client, 'PROVIDER_UNAVAILABLE', async () =>
-    buildAuthorizationUrl(connection, parameters),
-  )
-  // A page goes there by script, and `javascript:` would run in it.
-  if (!/^https?:$/.test(url.protocol)) throw fail('PROVIDER_UNAVAILABLE')
-  return url.href
+  return buildAuthorizationUrl(connection, parameters).href
 }
 
 type Returned = Asked & {

@@ -67,7 +67,9 @@ async function configurationOf(
   const fetch = fetchBy(send)
   if (server.type === 'oidc') {
     const options = { [customFetch]: fetch, execute }
-    return discovery(new URL(server.issuer), client_id, undefined, authenticate, options)
+    const discovered = await discovery(new URL(server.issuer), client_id, undefined, authenticate, options)
+    expectWebAddress(config, discovered.serverMetadata().authorization_endpoint)
+    return discovered
   }
   const endpoints = {
     issuer: server.issuer,
@@ -79,6 +81,13 @@ async function configurationOf(
   configuration[customFetch] = fetch
   for (const allow of execute) allow(configuration)
   return configuration
+}
+
+/** A page goes there by script, and `javascript:` would run in it. The other endpoints are judged as all outbound requests are. */
+function expectWebAddress({ outbound }: Kernel['config'], endpoint: unknown): void {
+  const { protocol } = (typeof endpoint === 'string' && URL.parse(endpoint)) || { protocol: undefined }
+  if (protocol !== 'https:' && !(protocol === 'http:' && outbound.allow_http))
+    throw new Error(`the authorization endpoint is no web address: ${JSON.stringify(endpoint)}`)
 }
 
 /** A `fetch` for the library. `send` has its own deadline, so the library's signal is only an end that comes later. */

@@ -14,12 +14,10 @@ import { noticeTo } from '../mail-allowance.ts'
 import { MAILS } from '../mails.ts'
 import { recordingRefusal } from '../record-refusal.ts'
 import type { SignInContext } from '../sign-in-context.ts'
-import type { Identity } from './provider-identity.ts'
+import { hasProvenAddress, type ProvenIdentity } from './provider-identity.ts'
 
 /** An account that a provider has just proven, and what the request allows. */
-export type Entering = {
-  readonly provider: string
-  readonly identity: Identity
+export type Entering = ProvenIdentity & {
   readonly requestSignUp: boolean
 }
 
@@ -52,7 +50,7 @@ async function enterOnce(kernel: Kernel, entering: Entering, context: SignInCont
       shown: [`provider:${providerId}`],
       proof: { userId: found.userId, account },
     } as const),
-    address: isProven(kernel, entering) ? identity.email : undefined,
+    address: hasProvenAddress(kernel, entering) ? identity.email : undefined,
     refuse: () => fail('ACCOUNT_NOT_LINKED'),
   }
   const admission = await admit(kernel, entrance, context)
@@ -101,15 +99,11 @@ async function findOrAdd(kernel: Kernel, entering: Entering, context: SignInCont
   if (email === undefined) throw fail('EMAIL_NOT_FOUND')
   const user = await findUser(kernel.db, 'email', email)
   // An address that is only claimed must not show whether it has an account (decision 25).
-  const hides = kernel.config.auth.hide_registered_emails && !isProven(kernel, entering)
+  const hides = kernel.config.auth.hide_registered_emails && !hasProvenAddress(kernel, entering)
   if (user === undefined || hides) expectSignUp(kernel, entering)
   if (user === undefined) return addUserOf(kernel, entering, email, context)
   return hides ? refuseHidden(kernel, user.id, context) : linkByEmail(kernel, entering, user)
 }
-
-/** The provider has verified the address, or the operator trusts it to have done so. */
-const isProven = ({ config }: Kernel, { provider, identity }: Entering): boolean =>
-  identity.emailVerified || config.auth.social.linking.trusted_providers.includes(provider)
 
 function expectSignUp({ config }: Kernel, { requestSignUp }: Entering): void {
   const { sign_up } = config.auth.social
@@ -119,7 +113,7 @@ function expectSignUp({ config }: Kernel, { requestSignUp }: Entering): void {
 /** Links the account to the user who has its address, if both sides have proven the address (auth.md 6). */
 function linkByEmail(kernel: Kernel, entering: Entering, { id: userId, email }: User): Promise<Found> {
   const refusal = () => fail('ACCOUNT_NOT_LINKED')
-  const mayLink = kernel.config.auth.social.linking.enabled && isProven(kernel, entering)
+  const mayLink = kernel.config.auth.social.linking.enabled && hasProvenAddress(kernel, entering)
   return actOnProof(kernel, { userId }, refusal, async (kernel, user) => {
     // A stranger who only claims the address does not learn of a ban.
     if (!mayLink) throw refusal()

@@ -10,7 +10,7 @@ import { expectShown } from '../demands.ts'
 import { fail } from '../errors.ts'
 import { noticeTo } from '../mail-allowance.ts'
 import { MAILS } from '../mails.ts'
-import type { Identity } from './provider-identity.ts'
+import { hasProvenAddress, type Identity, type ProvenIdentity } from './provider-identity.ts'
 
 export type Linking = {
   /** Names the session that links, which has to be alive still. */
@@ -33,7 +33,7 @@ export const linkIdentity = (
     const account = { providerId, accountId: identity.accountId }
     const found = await findLinkedAccount(kernel, account)
     if (found === undefined) {
-      expectSameEmail(kernel, user, identity)
+      expectSameEmail(kernel, user, { provider: providerId, identity })
       const linked = await insertLinkedAccount(kernel, user.id, account, identity.tokens, proof.session.id)
       if (linked === undefined) throw fail('UNABLE_TO_LINK_ACCOUNT')
       await recordAct(kernel, 'account.linked', { targetId: user.id, details: { provider: providerId } })
@@ -52,7 +52,9 @@ async function expectMayLink(kernel: Kernel, session: Session, user: User): Prom
     throw fail('TWO_FACTOR_REQUIRED')
 }
 
-function expectSameEmail({ config }: Kernel, user: User, { email }: Identity): void {
-  if (!config.auth.social.linking.allow_different_emails && email !== user.email)
+/** An address that is only claimed says nothing about whose the account is, so it counts as another one. */
+function expectSameEmail(kernel: Kernel, user: User, proven: ProvenIdentity): void {
+  const isSame = proven.identity.email === user.email && hasProvenAddress(kernel, proven)
+  if (!isSame && !kernel.config.auth.social.linking.allow_different_emails)
     throw fail('UNABLE_TO_LINK_ACCOUNT')
 }

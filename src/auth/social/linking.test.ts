@@ -225,7 +225,7 @@ test('linking is refused to another address, to an account of another user, and 
       [409, 'ACCOUNT_ALREADY_LINKED_TO_DIFFERENT_USER'],
     ],
   )
-  const own = await idToken({ sub: person('Second').sub, email: ada.email })
+  const own = await idToken({ sub: person('Second').sub, email: ada.email, email_verified: true })
   const linked = await ada.post('/api/auth/link-social', { provider: 'acme', idToken: { token: own } })
   assert.deepEqual([linked.status, linked.body], [200, { url: '', redirect: false, status: true }])
 })

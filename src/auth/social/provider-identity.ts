@@ -2,6 +2,7 @@ import { emailFrom } from '#identity/emails.ts'
 import { imageFrom } from '#identity/images.ts'
 import { nameFrom } from '#identity/names.ts'
 import type { ProviderTokens } from '#identity/provider-tokens.ts'
+import type { Kernel } from '#kernel/kernel.ts'
 import { fail } from '../errors.ts'
 import type { Profile } from './provider.ts'
 
@@ -15,6 +16,15 @@ export type Identity = {
   readonly image: string | null
   readonly tokens: ProviderTokens
 }
+
+/** An account, and the provider that has proven it. */
+export type ProvenIdentity = { readonly provider: string; readonly identity: Identity }
+
+/** The provider has verified the address, or the operator trusts it to have done so. */
+export const hasProvenAddress = (
+  { config }: Pick<Kernel, 'config'>,
+  { provider, identity }: ProvenIdentity,
+): boolean => identity.emailVerified || config.auth.social.linking.trusted_providers.includes(provider)
 
 /** Throws UNABLE_TO_GET_USER_INFO when the provider names no account. */
 export function identityOf(profile: Profile, tokens: ProviderTokens): Identity {

@@ -47,6 +47,26 @@ test('settings of providers that are wrong or dangerous stop the start', () => {
     social(`providers: { microsoft: { ${id}, tenant: consumers } }, ${trusted}`),
     /must not name microsoft/,
   )
+  const byAddress = (settings: string) =>
+    social(`providers: { entra: { ${id}, ${settings} } }, linking: { trusted_providers: [entra] }`)
+  for (const [tenant, host] of [
+    ['common', 'microsoftonline.com'],
+    ['Organizations', 'microsoftonline.us'],
+    ['consumers', 'partner.microsoftonline.cn'],
+  ]) {
+    const url = `https://login.${host}/${tenant}`
+    assert.throws(
+      byAddress(`type: oidc, issuer: "${url}/v2.0"`),
+      /must not name entra while auth\.social\.providers\.entra\.issuer is https:/,
+    )
+    const endpoints = `token_url: "${url}/token", userinfo_url: "https://graph.microsoft.com/oidc/userinfo"`
+    assert.throws(
+      byAddress(`type: oauth2, authorization_url: "${url}/authorize", ${endpoints}`),
+      /must not name entra while auth\.social\.providers\.entra\.authorization_url is https:/,
+    )
+  }
+  byAddress(`type: oidc, issuer: "https://login.microsoftonline.com/${TENANT}/v2.0"`)()
+  byAddress('type: oidc, issuer: "https://id.example.com/common/v2.0"')()
   social(`providers: { microsoft: { ${id}, tenant: 9122040d-6c67-4c5b-b112-36a304b66dad } }, ${trusted}`)()
   assert.throws(social('providers: { google: { client_secret: x } }'), /google.client_id: is required/)
   assert.throws(social(`providers: { acme: { type: oidc, ${id} } }`), /acme.issuer: is required/)

@@ -112,8 +112,25 @@ const clientRules = ({ clients, gateway }: Config): Rule[] =>
     },
   ])
 
-/** A tenant that all directories of Microsoft share: each of them names the addresses of its users as it likes. */
-const SHARED_TENANT = /(^|\/)(common|organizations|consumers)(\/|$)/i
+/** Addresses of a tenant that all directories of Microsoft share: each of them names the addresses of its users as it likes. */
+const SHARED_TENANT =
+  /^https:\/\/login\.(microsoftonline\.com|microsoftonline\.us|partner\.microsoftonline\.cn)\/(common|organizations|consumers)(\/|$)/i
+
+/** The setting that names such a tenant, also of a provider that is configured by its addresses. */
+function sharedTenantOf(
+  name: string,
+  { type, tenant, ...provider }: Config['auth']['social']['providers'][string],
+): string | undefined {
+  const isBuiltIn = name === 'microsoft' && type === 'built_in' && provider.issuer === undefined
+  if (isBuiltIn)
+    return SHARED_TENANT.test(`https://login.microsoftonline.com/${tenant}`)
+      ? `tenant is ${tenant}`
+      : undefined
+  const shared = (['issuer', 'authorization_url'] as const).find((setting) =>
+    SHARED_TENANT.test(provider[setting] ?? ''),
+  )
+  return shared && `${shared} is ${provider[shared]}`
+}
 
 const providerRules = ({ auth: { social }, outbound }: Config): Rule[] =>
   Object.entries(social.providers).flatMap(([name, provider]) => {
@@ -149,10 +166,8 @@ const providerRules = ({ auth: { social }, outbound }: Config): Rule[] =>
       {
         settings: ['auth.social.linking.trusted_providers', `${at}.tenant`, at],
         broken: () =>
-          name === 'microsoft' &&
-          SHARED_TENANT.test(provider.issuer ?? provider.tenant) &&
-          social.linking.trusted_providers.includes(name),
-        says: `must not name ${name} while ${at}.tenant is ${provider.tenant}: any directory can name any address; set the id of your own tenant`,
+          sharedTenantOf(name, provider) !== undefined && social.linking.trusted_providers.includes(name),
+        says: `must not name ${name} while ${at}.${sharedTenantOf(name, provider)}: any directory can name any address; name your own tenant by its id`,
       },
     ]
   })
