@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { after } from 'node:test'
 import pg from 'pg'
 import type { Config } from '#kernel/config/config.ts'
+import { ownSession } from '#kernel/db/session-settings.ts'
 import { withClient } from './database.ts'
 import { type Answer, type TestService, testService } from './harness.ts'
 import { installedPrograms, startInstalledServer } from './installed-postgres.ts'
@@ -25,13 +26,27 @@ export async function backupService(location: Partial<Config['backups']> = {}) {
   // A restore has to remove what reads have cached.
   const gateway = { cache: { ttl: 60_000 } }
   const t = await testService({ config: { clients, gateway, backups: { schedules, ...location } } })
+  /** As a superuser, whatever settings the database was given. */
+  const asOperator = (text: string) =>
+    withClient(ownSession(`${server?.superuserUrl.replace(/postgres$/, 'shop')}`, 15), (client) =>
+      client.query(text),
+    )
   const onShop = (text: string) => withClient(shopUrl, (client) => client.query(text))
   if (server)
     await onShop(`create table city (id int primary key, name text not null);
       insert into city select n, 'city ' || n from generate_series(1, 1000) n`)
   const events: [name: string, job: unknown][] = []
   t.service.kernel.events.subscribe((name, data) => 'job_id' in data && events.push([name, data.job_id]))
-  return { t, shopUrl, clients, onShop, events, ...jobsOf(t), ...locksOf(shopUrl, onShop) }
+  return {
+    t,
+    shopUrl,
+    asOperator,
+    clients,
+    onShop,
+    events,
+    ...jobsOf(t),
+    ...locksOf(shopUrl, onShop),
+  }
 }
 
 function jobsOf(t: TestService) {

@@ -2,6 +2,7 @@ import type { Client, Clients } from '#databases/clients/clients.ts'
 import { urlOf } from '#databases/clients/registered.ts'
 import { unsupported } from '#databases/failures.ts'
 import { takes } from '#kernel/config/addresses.ts'
+import { ownSession } from '#kernel/db/session-settings.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { unknownClient } from '../called-client.ts'
 import { findProgram, type Program, type ProgramName } from './dump/programs.ts'
@@ -21,7 +22,13 @@ export type EmbeddedSource = { readonly url: string; readonly dataFolder: string
 
 /** How a client is backed up: by a dump of its database, or by an archive of the whole embedded server. */
 export type Source =
-  | { readonly format: 'dump'; readonly client: Client; readonly url: string; readonly major: number }
+  | {
+      readonly format: 'dump'
+      readonly client: Client
+      /** Overrides settings that callers may have given to role and database. */
+      readonly url: string
+      readonly major: number
+    }
   | { readonly format: 'archive'; readonly embedded: EmbeddedSource }
 
 /** Throws if there is no such client, or none that can be backed up, or if its database does not answer. */
@@ -35,7 +42,7 @@ export async function sourceOf(kernel: Kernel, sources: BackupSources, name: str
   const major = await majorOf(sources, client)
   const url = await urlOfClient(kernel, sources, client)
   if (url === undefined) throw unknownClient()
-  return { format: 'dump', client, url, major }
+  return { format: 'dump', client, url: ownSession(url, major), major }
 }
 
 /** The version of the client's server. The client may be removed meanwhile, which would close its driver. */

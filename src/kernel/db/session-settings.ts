@@ -37,6 +37,33 @@ export function readOnly(url: string): string {
   return `${rest}${rest.includes('?') ? '&' : '?'}options=${all}`
 }
 
+/**
+ * A session that does not depend on what its role and its database were given (`alter role … set`), which callers may have done. The URL's
+ * own options come later and win. `major` is the server's version: a server refuses settings that it does not know.
+ */
+export function ownSession(url: string, major: number): string {
+  const { rest, options } = splitOptions(url)
+  const known = GIVEN.filter(([, since = 0]) => major >= since).map(([setting]) => `-c ${setting}`)
+  const all = encodeURIComponent([...known, options].filter(Boolean).join(' '))
+  return `${rest}${rest.includes('?') ? '&' : '?'}options=${all}`
+}
+
+/** Settings with which a role may prevent or change the sessions of others, and the first version that knows them. */
+const GIVEN: readonly (readonly [setting: string, since?: number])[] = [
+  ['role=none'],
+  ['local_preload_libraries='],
+  ['default_transaction_read_only=off'],
+  ['default_transaction_isolation=read\\ committed'],
+  ['default_transaction_deferrable=off'],
+  ['default_tablespace='],
+  ['default_table_access_method=heap', 12],
+  ['statement_timeout=0'],
+  ['lock_timeout=0'],
+  ['idle_in_transaction_session_timeout=0'],
+  ['idle_session_timeout=0', 14],
+  ['transaction_timeout=0', 17],
+]
+
 /** Takes `options` out of a connection string, where it would replace the other options in pg. */
 export function splitOptions(url: string): { readonly rest: string; readonly options: string | undefined } {
   const match = /[?&]options=([^&]*)/.exec(url)

@@ -136,13 +136,13 @@ test(
     await open.end()
 
     for (const [transactionId, status, says, keys] of [
-      [committed, 'completed', null, 0],
-      [aborted, 'failed', /process that ran the job ended/, 1],
-      [null, 'failed', /process that ran the job ended/, 1],
-      ['unknown', 'failed', /unknown whether the data was replaced/, 0],
-      ['99999999999', 'failed', /unknown whether the data was replaced/, 0],
+      [committed, 'completed', null, false],
+      [aborted, 'failed', /process that ran the job ended/, true],
+      [null, 'failed', /process that ran the job ended/, true],
+      ['unknown', 'failed', /unknown whether the data was replaced/, false],
+      ['99999999999', 'failed', /unknown whether the data was replaced/, false],
     ] as const) {
-      await onShop(`truncate service_idempotency; insert into service_idempotency values ('earlier')`)
+      await onShop(`create table if not exists service_idempotency (key text)`)
       await killed(restored.id, transactionId)
       assert.equal((await insert(5_001)).status, 403)
       events.splice(0)
@@ -153,10 +153,10 @@ test(
       if (says === null) assert.equal(job.error_message, null)
       else assert.match(job.error_message, says)
       assert.deepEqual(events, [[status === 'completed' ? 'backup_completed' : 'backup_failed', restored.id]])
-      assert.equal((await onShop('table service_idempotency')).rowCount, keys, String(transactionId))
+      assert.equal(await hasKeys(), keys, String(transactionId))
       assert.equal(
         announced.some((tag) => tag.startsWith('structure:')),
-        keys === 0,
+        !keys,
       )
       assert.equal((await insert(5_001)).status, 200)
       await onShop('delete from city where id = 5001')
@@ -176,21 +176,21 @@ test('the next start ends a restore whose process was killed', NEEDS_PROGRAMS, a
 })
 
 test('a restore whose data was replaced says so when it fails afterwards', NEEDS_PROGRAMS, async () => {
-  await onShop('drop table if exists service_idempotency')
   const before = await cities()
   const backup = await done(await backUp())
-  await onShop(`
-    create table service_idempotency as select 'earlier' as key;
-    create rule kept as on delete to service_idempotency do instead select 1 / 0;
-    delete from city where id > 10`)
+  await onShop(`create table service_idempotency (key text); create extension citext;
+    alter extension citext add table service_idempotency; delete from city where id > 10`)
   const failed = await done(await restore(backup.id))
   assert.deepEqual(
     [failed.status, /^The data was replaced, but/.test(failed.error_message)],
     ['failed', true],
   )
   assert.deepEqual(await cities(), before)
-  await onShop('drop table service_idempotency')
+  await onShop('drop extension citext')
 })
+
+const hasKeys = async () =>
+  (await onShop(`select to_regclass('public.service_idempotency') is not null as keys`)).rows[0].keys
 
 /** Moves a backup into the bucket. */
 async function keepInBucket(

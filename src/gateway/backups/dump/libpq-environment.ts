@@ -13,7 +13,8 @@ const AUTHORITIES = [
  * `require` and `prefer` too, unless the URL asks for libpq's rules.
  */
 export function libpqEnvironment(url: string, major: number): Readonly<Record<string, string>> {
-  const parsed = new URL(splitOptions(url).rest)
+  const { rest, options } = splitOptions(url)
+  const parsed = new URL(rest)
   const decoded = (text: string) => decodeURIComponent(text)
   return {
     PGHOST: decoded(parsed.searchParams.get('host') ?? parsed.hostname).replace(/^\[(.*)\]$/, '$1'),
@@ -23,6 +24,7 @@ export function libpqEnvironment(url: string, major: number): Readonly<Record<st
     PGDATABASE: decoded(parsed.pathname.slice(1)),
     PGAPPNAME: 'gatehouse backup',
     PGCONNECT_TIMEOUT: '10',
+    ...(options !== undefined && { PGOPTIONS: options }),
     // Files of the service's user have no effect.
     PGPASSFILE: '/dev/null',
     PGSERVICEFILE: '/dev/null',

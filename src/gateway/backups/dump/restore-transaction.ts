@@ -94,17 +94,18 @@ export async function forgetFormerState(
   { url, client }: Pick<Extract<Source, { format: 'dump' }>, 'url' | 'client'>,
 ): Promise<void> {
   try {
-    await deleteIdempotencyRows(url)
+    await dropIdempotencyTable(url)
   } finally {
     await announceRestore(kernel, client)
   }
 }
 
-async function deleteIdempotencyRows(url: string): Promise<void> {
+/** A DELETE would call triggers and rules of the callers, which may prevent it. The table is made again when it is needed. */
+async function dropIdempotencyTable(url: string): Promise<void> {
   await onConnection({ url, name: 'backup', deadline: 60_000 }, async (client) => {
     const { rows } = await client.query<{ exists: boolean }>(
-      `select to_regclass('public.service_idempotency') is not null as exists`,
+      `select exists (select from pg_class where oid = to_regclass('public.service_idempotency') and relkind in ('r', 'p'))`,
     )
-    if (rows[0]?.exists === true) await client.query('delete from public.service_idempotency')
+    if (rows[0]?.exists === true) await client.query('drop table public.service_idempotency cascade')
   })
 }

@@ -67,7 +67,7 @@ function configOf(
   const { url } = options
   const given = typeof url === 'string' ? configOfUrl(url) : { config: url, extra: url.options }
   const all = Object.entries(settings ?? {}).map(([name, value]) => `-c ${name}=${value}`)
-  const asked = settings === undefined ? '' : [given.extra, ...all].filter(Boolean).join(' ')
+  const asked = settings === undefined ? '' : [NO_LIBRARIES, given.extra, ...all].filter(Boolean).join(' ')
   return {
     ...given.config,
     ...(asked !== '' && { options: asked }),
@@ -75,6 +75,9 @@ function configOf(
     application_name: options.applicationName,
   }
 }
+
+/** A role may give itself a library that does not exist, with which no session would begin. */
+const NO_LIBRARIES = '-c local_preload_libraries='
 
 function configOfUrl(url: string): { readonly config: pg.ClientConfig; readonly extra: string | undefined } {
   const { rest, options } = splitOptions(url)
