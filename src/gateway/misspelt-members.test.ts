@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { testService } from '#test/harness.ts'
+import { actor, testService } from '#test/harness.ts'
+import type { OpenapiDocument } from '#test/openapi.ts'
 import { ENDPOINT } from '#test/webhooks.ts'
 
 const t = await testService()
@@ -155,6 +156,67 @@ test('a misspelt member of a read, a write, a call or SQL is refused with the ri
     { id: 1, title: 'One', colums: null },
     { id: 2, title: 'Two', colums: null },
   ])
+})
+
+const DATA = '/data?view=book&eq_column=id&eq_value=1'
+const ADMIN_LISTS = ['api-keys', 'public-routes', 'webhooks', 'backups/jobs', 'webhooks/ID/deliveries']
+
+/** Path, the misspelt parameter, the one that was meant. Every GET of the gateway that has parameters is here. */
+const queries: readonly (readonly [string, string, string])[] = [
+  [`${DATA}&limt=1`, 'limt', 'limit'],
+  [`${DATA}&colums=id`, 'colums', 'columns'],
+  [`${DATA}&page=2`, 'page', 'page_size'],
+  [`${DATA}&group=title`, 'group', 'group_by'],
+  [`${DATA}&sort-by=title`, 'sort-by', 'sort_by'],
+  ['/schema/tables?schema=other', 'schema', 'schema_name'],
+  ['/schema/columns?table_name=book&table_shema=other', 'table_shema', 'table_schema'],
+  ['/schema/constraints?table_nam=book', 'table_nam', 'table_name'],
+  ['/schema/indexes?table_nam=book', 'table_nam', 'table_name'],
+  ['/management/functions?nam_like=a', 'nam_like', 'name_like'],
+  ['/management/tables/book/row-level-security?schema=other', 'schema', 'schema_name'],
+  ...ADMIN_LISTS.map((list) => [`/admin/${list}?limt=1`, 'limt', 'limit'] as const),
+]
+
+test('a misspelt parameter of any GET is refused with the right one', async () => {
+  const manager = await t.key(['*', 'management.*'])
+  for (const [path, name, meant] of queries) {
+    const who = path.startsWith('/admin') ? admin : manager
+    const answer = await who.get(path.replace('ID', '01900000-0000-7000-8000-000000000001'), { headers })
+    assert.deepEqual(
+      [answer.status, answer.body.code, answer.body.message, answer.body.data.details],
+      [
+        400,
+        'validation_error',
+        `There is no parameter ${name}; did you mean ${meant}?`,
+        { field: name, in: 'querystring' },
+      ],
+      `${path} ${answer.text}`,
+    )
+  }
+  const document = t.service.app.swagger() as unknown as OpenapiDocument // the library types it for any version
+  const withParameters = Object.entries(document.paths).flatMap(([path, { get }]) =>
+    get?.parameters?.some((parameter) => parameter.in === 'query') === true ? [path] : [],
+  )
+  const asked = queries.map(([path]) => path.replace(/\?.*/, '').replace('/book/', '/{table_name}/').replace('ID', '{id}')) // biome-ignore format: short
+  const ofGateway = withParameters.filter((path) => !path.startsWith('/api/auth') && path !== '/rpc/{name}')
+  assert.deepEqual([...new Set(asked)].sort(), ofGateway.sort())
+})
+
+test('an API key, quite other parameters and arguments of functions are not taken for misspelt ones', async () => {
+  const asked = actor(t.url, headers)
+  for (const path of [
+    `${DATA}&api_key=${owner.apiKey}`,
+    `/rpc/cast_out?limt=1&colums=2&api_key=${owner.apiKey}`,
+  ])
+    assert.equal((await asked.get(path)).status, 200, path)
+  for (const more of [
+    '_=1732',
+    'utm_source=mail',
+    'sortBy=title',
+    'order_by=title&sort_direction=desc',
+    'count=exact',
+  ])
+    assert.equal((await owner.get(`${DATA}&${more}`, { headers })).status, 200, more)
 })
 
 test('a misspelt member in conditions or in a structured selection is refused with the right one', async () => {

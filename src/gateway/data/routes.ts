@@ -91,10 +91,8 @@ function fetchRoutes(app: App, { kernel, config, bodies }: Parts): void {
 
 /** The body of a fetch, from the query string of GET /data. */
 function bodyOf(query: DataQuery): object {
-  const { view, eq_column, eq_value, sort_by, sort_direction, api_key: _, format: __, ...rest } = query
-  const order =
-    sort_by === undefined ? {} : { sort_by: { field: sort_by, direction: sort_direction ?? 'asc' } }
-  return { ...rest, ...order, view_name: view, conditions: [{ eq_column, eq_value }] }
+  const { view, eq_column, eq_value, api_key: _, format: __, ...rest } = query
+  return { ...rest, view_name: view, conditions: [{ eq_column, eq_value }] }
 }
 
 type DataQuery = Static<Parts['bodies']['DataQuery']>

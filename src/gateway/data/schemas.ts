@@ -290,6 +290,8 @@ const queryOf = (max: number) =>
     total_pages: count('Returned as it is'),
     strip_nulls: flag('Omit members that are null'),
     sort_by: text('Column to sort by', 'title'),
+    sortBy: aliasOf('sort_by', Type.String()),
+    order_by: aliasOf('sort_by', Type.String()),
     sort_direction: oneOf('Direction of sort_by. Default: asc', 'asc', 'desc', 'ascending', 'descending'),
     ...GROUPING_FIELDS,
     ...FORMAT,

@@ -41,8 +41,12 @@ export function tooMany(milliseconds: number): Failure {
   return edge('too_many_requests', { hint, headers: retryAfter(seconds) })
 }
 
-export const misspeltMember = ({ path, meant }: { readonly path: string; readonly meant: string }) =>
+/** `part`: body or querystring. */
+export const misspeltMember = (
+  { path, meant }: { readonly path: string; readonly meant: string },
+  part = 'body',
+) =>
   edge('validation_error', {
-    message: `There is no member ${path}; did you mean ${meant}?`,
-    details: { field: path, in: 'body' },
+    message: `There is no ${part === 'body' ? 'member' : 'parameter'} ${path}; did you mean ${meant}?`,
+    details: { field: path, in: part },
   })

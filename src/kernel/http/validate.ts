@@ -17,14 +17,14 @@ export const createValidatorCompiler = ({
   return ({ schema, httpPart, method }) =>
     compile(schema, httpPart, {
       nullIsAbsent: nullIsAbsent && httpPart === 'body' && method !== 'PATCH',
-      refusesMisspelt: refusesMisspelt && httpPart === 'body',
+      refusesMisspelt: refusesMisspelt && (httpPart === 'body' || httpPart === 'querystring'),
     })
 }
 
 export type BodyRules = {
   /** Null in optional members of a body counts as absent, as clients in other languages send it; except in a PATCH, where it is a value. */
   readonly nullIsAbsent: boolean
-  /** An unknown member of a body is refused when its name is close to a known one; it is ignored otherwise. */
+  /** An unknown member of a body or query is refused when its name is close to a known one; it is ignored otherwise. */
   readonly refusesMisspelt: boolean
 }
 
@@ -36,7 +36,7 @@ function compile(documented: TSchema, httpPart: string | undefined, rules: BodyR
     const value = normalise(schema, data ?? {})
     if (rules.nullIsAbsent) dropAbsent(schema, value)
     const misspelt = misspeltOf(value)
-    if (misspelt !== undefined) return { error: misspeltMember(misspelt) }
+    if (misspelt !== undefined) return { error: misspeltMember(misspelt, httpPart) }
     if (httpPart !== 'body' && !allTextsClean(value)) return { error: edge('invalid_text') }
     if (validator.Check(value)) return { value }
     const errors = validator.Errors(value)
