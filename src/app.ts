@@ -37,7 +37,7 @@ import { recurringTable } from './recurring-work.ts'
 export type ServiceOptions = {
   readonly config: Config
   readonly databases: Pick<ServiceDatabases, 'controlUrl' | 'builtIn' | 'logging'> &
-    Partial<Pick<ServiceDatabases, 'callerRoles' | 'pooler' | 'embedded'>>
+    Partial<Pick<ServiceDatabases, 'callerRoles' | 'pooler' | 'embedded' | 'loggingDatabase'>>
   readonly secrets: Secrets
   readonly adminKey: string
   /** Reads a variable of the environment, for clients whose URL is in one. */
@@ -84,6 +84,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     builtIn: databases.builtIn,
     callerRoles: databases.callerRoles,
     loggingReaderUrl: databases.logging?.readerUrl,
+    loggingDatabase: databases.loggingDatabase,
     environment: options.environment ?? (() => undefined),
   })
 

@@ -15,6 +15,8 @@ import { openServer } from './open-server.ts'
 export type ServiceDatabases = Omit<OpenedServer, 'separateAudit'> & {
   /** The migrations that this start has applied. */
   readonly applied: readonly string[]
+  /** Identity of the logging database, once `openLogging` has found it. */
+  readonly loggingDatabase?: string | undefined
 }
 
 /** URL of the role that writes the log and audit tables: the configured client, else the built-in one. */
@@ -64,14 +66,15 @@ function onControl<T>(config: Config, work: (url: string) => Promise<T>): Promis
     : namedBy('database.direct_url', direct_url, () => work(direct_url))
 }
 
-/** Creates the log and audit tables, if there is a database for them. */
+/** Creates the log and audit tables, if there is a database for them, and returns which one it is. */
 export async function openLogging(
   config: Config,
   databases: Pick<ServiceDatabases, 'logging'>,
-): Promise<void> {
+): Promise<string | undefined> {
   const owner = loggingOwner(config, databases)
   const reader = databases.logging?.reader
-  if (owner !== undefined) await namedBy(loggingSetting(config), owner, () => prepareLogging(owner, reader))
+  if (owner === undefined) return undefined
+  return namedBy(loggingSetting(config), owner, () => prepareLogging(owner, reader))
 }
 
 export const loggingSetting = ({ gateway }: Config): string => `clients.${gateway.logging_client}.url`

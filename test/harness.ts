@@ -241,7 +241,7 @@ export async function controlDatabase(): Promise<string> {
   return url
 }
 
-const prepareAudit = (url: string): Promise<void> => prepareLogging(url, undefined)
+const prepareAudit = async (url: string): Promise<void> => void (await prepareLogging(url, undefined))
 
 /** Creates what the first start creates, including the schema of the job queue. */
 async function prepareControl(url: string): Promise<void> {

@@ -86,19 +86,20 @@ async function start(
   const { config } = context
   // The web server's modules load while PostgreSQL starts.
   const app = config.server.workers === 1 ? import('../app.ts') : undefined
-  const databases = await openDatabases({
+  const prepared = await openDatabases({
     ...context,
     random: secureRandom,
     report: progress.step,
     signal,
     makes: true,
   })
-  opened.databases = databases
-  databases.died.then(({ log }) => {
+  opened.databases = prepared
+  prepared.died.then(({ log }) => {
     context.log.error({ event: 'database_lost', log }, 'the embedded PostgreSQL server exited unexpectedly')
     process.exit(1)
   })
-  await unlessAborted(signal, openLogging(config, databases))
+  const loggingDatabase = await unlessAborted(signal, openLogging(config, prepared))
+  const databases = { ...prepared, loggingDatabase }
   const defaultKey = await unlessAborted(signal, ensureDefaultKey(context, databases))
   progress.step('listen')
   opened.running = app === undefined ? startWorkers(context, databases) : serveHere(context, databases, app)

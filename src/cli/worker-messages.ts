@@ -4,7 +4,7 @@ import type { ServiceDatabases } from '../open-databases.ts'
 /** Database addresses for the workers. They contain passwords, so they are sent over the process channel, not in the environment. */
 export type WorkerDatabases = Pick<
   ServiceDatabases,
-  'controlUrl' | 'pooler' | 'builtIn' | 'callerRoles' | 'logging' | 'embedded'
+  'controlUrl' | 'pooler' | 'builtIn' | 'callerRoles' | 'logging' | 'loggingDatabase' | 'embedded'
 >
 
 /** Start message for a worker. `port` is the port that an earlier worker has chosen, if any free port is allowed. */

@@ -14,13 +14,13 @@ export function startWorkers(
   { config, log, pipelines }: InstallingContext & { readonly pipelines: PipelinesInUse },
   databases: ServiceDatabases,
 ): Running {
-  const { controlUrl, pooler, builtIn, callerRoles, logging, embedded } = databases
+  const { controlUrl, pooler, builtIn, callerRoles, logging, loggingDatabase, embedded } = databases
   const handles = new Set<Handle>()
   const stopping = new AbortController()
   let port: number | undefined
   const fork = (): Handle => {
     const start = () => ({
-      databases: { controlUrl, pooler, builtIn, callerRoles, logging, embedded },
+      databases: { controlUrl, pooler, builtIn, callerRoles, logging, loggingDatabase, embedded },
       port,
       pipelines: pipelines.file(),
     })

@@ -1,15 +1,20 @@
 import pg from 'pg'
+import { databaseIdentity } from '#kernel/db/database-identity.ts'
 import { onConnection } from '#kernel/db/guarded-client.ts'
 import { takeSessionLock } from '#kernel/db/session-lock.ts'
 
 const LOCK = { name: 'lock of the log tables', key: `hashtextextended('gatehouse logging', 0)` }
 
-/** Creates the log and audit tables that are missing (gateway.md 9 and 10), and grants the reader access. */
-export async function prepareLogging(ownerUrl: string, reader: string | undefined): Promise<void> {
-  await onConnection({ url: ownerUrl, name: 'logging' }, async (client) => {
+/** Creates the log and audit tables that are missing (gateway.md 9 and 10), and grants the reader access. Returns which database it is. */
+export async function prepareLogging(
+  ownerUrl: string,
+  reader: string | undefined,
+): Promise<string | undefined> {
+  return onConnection({ url: ownerUrl, name: 'logging' }, async (client) => {
     await takeSessionLock(client, LOCK)
     await client.query([DATABASE_AUDIT, FUNCTION_AUDIT, PIPELINE_STEPS].join('\n'))
     if (reader !== undefined) await grantRead(client, reader)
+    return databaseIdentity(client)
   })
 }
 

@@ -44,11 +44,13 @@ export type ClientsOptions = Omit<
   'config' | 'controlServer' | 'log' | 'readAhead' | 'announce'
 > & {
   readonly environment: Environment
+  /** Identity of the logging database; without it, the logging client is asked when the first caller of another client comes. */
+  readonly loggingDatabase?: string | undefined
 }
 
 export function openClients(kernel: Kernel, options: ClientsOptions): Clients {
   const { config, controlServer, log } = kernel
-  const { environment } = options
+  const { environment, loggingDatabase } = options
   const readAhead = createReadAheadBudgets(config.limits.answer)
   const configured = createConfiguredClients({
     ...options,
@@ -60,8 +62,10 @@ export function openClients(kernel: Kernel, options: ClientsOptions): Clients {
   })
   const registry = openRegisteredClients(kernel, environment, readAhead)
   const restoring = createRestoringClients(kernel)
-  const location = createClientLocation(configured.get(config.gateway.logging_client), (client) =>
-    retain(client),
+  const logging = configured.get(config.gateway.logging_client)
+  const location = createClientLocation(
+    logging && { client: logging, identity: async () => loggingDatabase ?? logging.driver.identity() },
+    (client) => retain(client),
   )
   const retain: Clients['retain'] = (client) => registry.retain(restoring.original(location.original(client)))
   const opened = () => [

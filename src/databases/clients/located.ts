@@ -13,9 +13,14 @@ export type ClientLocation = {
   original(client: Client): Client
 }
 
+type LoggingDatabase = {
+  readonly client: Client
+  readonly identity: () => Promise<string | undefined>
+}
+
 /** `retain` keeps the driver of a client open, which another one may replace meanwhile. */
 export function createClientLocation(
-  logging: Client | undefined,
+  logging: LoggingDatabase | undefined,
   retain: (client: Client) => (answered: boolean) => void,
 ): ClientLocation {
   const located = new WeakMap<Client, LocatedClient>()
@@ -24,11 +29,11 @@ export function createClientLocation(
   async function isLogging(client: Client): Promise<boolean> {
     const { name, driver } = client
     // Only a client of the same driver can have the same database.
-    if (logging === undefined || logging.driver.name !== driver.name) return false
-    if (logging.name === name) return true
+    if (logging === undefined || logging.client.driver.name !== driver.name) return false
+    if (logging.client.name === name) return true
     const release = retain(client)
     try {
-      const [log, own] = await Promise.all([logging.driver.identity(), driver.identity()])
+      const [log, own] = await Promise.all([logging.identity(), driver.identity()])
       // Without identities, by the rights of a server's operator, names decide.
       return own !== undefined && own === log
     } finally {
@@ -43,8 +48,6 @@ export function createClientLocation(
     return found
   }
 
-  // Early, so that the first request finds it. When this fails, the first request asks again.
-  logging?.driver.identity().catch(() => {})
   return {
     locate: async (client) => located.get(client) ?? remember(client, await isLogging(client)),
     original: (client) => originals.get(client) ?? client,

@@ -46,6 +46,7 @@ import { createSql } from '#databases/drivers/postgres/sql/sql-builder.ts'
 import { inTransaction } from '#databases/drivers/postgres/transaction.ts'
 import type { DatabaseFailureCode } from '#databases/failures.ts'
 import type { ReadPlan, WritePlan } from '#databases/plan/plan.ts'
+import { IDENTITY_SQL } from '#kernel/db/database-identity.ts'
 import { Failure } from '#kernel/errors.ts'
 
 export type PostgresOptions = {
@@ -124,7 +125,9 @@ export function createPostgresDriver(given: PostgresOptions): PostgresDriver {
 
   const identity = memoizeAsync(async () => {
     try {
-      return String(await run.value(createSql(IDENTITY_SQL)))
+      return String(
+        await run.value(createSql(`select pg_catalog.to_json(identity) from (${IDENTITY_SQL}) as own`)),
+      )
     } catch (error) {
       if (error instanceof Failure && error.code === 'permission_denied') return undefined
       throw error
@@ -256,10 +259,6 @@ function createTerminator(options: PostgresOptions): Terminate {
     end().catch(() => {})
   }
 }
-
-/** Identifies the server and the database independently of address and name. Every role may call it, unless that was revoked. */
-const IDENTITY_SQL = `select pg_catalog.to_json(c.system_identifier::pg_catalog.text || '/' || d.oid::pg_catalog.text) as identity
-  from pg_catalog.pg_control_system() as c, pg_catalog.pg_database as d where d.datname operator(pg_catalog.=) pg_catalog.current_database()`
 
 /** A name of the catalogue no longer exists. */
 const MOVED: ReadonlySet<string> = new Set<DatabaseFailureCode>(['unknown_column', 'table_not_found'])
