@@ -36,16 +36,27 @@ export const DEMANDS = {
   replaceBackupCodes: TAKING,
   changeUnprovenEmail: ['proof', 'settled proof', 'factor'],
   deleteUser: ['proof'],
+  // By the verbs of admins, on the admin's own account.
+  assignOwnPassword: ['password', ...ADDING],
+  changeOwnEmail: ['settled password', 'factor'],
 } as const satisfies Record<string, readonly Demand[]>
 
 export type DemandingVerb = keyof typeof DEMANDS
 
 /**
  * `fresh`: a proof within `session.fresh_age`. `proof`: one within ten minutes. `settled proof`: not by a new password alone. `password`,
- * `factor`: this one within ten minutes, if the user has it; without a password a proof. `passed factor`: the session has shown the factor
+ * `factor`: this one within ten minutes, if the user has it; without a password a proof. `settled password`: this one within ten minutes,
+ * neither new nor absent. `passed factor`: the session has shown the factor
  * in force at any time, or came by a trusted device.
  */
-export type Demand = 'fresh' | 'proof' | 'settled proof' | 'password' | 'factor' | 'passed factor'
+export type Demand =
+  | 'fresh'
+  | 'proof'
+  | 'settled proof'
+  | 'password'
+  | 'settled password'
+  | 'factor'
+  | 'passed factor'
 
 /**
  * Throws SESSION_NOT_FRESH when the session has not shown what the verb demands. Call it in the transaction that acts, with the user's row
@@ -112,6 +123,8 @@ const JUDGES: Readonly<Record<Demand, (kernel: Kernel, standing: Standing) => bo
         ? isWithin(kernel, standing.passwordShownAt, RECENT)
         : isWithin(kernel, proofOf(standing), RECENT),
     ),
+  'settled password': (kernel, standing) =>
+    hasSettledPassword(kernel, standing) && isWithin(kernel, standing.passwordShownAt, RECENT),
   factor: (kernel, standing) => !asksForFactor(standing) || isWithin(kernel, standing.factorShownAt, RECENT),
   'passed factor': (_kernel, standing) => !asksForFactor(standing) || hasPassedFactor(standing.shown),
 }
@@ -126,6 +139,11 @@ const asksForFactor = ({ userHad, has }: Standing): boolean => [userHad, has].so
 /** A stolen session may have set it. */
 const isPasswordSettled = (kernel: Kernel, { passwordSetAt }: Standing): boolean =>
   passwordSetAt === null || !isWithin(kernel, passwordSetAt, SETTLING)
+
+/** Now and when the session began. */
+const hasSettledPassword = (kernel: Kernel, standing: Standing): boolean =>
+  [standing.userHad, standing.has].every((methods) => methods.includes('password')) &&
+  isPasswordSettled(kernel, standing)
 
 /** Does what a request has shown stand for a click in the mailbox of the user's proven address? */
 export const standsForMailbox = (kernel: Kernel, standing: Standing, inBody: readonly Shown[]): boolean =>
@@ -149,6 +167,7 @@ function acceptedBy(kernel: Kernel, standing: Standing, demand: Demand): readonl
     )
       return method === 'password' && (stillHas.includes(method) || !userHad.includes(method))
     if (demand === 'settled proof') return counts && method !== 'password'
+    if (demand === 'settled password') return method === 'password' && hasSettledPassword(kernel, standing)
     if (demand === 'factor' || demand === 'passed factor')
       return (counts || !isFactorInForce(userHad)) && (isFactorInForce([method]) || method === 'passkey')
     return counts

@@ -94,6 +94,24 @@ export const DEMANDING: Readonly<Record<keyof typeof DEMANDS, Demanding>> = {
     start: { verified: false },
     attempt: (thief) => thief.post('/change-email', { newEmail: newAddress(thief.person.email, 'S') }),
   },
+  assignOwnPassword: {
+    age: LATELY,
+    start: { role: 'keeper' },
+    attempt: (thief) =>
+      thief.post('/admin/set-user-password', {
+        userId: thief.person.id,
+        newPassword: 'the password of a thief',
+      }),
+  },
+  changeOwnEmail: {
+    age: LATELY,
+    start: { role: 'keeper' },
+    attempt: (thief) =>
+      thief.post('/admin/update-user', {
+        userId: thief.person.id,
+        data: { email: newAddress(thief.person.email, 'S') },
+      }),
+  },
   deleteUser: {
     age: LATELY,
     attempt: (thief) => thief.post('/delete-user'),

@@ -18,6 +18,7 @@ const t = await testService({
     auth: {
       password: { queue: 500 },
       two_factor: { required_for: ['admin'] },
+      admin: { roles: { keeper: { user: ['update', 'set-email', 'set-password'] } } },
       social: { providers: { acme: provider.settings, github: provider.settings } },
     },
     outbound: { allow_http: true, allow_networks: ['127.0.0.0/8'] },

@@ -1,10 +1,12 @@
 import { type AdminPermissions, coversPermissions, isPermitted } from '#identity/permissions.ts'
 import { lockProvenUser, lockUsers } from '#identity/proof.ts'
 import { countsAsAdmin } from '#identity/roles.ts'
+import { getStanding, type Standing } from '#identity/standing.ts'
 import { findUser, type User, withoutExpiredBan } from '#identity/users.ts'
 import { atomically, type Kernel } from '#kernel/kernel.ts'
 import { UUID } from '#kernel/random.ts'
 import { type Caller, proofOf } from '../access.ts'
+import { type DemandingVerb, expectShown } from '../demands.ts'
 import { fail } from '../errors.ts'
 import { refusalOf } from './permissions.ts'
 
@@ -67,6 +69,21 @@ export function expectPermission(kernel: Kernel, user: User, permission: AdminPe
 export function expectMayHandOver(kernel: Kernel, { admin, user }: Act): void {
   if (admin.id === user.id || kernel.config.auth.admin.allow_impersonating_admins) return
   if (countsAsAdmin(kernel, user)) throw fail('YOU_CANNOT_IMPERSONATE_ADMINS')
+}
+
+/**
+ * On oneself a verb of admins demands what the verb of users does (auth.md 2): with a session alone nobody takes the account over. Returns
+ * what the session has shown; undefined for another user.
+ */
+export async function expectShownByOneself(
+  kernel: Kernel,
+  { session }: Caller,
+  { admin, user }: Act,
+  verb: DemandingVerb,
+): Promise<Standing | undefined> {
+  if (admin.id !== user.id) return undefined
+  await expectShown(kernel, session, verb)
+  return getStanding(kernel.db, session.id)
 }
 
 /** The user, unless the admin lacks one of the user's permissions. */

@@ -4,7 +4,7 @@ import type { Kernel } from '#kernel/kernel.ts'
 import type { Caller } from '../access.ts'
 import { assignPassword } from '../password/password.ts'
 import { acceptablePassword } from '../password-policy.ts'
-import { actOnUser, expectMayHandOver } from './act-on-user.ts'
+import { actOnUser, expectMayHandOver, expectShownByOneself } from './act-on-user.ts'
 
 const SET_PASSWORD = { user: ['set-password'] } as const
 
@@ -24,7 +24,9 @@ export async function setUserPassword(
   const password = await hashPassword(kernel, await acceptablePassword(kernel, newPassword))
   await actOnUser(kernel, caller, { permission: SET_PASSWORD, userId }, async (kernel, act) => {
     expectMayHandOver(kernel, act)
-    await assignPassword(kernel, act.user, password)
+    const shown = await expectShownByOneself(kernel, caller, act, 'assignOwnPassword')
+    // The admin's own comes from where the one comes from that was shown for it.
+    await assignPassword(kernel, act.user, password, shown?.passwordFromMail === true ? 'mail' : 'other')
     if (mustChange) await requirePasswordChange(kernel.db, userId, kernel.now())
   })
 }

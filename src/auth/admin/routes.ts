@@ -148,7 +148,7 @@ function userRoutes(app: App, kernel: Kernel, access: AuthAccess): void {
       access: access.admin({ user: ['update'] }),
       failures: [
         ...['USER_NOT_FOUND', 'NO_FIELDS_TO_UPDATE', ...FIELD_FAILURES],
-        ...['YOU_ARE_NOT_ALLOWED_TO_SET_USERS_EMAIL', 'YOU_CANNOT_IMPERSONATE_ADMINS'],
+        ...['YOU_ARE_NOT_ALLOWED_TO_SET_USERS_EMAIL', 'YOU_CANNOT_IMPERSONATE_ADMINS', 'SESSION_NOT_FRESH'],
       ],
     },
     schema: {
@@ -156,7 +156,8 @@ function userRoutes(app: App, kernel: Kernel, access: AuthAccess): void {
       summary: 'Change fields of a user',
       description:
         '`email` and `emailVerified` need the permission `user: set-email` too. A new address gets no mail, and a proven former one a ' +
-        'notice. `emailVerified: true` lets in where verification is required; it proves nothing and removes nothing.',
+        'notice. `emailVerified: true` lets in where verification is required; it proves nothing and removes nothing. ' +
+        'The own address needs the password, and the second factor in force, within ten minutes.',
       body: Type.Object({ userId: UserId, data: UserData }),
       response: { 200: FullUser },
     },
@@ -262,10 +263,14 @@ function accountRoutes(app: App, kernel: Kernel, access: AuthAccess): void {
     url: '/admin/set-user-password',
     config: {
       access: access.admin({ user: ['set-password'] }),
-      failures: ['USER_NOT_FOUND', 'YOU_CANNOT_IMPERSONATE_ADMINS', ...PASSWORD_POLICY_FAILURES],
+      failures: [
+        ...['USER_NOT_FOUND', 'YOU_CANNOT_IMPERSONATE_ADMINS', 'SESSION_NOT_FRESH'],
+        ...PASSWORD_POLICY_FAILURES,
+      ],
     },
     schema: {
       summary: 'Set the password of a user and end all of their sessions',
+      description: 'The own one needs the present one, or without one another proof, within ten minutes.',
       body: Type.Object({
         newPassword: Password(),
         userId: UserId,

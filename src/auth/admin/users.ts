@@ -12,7 +12,13 @@ import { acceptablePassword } from '../password-policy.ts'
 import { removeUser } from '../profile/delete-account.ts'
 import { applyChange, changeOf, type ProfileChange } from '../profile/profile.ts'
 import { acceptableEmail } from '../user-fields.ts'
-import { actAsAdmin, actOnUser, expectMayHandOver, expectPermission } from './act-on-user.ts'
+import {
+  actAsAdmin,
+  actOnUser,
+  expectMayHandOver,
+  expectPermission,
+  expectShownByOneself,
+} from './act-on-user.ts'
 import { acceptableRole, expectToCover } from './roles.ts'
 
 /** The fields of a user that an admin may set. */
@@ -61,6 +67,8 @@ export function changeUser(kernel: Kernel, caller: Caller, userId: string, asked
       }
       const change = { ...changeOf(asked, user), ...addressChange(asked, user) }
       if (Object.keys(change).length === 0) throw fail('NO_FIELDS_TO_UPDATE')
+      const demanding = hasProvenEmail(user) ? 'changeOwnEmail' : 'changeUnprovenEmail'
+      if (change.email !== undefined) await expectShownByOneself(kernel, caller, act, demanding)
       await markAddress(kernel, user, change)
       return withoutExpiredBan(await applyChange(kernel, user, change), kernel.now())
     }),

@@ -4,6 +4,7 @@ import { test } from 'node:test'
 import { type Actor, linkIn, PASSWORD, testService } from '#test/harness.ts'
 import { createInvitation, createOrganization, createPerson } from '#test/organizations.ts'
 import { enrolTotp } from '#test/second-factor.ts'
+import { setRoleByOperator } from './operator.ts'
 
 const t = await testService()
 const { kernel } = t.service
@@ -108,7 +109,9 @@ test('a new address and a reset by its mail do not remove the second factor, nor
 })
 
 test('an admin changes the own address, and opens no invitation of a stranger with it', async () => {
-  const [root, owner] = [await createPerson(t, { role: 'admin' }), await createPerson(t)]
+  const [root, owner] = [await t.signUp('Root'), await createPerson(t)]
+  await setVerified(root.id, true)
+  await setRoleByOperator(kernel, root.id, 'admin')
   const organization = await createOrganization(t, [[owner, 'owner']])
   const to = `invited-${root.email}`
   const invitationId = await createInvitation(t, organization, { from: owner, to, role: 'admin' })

@@ -149,8 +149,13 @@ export async function setPasswordByOperator(
 }
 
 /** For a user whose row is locked. Ends every session and every link of the user. */
-export async function assignPassword(kernel: Kernel, user: User, password: string): Promise<void> {
-  await storePassword(kernel, user, { password, ended: 'all', origin: 'other' })
+export async function assignPassword(
+  kernel: Kernel,
+  user: User,
+  password: string,
+  origin: PasswordOrigin = 'other',
+): Promise<void> {
+  await storePassword(kernel, user, { password, ended: 'all', origin })
   const ended = await deleteUserSessions(kernel.db, user.id)
   await recordAct(kernel, 'password.assigned', { targetId: user.id, details: { sessionsEnded: ended } })
 }
