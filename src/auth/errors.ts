@@ -121,6 +121,7 @@ export const AUTH_FAILURES = {
     403,
     'There is an account with this email address; sign in to it, and link the provider there',
   ],
+  NOT_SIGNED_IN_AGAIN: [403, 'Sign in at the provider again: it has only remembered you'],
   UNABLE_TO_LINK_ACCOUNT: [400, 'The account of the provider has another email address'],
   REFRESH_TOKEN_NOT_FOUND: [400, 'The provider has given no refresh token for this account'],
   TOKEN_REFRESH_NOT_SUPPORTED: [400, 'The provider of this account is not configured any more'],

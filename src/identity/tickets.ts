@@ -68,6 +68,8 @@ export type SocialState = {
   readonly errorCallbackURL?: string | undefined
   readonly newUserCallbackURL?: string | undefined
   readonly requestSignUp?: boolean | undefined
+  /** The time since when the person has to have signed in at the provider, as ISO 8601. */
+  readonly since?: string
 }
 
 export type TicketPurpose = keyof Purposes

@@ -51,6 +51,54 @@ const newUser = async (name = 'Ada') => {
   return { user, authenticator }
 }
 
+const inBrowser = (user: Pick<User, 'token'>) => {
+  const visitor = createVisitor(t)
+  visitor.setCookie(SESSION_COOKIE, user.token)
+  return visitor
+}
+/** A user who signed in by the provider, in a browser. */
+const socialUser = async (name: string) => {
+  idp.visitor = person(name)
+  const visitor = createVisitor(t)
+  assert.equal(await visitor.signIn(), '/app')
+  const [account] = await accountsOf(idp.visitor.sub)
+  assert.ok(account)
+  return {
+    visitor,
+    userId: account.userId,
+    sub: idp.visitor.sub,
+    actor: () => withToken(visitor.cookie(SESSION_COOKIE) ?? ''),
+  }
+}
+
+// Before the other tests turn the clock of the service, which that of the provider does not follow.
+test('a visit to a provider that is linked to the user makes the session fresh', async () => {
+  const ada = await socialUser('Ada')
+  await age(ada.userId, 25 * 60 * MINUTE)
+  const setPassword = () => ada.actor().post(`${AUTH}/set-password`, { newPassword: PASSWORD })
+  const refused = await setPassword()
+  assert.deepEqual([said(refused), accepted(refused)], ['403 SESSION_NOT_FRESH', ['acme']])
+  const old = ada.visitor.cookie(SESSION_COOKIE)
+  const begun = await ada.visitor.begin({}, '/reauthenticate')
+  assert.equal(await ada.visitor.arrive(await ada.visitor.visit(begun)), '/app')
+  assert.notEqual(ada.visitor.cookie(SESSION_COOKIE), old)
+  assert.equal(said(await withToken(old ?? '').get(`${AUTH}/get-session`)), '401 UNAUTHORIZED')
+  assert.equal(said(await setPassword()), '200')
+})
+
+test('an account of the provider that is not linked to the user shows nothing, and links nothing', async () => {
+  const ada = await socialUser('Ada')
+  idp.visitor = person('Stranger')
+  const begun = await ada.visitor.begin({}, '/reauthenticate')
+  assert.equal(await ada.visitor.arrive(await ada.visitor.visit(begun)), '/failed?error=account_not_linked')
+  assert.deepEqual(await accountsOf(idp.visitor.sub), [])
+  assert.equal((await ada.actor().get(`${AUTH}/get-session`)).status, 200, 'the session keeps its token')
+
+  const bob = await t.signUp('Bob')
+  const none = await reauthenticate(bob, { provider: 'acme' })
+  assert.equal(said(none), '404 ACCOUNT_NOT_FOUND', 'nothing is linked')
+})
+
 test('a password makes a session fresh again, under a new token', async () => {
   const { user: ada } = await newUser()
   await age(ada.id, 11 * MINUTE)
@@ -127,53 +175,6 @@ test('only a passkey of the same user counts, and a new one not in the session t
   assert.equal((await passkeys.creationOptions(withToken(shown.body.token))).status, 200)
 })
 
-const inBrowser = (user: Pick<User, 'token'>) => {
-  const visitor = createVisitor(t)
-  visitor.setCookie(SESSION_COOKIE, user.token)
-  return visitor
-}
-/** A user who signed in by the provider, in a browser. */
-const socialUser = async (name: string) => {
-  idp.visitor = person(name)
-  const visitor = createVisitor(t)
-  assert.equal(await visitor.signIn(), '/app')
-  const [account] = await accountsOf(idp.visitor.sub)
-  assert.ok(account)
-  return {
-    visitor,
-    userId: account.userId,
-    sub: idp.visitor.sub,
-    actor: () => withToken(visitor.cookie(SESSION_COOKIE) ?? ''),
-  }
-}
-
-test('a visit to a provider that is linked to the user makes the session fresh', async () => {
-  const ada = await socialUser('Ada')
-  await age(ada.userId, 25 * 60 * MINUTE)
-  const setPassword = () => ada.actor().post(`${AUTH}/set-password`, { newPassword: PASSWORD })
-  const refused = await setPassword()
-  assert.deepEqual([said(refused), accepted(refused)], ['403 SESSION_NOT_FRESH', ['acme']])
-  const old = ada.visitor.cookie(SESSION_COOKIE)
-  const begun = await ada.visitor.begin({}, '/reauthenticate')
-  assert.equal(await ada.visitor.arrive(await ada.visitor.visit(begun)), '/app')
-  assert.notEqual(ada.visitor.cookie(SESSION_COOKIE), old)
-  assert.equal(said(await withToken(old ?? '').get(`${AUTH}/get-session`)), '401 UNAUTHORIZED')
-  assert.equal(said(await setPassword()), '200')
-})
-
-test('an account of the provider that is not linked to the user shows nothing, and links nothing', async () => {
-  const ada = await socialUser('Ada')
-  idp.visitor = person('Stranger')
-  const begun = await ada.visitor.begin({}, '/reauthenticate')
-  assert.equal(await ada.visitor.arrive(await ada.visitor.visit(begun)), '/failed?error=account_not_linked')
-  assert.deepEqual(await accountsOf(idp.visitor.sub), [])
-  assert.equal((await ada.actor().get(`${AUTH}/get-session`)).status, 200, 'the session keeps its token')
-
-  const bob = await t.signUp('Bob')
-  const none = await reauthenticate(bob, { provider: 'acme' })
-  assert.equal(said(none), '404 ACCOUNT_NOT_FOUND', 'nothing is linked')
-})
-
 test('a visit belongs to its session and to its browser', async () => {
   const ada = await socialUser('Ada')
   const begun = await ada.visitor.begin({}, '/reauthenticate')
@@ -187,8 +188,9 @@ test('a visit belongs to its session and to its browser', async () => {
 test('an ID token of the linked account shows it too', async () => {
   const ada = await socialUser('Ada')
   await age(ada.userId, 25 * 60 * MINUTE)
+  const auth_time = Math.floor(kernel.now().getTime() / 1_000)
   const by = async (sub: string) => {
-    const token = await idToken({ sub, email: 'ada@example.com' })
+    const token = await idToken({ sub, email: 'ada@example.com', auth_time })
     return reauthenticate(ada.actor(), { provider: 'acme', idToken: { token } })
   }
   assert.equal(said(await by('another-one')), '403 ACCOUNT_NOT_LINKED')

@@ -32,15 +32,22 @@ type Asked = Secrets & {
   readonly scopes: readonly string[]
 }
 
+type AskedVisit = Asked & {
+  readonly loginHint?: string | undefined
+  /** The person has to sign in at the provider again. */
+  readonly isAgain?: boolean
+}
+
 /** The URL to which the browser is sent. */
 export async function authorizationUrl(
   kernel: Kernel,
   client: ProviderClient,
-  { state, scopes, codeVerifier, nonce, loginHint }: Asked & { readonly loginHint?: string | undefined },
+  { state, scopes, codeVerifier, nonce, loginHint, isAgain = false }: AskedVisit,
 ): Promise<string> {
   const connection = await connectTo(kernel, client)
   const parameters = {
     ...client.provider.parameters,
+    ...(isAgain && client.provider.again),
     redirect_uri: redirectUri(kernel, client),
     ...(scopes.length > 0 && { scope: scopes.join(' ') }),
     state,
@@ -57,6 +64,8 @@ type Returned = Asked & {
   readonly answer: URLSearchParams
   /** Sent with it, unsigned (Apple). */
   readonly sent: Claims | undefined
+  /** The person has to have signed in at the provider since then. */
+  readonly since: Date | undefined
 }
 
 /** Redeems the code of an authorization response, whose issuer is compared (RFC 9207), and finds out whose it is. */
@@ -65,7 +74,7 @@ export async function redeemCode(
   client: ProviderClient,
   returned: Returned,
 ): Promise<Identity> {
-  const { answer, state, codeVerifier, nonce, scopes, sent } = returned
+  const { answer, state, codeVerifier, nonce, scopes, sent, since } = returned
   const connection = await connectTo(kernel, client)
   const url = new URL(redirectUri(kernel, client))
   url.search = answer.toString()
@@ -79,7 +88,7 @@ export async function redeemCode(
   )
   const tokens = { scopes, ...tokensOf(kernel, given) }
   return client.server.type === 'oidc'
-    ? identityOfIdToken(kernel, client, { token: given.id_token ?? '', nonce, tokens, sent })
+    ? identityOfIdToken(kernel, client, { token: given.id_token ?? '', nonce, tokens, sent, since })
     : identityOfAccessToken(kernel, client, tokens)
 }
 

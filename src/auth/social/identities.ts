@@ -15,21 +15,45 @@ type GivenIdToken = {
   readonly tokens: ProviderTokens
   /** Sent with the authorization response, unsigned (Apple). */
   readonly sent?: Claims | undefined
+  /** The person has to have signed in at the provider since then. */
+  readonly since?: Date | undefined
 }
 
 /** The account of an ID token. Throws INVALID_ID_TOKEN. */
 export async function identityOfIdToken(
   kernel: Kernel,
   client: ProviderClient,
-  { token, nonce, tokens, sent }: GivenIdToken,
+  { token, nonce, tokens, sent, since }: GivenIdToken,
 ): Promise<Identity> {
   if (client.server.type !== 'oidc') throw fail('ID_TOKEN_NOT_SUPPORTED')
   const { client_id = '', audiences } = client.settings
-  const { issuer } = (await connectTo(kernel, client)).serverMetadata()
+  const { issuer, claims_supported } = (await connectTo(kernel, client)).serverMetadata()
   const expected = { issuer, audiences: [client_id, ...audiences], nonce, keys: client.keys }
   const claims = await verifyIdToken(kernel, token, expected)
+  if (since !== undefined) expectSignedInSince(client, { claims, claims_supported }, since)
   const described = await withAddress(kernel, client, claims, tokens.accessToken)
   return identify(kernel, client, { claims: described, sent, tokens })
+}
+
+/** Seconds by which the clocks may differ. */
+const TOLERANCE = 30
+
+/**
+ * A browser that the provider still knows is no proof. Whoever sits at it can take `prompt` and `max_age` out of the address, and then the
+ * ID token tells no time of a sign-in, or an old one. So that time is required of an issuer that says that it tells it.
+ */
+function expectSignedInSince(
+  { provider }: ProviderClient,
+  { claims, claims_supported }: { readonly claims: Claims; readonly claims_supported: unknown },
+  since: Date,
+): void {
+  const earliest = since.getTime() / 1_000 - TOLERANCE
+  const isTold =
+    provider.again?.max_age !== undefined &&
+    Array.isArray(claims_supported) &&
+    claims_supported.includes('auth_time')
+  const times = [claims.iat, ...(isTold || claims.auth_time !== undefined ? [claims.auth_time] : [])]
+  if (!times.every((time) => typeof time === 'number' && time >= earliest)) throw fail('NOT_SIGNED_IN_AGAIN')
 }
 
 /** ID tokens of some issuers have no address. Then the userinfo endpoint describes the same user. */

@@ -16,6 +16,8 @@ export type Provider = {
   server(settings: ProviderSettings): Server
   /** Further parameters of the authorization request. */
   readonly parameters?: Readonly<Record<string, string>>
+  /** Those that ask for a new sign-in, also of a person who is signed in at the provider. As far as it documents some. */
+  readonly again?: Readonly<Record<string, string>>
   /** The client secret of this moment, if it is not the configured one. */
   clientSecret?(settings: ProviderSettings, now: Date): Promise<string>
   /** The account, by the provider's documented answers. */

@@ -60,7 +60,7 @@ export function beginReauthentication(
   asked: Omit<Visit, 'scopes'>,
   { mark, caller }: { readonly mark: string; readonly caller: Caller },
 ): Promise<string> {
-  const visit = { ...asked, scopes: withRequired(client, defaultScopes(client)) }
+  const visit = { ...asked, scopes: withRequired(client, defaultScopes(client)), isAgain: true }
   return beginVisit(kernel, client, visit, mark, (ticket) =>
     actAsCaller(kernel, caller, async (kernel, { id: userId, email: address }) => {
       accountOf(await listAccounts(kernel.db, userId), { providerId: client.name })
@@ -120,6 +120,9 @@ export async function linkIdToken(
   if (linked === 'linked already') throw fail('SOCIAL_ACCOUNT_ALREADY_LINKED')
 }
 
+/** Milliseconds that an ID token stands for a sign-in, as a session's own proof does (demands.ts). */
+const SIGNED_IN_FOR = 600_000
+
 /** Shows the account of such an ID token in the caller's session. */
 export async function reauthenticateByIdToken(
   kernel: Kernel,
@@ -127,7 +130,8 @@ export async function reauthenticateByIdToken(
   idToken: GivenIdToken,
   caller: Caller,
 ): Promise<RenewedSession> {
-  const { accountId } = await identityOfGiven(kernel, client, idToken)
+  const since = new Date(kernel.now().getTime() - SIGNED_IN_FOR)
+  const { accountId } = await identityOfGiven(kernel, client, idToken, since)
   return reauthenticateByProvider(kernel, {
     ...proofOf(caller),
     account: { providerId: client.name, accountId },
@@ -138,6 +142,7 @@ function identityOfGiven(
   kernel: Kernel,
   client: ProviderClient,
   { token, nonce, accessToken, refreshToken, expiresAt }: GivenIdToken,
+  since?: Date,
 ): Promise<Identity> {
   const tokens = {
     idToken: token,
@@ -147,7 +152,7 @@ function identityOfGiven(
     }),
     ...(refreshToken !== undefined && { refreshToken }),
   }
-  return identityOfIdToken(kernel, client, { token, nonce, tokens })
+  return identityOfIdToken(kernel, client, { token, nonce, tokens, since })
 }
 
 /** Below 10^11, milliseconds would be a day before 1973. */
@@ -194,12 +199,13 @@ function expectSessionOf({ sessionId }: StateTicket, { session }: Return): void 
 function identityOfReturn(
   kernel: Kernel,
   client: ProviderClient,
-  { payload: { scopes }, secrets }: Awaited<ReturnType<typeof redeemState>>,
+  { payload: { scopes, since }, secrets }: Awaited<ReturnType<typeof redeemState>>,
   { answer }: Returned,
 ): Promise<Identity> {
   if (!answer.has('code') && !answer.has('error')) throw fail('NO_CODE')
   const state = answer.get('state') ?? ''
-  return redeemCode(kernel, client, { ...secrets, state, scopes, answer, sent: sentWith(answer) })
+  const visit = { ...secrets, state, scopes, since: since === undefined ? undefined : new Date(since) }
+  return redeemCode(kernel, client, { ...visit, answer, sent: sentWith(answer) })
 }
 
 /** Apple sends the name with the first authorization only, as a form field and unsigned. */

@@ -16,6 +16,8 @@ export type Visit = {
   readonly errorCallbackURL?: string | undefined
   readonly newUserCallbackURL?: string | undefined
   readonly requestSignUp?: boolean | undefined
+  /** The person has to sign in at the provider, also if the provider still knows the browser. */
+  readonly isAgain?: boolean
 }
 
 /**
@@ -25,7 +27,7 @@ export type Visit = {
 export async function beginVisit(
   kernel: Kernel,
   client: ProviderClient,
-  { loginHint, ...visit }: Visit,
+  { loginHint, isAgain = false, ...visit }: Visit,
   mark: string,
   issue: (ticket: NewState) => Promise<string>,
 ): Promise<string> {
@@ -36,9 +38,13 @@ export async function beginVisit(
   const sealed = kernel.secrets.seal('social-state', codeVerifier, ownerOf(place))
   const state = await issue({
     lifetime: STATE_LIFETIME,
-    payload: { ...visit, ...nonce, ...place, codeVerifier: sealed },
+    payload: {
+      ...{ ...visit, ...nonce, ...place, codeVerifier: sealed },
+      ...(isAgain && { since: kernel.now().toISOString() }),
+    },
   })
-  return authorizationUrl(kernel, client, { ...nonce, codeVerifier, state, scopes: visit.scopes, loginHint })
+  const asked = { ...nonce, codeVerifier, state, scopes: visit.scopes, loginHint, isAgain }
+  return authorizationUrl(kernel, client, asked)
 }
 
 /** A verifier is good for this provider in this browser only. */

@@ -12,6 +12,8 @@ export const discord: Provider = {
     tokenUrl: settings.token_url ?? 'https://discord.com/api/oauth2/token',
     userinfoUrl: settings.userinfo_url ?? 'https://discord.com/api/users/@me',
   }),
+  // It cannot be told to ask for the password; the person consents again.
+  again: { prompt: 'consent' },
   profile: ({ claims: user }) => ({
     id: user.id,
     email: user.email,

@@ -16,6 +16,7 @@ export const facebook: Provider = {
     userinfoUrl:
       settings.userinfo_url ?? 'https://graph.facebook.com/me?fields=id,name,email,picture.type(large)',
   }),
+  again: { auth_type: 'reauthenticate' },
   profile: ({ claims }) => ({
     id: claims.id,
     email: claims.email,

@@ -7,6 +7,8 @@ export const oidc: Provider = {
   required: ['openid', 'email'],
   settings: ['issuer'],
   server: ({ issuer = '' }) => ({ type: 'oidc', issuer }),
+  // With `max_age` the ID token tells the time of the sign-in (OpenID Connect Core 1.0, section 3.1.2.1).
+  again: { prompt: 'login', max_age: '0' },
   profile: ({ claims }) => standardProfile(claims),
 }
 
@@ -16,6 +18,8 @@ export const oauth2: Provider = {
   scopes: [],
   required: [],
   settings: ['authorization_url', 'token_url', 'userinfo_url'],
+  // A server that does not know it ignores it (RFC 6749, section 3.1).
+  again: { prompt: 'login' },
   server: ({ issuer, authorization_url = '', token_url = '', userinfo_url = '' }) => ({
     type: 'oauth2',
     issuer: issuer ?? new URL(authorization_url).origin,

@@ -12,6 +12,8 @@ export const github: Provider = {
     tokenUrl: settings.token_url ?? 'https://github.com/login/oauth/access_token',
     userinfoUrl: settings.userinfo_url ?? 'https://api.github.com/user',
   }),
+  // It cannot be told to ask for the password; the person chooses the account.
+  again: { prompt: 'select_account' },
   // The address of the first answer is the public one, verified or not. Only the list of all addresses says which one is verified.
   async profile({ claims, settings, get }) {
     const listed = await get(`${settings.userinfo_url ?? 'https://api.github.com/user'}/emails`)

@@ -6,5 +6,6 @@ export const gitlab: Provider = {
   scopes: ['openid', 'email', 'profile'],
   required: ['openid', 'email'],
   server: ({ issuer = 'https://gitlab.com' }) => ({ type: 'oidc', issuer }),
+  again: { prompt: 'login' },
   profile: ({ claims }) => standardProfile(claims),
 }

@@ -8,5 +8,7 @@ export const google: Provider = {
   server: ({ issuer = 'https://accounts.google.com' }) => ({ type: 'oidc', issuer }),
   // Without `offline` there is no refresh token. Google sends one at the first consent only.
   parameters: { access_type: 'offline', include_granted_scopes: 'true' },
+  // It knows no `login` and refuses it. The person chooses the account, and enters the password only when Google asks for it.
+  again: { prompt: 'select_account' },
   profile: ({ claims }) => standardProfile(claims),
 }

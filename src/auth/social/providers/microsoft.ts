@@ -9,6 +9,7 @@ export const microsoft: Provider = {
     type: 'oidc',
     issuer: issuer ?? `https://login.microsoftonline.com/${tenant}/v2.0`,
   }),
+  again: { prompt: 'login' },
   /**
    * Tenants set the address of their users, so that `email` alone proves nothing. The optional claim `xms_edov` is true if the tenant
    * owns the domain of the address.
