@@ -71,3 +71,28 @@ test(
     assert.deepEqual(left.rows, [{ ran: 0, keys: null }])
   },
 )
+
+test('what the operator has made in the database of a client is no obstacle', NEEDS_PROGRAMS, async () => {
+  const before = await cities()
+  await asOperator(`create extension pg_stat_statements;
+    create function public.watch() returns event_trigger language plpgsql as $$ begin end $$;
+    create event trigger watch on ddl_command_end execute function public.watch()`)
+  const backup = await done(await backUp())
+  assert.deepEqual([backup.status, backup.error_message], ['completed', null])
+  for (const change of ['select', 'drop event trigger watch']) {
+    await asOperator(change)
+    await onShop('delete from city where id > 10')
+    const restored = await done(await restore(backup.id))
+    assert.deepEqual([restored.status, restored.error_message], ['completed', null])
+    assert.deepEqual(await cities(), before)
+    const { rows } = await asOperator(
+      'select (select count(*)::int from pg_event_trigger) as triggers, count(*)::int as statements from pg_extension where extname ~ $$statements$$',
+    )
+    assert.deepEqual(rows, [{ triggers: change === 'select' ? 1 : 0, statements: 1 }])
+    const record = t.log.findLast((line) => line.includes('restore_left_out')) ?? ''
+    assert.match(
+      record,
+      /EVENT TRIGGER - watch postgres.*EXTENSION - pg_stat_statements|EXTENSION - pg_stat_statements.*EVENT TRIGGER - watch/,
+    )
+  }
+})

@@ -1,5 +1,7 @@
 import { createHash, hash } from 'node:crypto'
-import type { Writable } from 'node:stream'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
 import { announceRestore, databaseOf } from '#databases/clients/restoring.ts'
 import { fail } from '#gateway/errors.ts'
 import type { Kernel } from '#kernel/kernel.ts'
@@ -10,11 +12,12 @@ import { storeOf } from '../location/location.ts'
 import type { Running } from '../running-job.ts'
 import { type BackupSources, programFor, type Source, sourceOf } from '../sources.ts'
 import { type JobRow, setDatabase } from '../store.ts'
+import { selectionOf } from './left-out.ts'
 import { databaseArgument, libpqEnvironment } from './libpq-environment.ts'
 import { watchLocks } from './lock-watch.ts'
 import type { Program } from './programs.ts'
 import { connectionName, endedOutcome, forgetFormerState, noteTransaction } from './restore-transaction.ts'
-import { ProgramError, type RunningProgram, runProgram } from './run-program.ts'
+import { ProgramError, type RunningProgram, runProgram, send } from './run-program.ts'
 
 /**
  * Replaces the data of a client by that of a dump, in one transaction. The client refuses writes from the moment at which the job runs,
@@ -40,7 +43,8 @@ export async function restoreDump(
     await setDatabase(kernel.db, job.id, await databaseOf(source.client))
     await kernel.coherence.settle()
     running.report('restoring')
-    await replaceData(kernel, { source, program, job, running, file, blocks })
+    const restoring = { source, program, job, running, file, blocks }
+    await withSelection(kernel, restoring, (selected) => replaceData(kernel, restoring, selected))
     running.report('forgetting idempotency keys', 0.99)
     await forgetFormerState(kernel, source).catch((cause: unknown) => {
       throw new ProgramError(KEYS_LEFT, { cause })
@@ -60,16 +64,48 @@ type Restoring = {
   readonly blocks: readonly string[]
 }
 
+/** `work` gets the parameters that leave out entries of the dump, which are logged. */
+async function withSelection(
+  { log }: Kernel,
+  { source: { url }, program, job, running, file, blocks }: Restoring,
+  work: (parameters: readonly string[]) => Promise<void>,
+): Promise<void> {
+  const { signal } = running
+  const dump = bytesOf(readAgain(file, blocks, signal))
+  const selection = await selectionOf({ program, url, dump, signal })
+  if (selection === undefined) return work([])
+  const { list, leftOut } = selection
+  log.warn(
+    { event: 'restore_left_out', job_id: job.id, client: job.clientName, entries: leftOut },
+    'what only a superuser can restore is left as it is',
+  )
+  const folder = await mkdtemp(path.join(tmpdir(), 'gatehouse-restore-'))
+  try {
+    const listed = path.join(folder, 'list')
+    await writeFile(listed, list, { mode: 0o600 })
+    await work([`--use-list=${listed}`])
+  } finally {
+    await rm(folder, { recursive: true, force: true })
+  }
+}
+
 /** Throws unless the transaction of the program was committed. */
 async function replaceData(
   kernel: Kernel,
   { source: { url, client }, program, job, running, file, blocks }: Restoring,
+  selected: readonly string[],
 ): Promise<void> {
   const abandoned = new AbortController()
   const done = new AbortController()
   const waiting = { url, name: connectionName(job.id), limit: kernel.config.backups.lock_timeout }
   void watchLocks({ ...waiting, signal: done.signal }, (reason) => abandoned.abort(reason))
-  const restoring = startRestore(program, job.id, url, AbortSignal.any([running.signal, abandoned.signal]))
+  const environment: Record<string, string> = {
+    ...libpqEnvironment(url, program.major),
+    PGAPPNAME: connectionName(job.id),
+  }
+  const parameters = [...RESTORE, ...selected, databaseArgument(environment.PGDATABASE ?? '')]
+  const signal = AbortSignal.any([running.signal, abandoned.signal])
+  const restoring = runProgram(program, parameters, environment, signal)
   let transaction: string | undefined
   try {
     await feed(restoring, file, blocks, running, async () => {
@@ -85,16 +121,6 @@ async function replaceData(
   } finally {
     done.abort()
   }
-}
-
-/** Starts the program, which reads the dump from its input. */
-function startRestore(program: Program, jobId: string, url: string, signal: AbortSignal): RunningProgram {
-  const environment: Record<string, string> = {
-    ...libpqEnvironment(url, program.major),
-    PGAPPNAME: connectionName(jobId),
-  }
-  const parameters = [...RESTORE, databaseArgument(environment.PGDATABASE ?? '')]
-  return runProgram(program, parameters, environment, signal)
 }
 
 /** Bytes between two digests. */
@@ -117,6 +143,20 @@ async function checkedBlocks(
   }
   if (whole.digest('hex') !== sha256) throw changed()
   return blocks
+}
+
+/** Yields no block that was not checked. */
+async function* readAgain(file: OpenBackup, blocks: readonly string[], signal: AbortSignal) {
+  for await (const block of chunksOf(file.content(signal), BLOCK)) {
+    signal.throwIfAborted()
+    const { number, isLast, bytes } = block
+    if (digestOf(bytes) !== blocks[number] || isLast !== (number === blocks.length - 1)) throw changed()
+    yield block
+  }
+}
+
+async function* bytesOf(blocks: ReturnType<typeof readAgain>): AsyncGenerator<Buffer> {
+  for await (const { bytes } of blocks) yield bytes
 }
 
 const changed = () =>
@@ -150,34 +190,17 @@ async function feed(
   beforeCommit: () => Promise<void>,
 ): Promise<void> {
   let last: Buffer = Buffer.alloc(0)
-  const send = async (chunk: Buffer): Promise<void> => {
-    if (!stdin.write(chunk)) await untilDrained(stdin)
-  }
-  for await (const { number, isLast, bytes } of chunksOf(file.content(running.signal), BLOCK)) {
-    running.signal.throwIfAborted()
+  for await (const { number, isLast, bytes } of readAgain(file, blocks, running.signal)) {
     // The program has failed, and the rest of the file is not needed.
     if (stdin.destroyed) return ended
-    if (digestOf(bytes) !== blocks[number] || isLast !== (number === blocks.length - 1)) throw changed()
     if (isLast) last = bytes.subarray(-1)
-    await send(isLast ? bytes.subarray(0, -1) : bytes)
+    await send(stdin, isLast ? bytes.subarray(0, -1) : bytes)
     running.report('restoring', number / blocks.length)
   }
   await beforeCommit()
   if (stdin.destroyed) return ended
   running.signal.throwIfAborted()
-  await send(last)
+  await send(stdin, last)
   stdin.end()
   await ended
-}
-
-/** Or until the program has closed it. */
-function untilDrained(stdin: Writable): Promise<void> {
-  return new Promise((resolve) => {
-    const done = () => {
-      for (const event of ['drain', 'close'] as const) stdin.off(event, done)
-      resolve()
-    }
-    for (const event of ['drain', 'close'] as const) stdin.on(event, done)
-    if (stdin.destroyed) done()
-  })
 }

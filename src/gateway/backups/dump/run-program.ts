@@ -74,3 +74,16 @@ function sentenceOf(said: string, file: string, code: number | null): string {
   const text = redactText(said).trim()
   return text === '' ? `${file} ended with ${code ?? 'a signal'}` : text
 }
+
+/** Resolves when the program takes more, or has closed its input. */
+export async function send(stdin: Writable, chunk: Buffer): Promise<void> {
+  if (stdin.write(chunk)) return
+  await new Promise<void>((resolve) => {
+    const done = () => {
+      for (const event of ['drain', 'close'] as const) stdin.off(event, done)
+      resolve()
+    }
+    for (const event of ['drain', 'close'] as const) stdin.on(event, done)
+    if (stdin.destroyed) done()
+  })
+}

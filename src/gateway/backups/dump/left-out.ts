@@ -1,0 +1,80 @@
+import { text } from 'node:stream/consumers'
+import { onConnection } from '#kernel/db/guarded-client.ts'
+import { libpqEnvironment } from './libpq-environment.ts'
+import type { Program } from './programs.ts'
+import { runProgram, send } from './run-program.ts'
+
+/** The contents of a dump for `pg_restore --use-list`, and the entries that are not in the list. */
+export type Selection = { readonly list: string; readonly leftOut: readonly string[] }
+
+type Reading = {
+  /** pg_restore. */
+  readonly program: Program
+  readonly url: string
+  readonly dump: AsyncIterable<Buffer>
+  readonly signal: AbortSignal
+}
+
+/**
+ * Event triggers and most extensions are made by superusers. The role of a client can neither drop nor create them, so they stay as they are
+ * in its database, with the functions that event triggers call. Undefined if the dump has none.
+ */
+export async function selectionOf(reading: Reading): Promise<Selection | undefined> {
+  const isForeign = await foreignEntries(reading.url)
+  const entries = (await contentsOf(reading)).split('\n')
+  const leftOut = entries.filter(isForeign)
+  if (leftOut.length === 0) return undefined
+  return {
+    list: entries.filter((entry) => !isForeign(entry)).join('\n'),
+    leftOut: leftOut.map((entry) => entry.replace(NUMBERS, '')),
+  }
+}
+
+async function contentsOf({ program, url, dump, signal }: Reading): Promise<string> {
+  const abandoned = new AbortController()
+  const environment = libpqEnvironment(url, program.major)
+  const listing = runProgram(program, ['--list'], environment, AbortSignal.any([signal, abandoned.signal]))
+  const printed = text(listing.stdout)
+  try {
+    for await (const bytes of dump) {
+      // The contents are at the beginning of a dump, and the program reads no further.
+      if (listing.stdin.destroyed) break
+      await send(listing.stdin, bytes)
+    }
+    listing.stdin.end()
+    await listing.ended
+    return await printed
+  } finally {
+    // Without effect on a program that has ended.
+    abandoned.abort(new Error('the contents are not needed'))
+    await listing.ended.catch(() => {})
+  }
+}
+
+/** In `3302; 3466 16444 EVENT TRIGGER - watch postgres`, before kind, schema, name and owner. */
+const NUMBERS = /^\d{1,10}; \d{1,10} \d{1,10} /
+
+async function foreignEntries(url: string): Promise<(entry: string) => boolean> {
+  const { rows } = await onConnection({ url, name: 'backup' }, (client) =>
+    client.query<{ name: string }>(FOREIGN),
+  )
+  const names = rows.map(({ name }) => name)
+  return (entry) => {
+    const rest = entry.replace(NUMBERS, '')
+    if (rest === entry) return false
+    return (
+      /^(?:(?:COMMENT|SECURITY LABEL) - )?EVENT TRIGGER /.test(rest) ||
+      names.some((name) => rest.startsWith(`${name} `))
+    )
+  }
+}
+
+/** Beginnings of entries of objects that belong to others: of each the definition, the comment and the rights. */
+const FOREIGN = `
+  select unnest(array['EXTENSION - ' || extname, 'COMMENT - EXTENSION ' || extname]) as name
+    from pg_extension where not pg_has_role(extowner, 'usage')
+  union all
+  select unnest(array[format('FUNCTION %s %s()', nspname, proname), format('COMMENT %s FUNCTION %s()', nspname, proname),
+                      format('ACL %s FUNCTION %s()', nspname, proname)])
+    from pg_event_trigger e join pg_proc p on p.oid = e.evtfoid join pg_namespace n on n.oid = p.pronamespace
+   where not pg_has_role(e.evtowner, 'usage')`
