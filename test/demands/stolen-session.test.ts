@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { setRoleByOperator } from '#auth/admin/operator.ts'
 import { createAuthenticator } from '#test/authenticator.ts'
 import {
   type Actor,
@@ -90,6 +91,34 @@ test('a stolen fresh session cannot take the account: every step but the passkey
     true,
     'password and factor are there',
   )
+})
+
+test('a sign-in with a passkey that a stolen session has added shows no password: what asks for one is refused', async () => {
+  const ada = await stolen()
+  await setRoleByOperator(t.service.kernel, ada.id, 'admin')
+  const authenticator = createAuthenticator()
+  assert.equal((await passkeys.register(ada, authenticator)).status, 200)
+  const { body } = await passkeys.signIn(authenticator)
+  const post = (path: string, sent: object) => t.anon.post(`${AUTH}${path}`, sent, as(body.token))
+  const userId = ada.id
+  const steps: readonly (readonly [string, object])[] = [
+    ['/unlink-account', { providerId: 'credential' }],
+    ['/two-factor/get-totp-uri', {}],
+    ['/two-factor/generate-backup-codes', {}],
+    ['/two-factor/disable', {}],
+    ['/two-factor/enable', {}],
+    ['/admin/set-user-password', { userId, newPassword: THEIRS }],
+    ['/admin/update-user', { userId, data: { email: 'thief@example.com' } }],
+  ]
+  for (const [path, sent] of steps) {
+    const refused = await post(path, sent)
+    assert.deepEqual([said(refused), accepted(refused)], [NOT_FRESH, ['password']], path)
+  }
+  assert.equal(said(await post('/set-password', { newPassword: THEIRS })), '400 PASSWORD_ALREADY_SET')
+  await post('/change-email', { newEmail: 'thief@example.com' })
+  assert.equal(mailsTo('thief@example.com', await t.mails()).length, 0)
+  assert.equal(await addressOf(ada.id), ada.email)
+  assert.equal((await pendingSignIn(t.anon, ada.email)).body.twoFactorRedirect, true)
 })
 
 const as = (token: string) => ({ headers: { authorization: `Bearer ${token}` } })
