@@ -20,7 +20,8 @@ export type MailedInvitation = MailedLink & {
 }
 
 /** An unproven address may be a stranger's. Mails to it contain no text of a caller, since a name could be an advertisement. */
-const greeting = (user: Recipient): string => (hasProvenEmail(user) ? `Hello ${user.name},` : 'Hello,')
+const greeting = (user: Recipient): string =>
+  hasProvenEmail(user) && user.name !== '' ? `Hello ${user.name},` : 'Hello,'
 const addressFor = (user: Recipient, email: string): string => (hasProvenEmail(user) ? email : 'another one')
 
 const minutesOf = (lifetime: number): string =>

@@ -29,7 +29,7 @@ const Role = Type.Unsafe<string | readonly string[]>({
 })
 const UserData = Type.Object(
   {
-    name: Type.Optional(Type.String({ minLength: 1, maxLength: NAME_MAX })),
+    name: Type.Optional(Type.String({ maxLength: NAME_MAX })),
     image: Type.Optional(Nullable(Type.String({ maxLength: IMAGE_MAX }))),
     username: Type.Optional(Type.String({ maxLength: 128 })),
     displayUsername: Type.Optional(Type.String({ maxLength: 128 })),
@@ -99,7 +99,7 @@ function userRoutes(app: App, kernel: Kernel, access: AuthAccess): void {
       body: Type.Object({
         email: Email,
         password: Password(),
-        name: Type.String({ minLength: 1, maxLength: NAME_MAX }),
+        name: Type.String({ maxLength: NAME_MAX }),
         role: Type.Optional(Role),
         data: Type.Optional(UserData),
       }),

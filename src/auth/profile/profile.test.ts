@@ -3,6 +3,8 @@ import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { readOutbox } from '#kernel/mail/transports.ts'
 import { endpointOf, linkIn, PASSWORD, testService } from '#test/harness.ts'
+import { createPerson } from '#test/organizations.ts'
+import { proveAddress } from '#test/proven-address.ts'
 
 const t = await testService()
 const DAY = 86_400_000
@@ -35,6 +37,39 @@ test('a profile takes name, picture and username, and nothing else', async () =>
   )
   await ada.post('/api/auth/update-user', { image: null })
   assert.equal((await ada.get('/api/auth/get-session')).body.user.image, null)
+})
+
+test('an empty name is taken wherever a name is, and mails greet without one', async () => {
+  const email = 'nameless@example.com'
+  const signUp = await t.anon.post('/api/auth/sign-up/email', { name: '', email, password: PASSWORD })
+  assert.deepEqual([signUp.status, signUp.body.user.name], [200, ''])
+  const { id } = signUp.body.user
+  const nameless = await proveAddress(t, { id })
+  const root = await createPerson(t, { role: 'admin' })
+  const nameOf = async () => (await root.get(`/api/auth/admin/get-user?id=${id}`)).body.name
+  const own = { headers: { authorization: `Bearer ${signUp.body.token}` } }
+  const rename = (name: string) => t.anon.post('/api/auth/update-user', { name }, own)
+  const renameByAdmin = (name: string) =>
+    root.post('/api/auth/admin/update-user', { userId: nameless.id, data: { name } })
+  for (const change of [rename, renameByAdmin])
+    for (const [name, stored] of [
+      ['Ada', 'Ada'],
+      [' ', ''],
+      ['Ada', 'Ada'],
+      ['', ''],
+    ] as const) {
+      const answer = await change(name)
+      assert.equal(answer.status, 200, answer.text)
+      assert.equal(await nameOf(), stored)
+    }
+  const created = { name: '', email: 'added@example.com', password: PASSWORD }
+  assert.equal((await root.post('/api/auth/admin/create-user', created)).status, 200)
+  await t.mails()
+  await t.anon.post('/api/auth/forget-password', { email })
+  const [mail = ''] = await t.mails()
+  assert.match(mail, /^Hello,/m)
+  // Another test is about the last admin.
+  await t.service.kernel.db.updateTable('user').set({ role: 'user' }).where('id', '=', root.id).execute()
 })
 
 test('an email, nothing, and a taken username are refused', async () => {

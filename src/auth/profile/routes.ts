@@ -40,7 +40,7 @@ export function profileRoutes(app: App, kernel: Kernel, access: AuthAccess): voi
     schema: {
       summary: 'Change name, picture or username',
       body: Type.Object({
-        name: Type.Optional(Type.String({ minLength: 1, maxLength: NAME_MAX })),
+        name: Type.Optional(Type.String({ maxLength: NAME_MAX })),
         image: Type.Optional(Nullable(Type.String({ maxLength: IMAGE_MAX }))),
         username: Type.Optional(Type.String({ maxLength: 128 })),
         displayUsername: Type.Optional(Type.String({ maxLength: 128 })),
