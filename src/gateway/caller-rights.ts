@@ -52,7 +52,11 @@ export function requireSamePersona(
 export async function requireSameDatabase(before: GatewayCaller, now: GatewayCaller): Promise<void> {
   if (before.client === now.client || now.client.source === 'config') return
   const [was, is] = await Promise.all([before.backend.identity(), now.backend.identity()])
-  if (was === undefined || was !== is) throw fail('client_changed')
+  const isSame =
+    was === undefined && is === undefined
+      ? before.client.addressDigest === now.client.addressDigest
+      : was === is
+  if (!isSame) throw fail('client_changed')
 }
 
 /** For a caller's own SQL, which can switch to any role that the client's role may assume. */

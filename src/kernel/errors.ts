@@ -22,6 +22,17 @@ export class Failure extends Error {
   }
 }
 
+/** The same failure with further facts. */
+export function withDetails(failure: Failure, details: Record<string, unknown>): Failure {
+  const { code, status, message, hint, headers, cause } = failure
+  return new Failure(code, status, message, {
+    ...(hint !== undefined && { hint }),
+    ...(headers !== undefined && { headers }),
+    details: { ...failure.details, ...details },
+    cause,
+  })
+}
+
 export type FailureFacts = {
   /** Replaces the table's message by a more specific one. */
   readonly message?: string

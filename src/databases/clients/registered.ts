@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import type { DriverMaking } from '#databases/drivers/driver.ts'
 import type { MemoryBudget } from '#databases/drivers/memory-budget.ts'
 import { fail } from '#databases/failures.ts'
@@ -159,6 +160,7 @@ function clientOf(kernel: Making, environment: Environment, row: ClientRow): Cli
     name,
     driver,
     source: 'database',
+    addressDigest: hash('sha256', url),
     isFrozen,
     rowLevelSecurity: undefined,
     isCached: true,

@@ -4,7 +4,7 @@ import { answerTooLarge } from '#databases/drivers/result-limits.ts'
 import { redactFailure, redactText } from '#databases/plan/redact-failure.ts'
 import { toRead } from '#databases/plan/rights.ts'
 import type { Body } from '#databases/request/fields.ts'
-import { Failure } from '#kernel/errors.ts'
+import { Failure, withDetails } from '#kernel/errors.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import type { GatewayCaller } from '../caller.ts'
 import { requireSamePersona, rightsOf } from '../caller-rights.ts'
@@ -241,13 +241,7 @@ async function about<T>({ id }: Operation, index: number, work: () => Promise<T>
     return await work()
   } catch (error) {
     if (!(error instanceof Failure)) throw error
-    const { code, status, message, hint, headers, cause } = error
-    throw new Failure(code, status, message, {
-      ...(hint === undefined ? {} : { hint }),
-      ...(headers === undefined ? {} : { headers }),
-      details: { ...error.details, operation_id: id, operation_index: index },
-      cause,
-    })
+    throw withDetails(error, { operation_id: id, operation_index: index })
   }
 }
 

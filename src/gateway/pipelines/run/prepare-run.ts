@@ -12,6 +12,7 @@ import { type Prepared, prepare, prepareAgain } from '#gateway/prepare.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { bodyOf, type Transform } from '../definition.ts'
 import { type Aliases, aliasOf, type Shape, shapeOf } from './candidates.ts'
+import { atStep } from './failed-step.ts'
 import type { RunRequest } from './run-result.ts'
 
 /** Both ends of a run and its transform, with all names found and all rights checked. */
@@ -36,12 +37,15 @@ export async function prepareRun(
   const { parts } = request
   const { snakeCase, grouping } = readTransform(kernel, parts.transform)
   requireTables(request)
-  const read = await prepareSource(kernel, request, deadline)
+  const atSource = <T>(work: () => Promise<T>) => atStep('source', request.source, work)
+  const read = await atSource(() => prepareSource(kernel, request, deadline))
   const hidden = grouping === undefined ? new Set<string>() : hiddenColumns(read.plan, grouping)
   const aliases = aliasesOf(parts.transform, snakeCase)
   const shape = shapeOf(read.plan, hidden, grouping, aliases)
-  const source = await (grouping === undefined ? renamedSource(read, aliases) : withHidden(read, hidden))
-  const sink = await readSink(kernel, request, shape)
+  const source = await atSource(() =>
+    grouping === undefined ? renamedSource(read, aliases) : withHidden(read, hidden),
+  )
+  const sink = await atStep('sink', request.sink, () => readSink(kernel, request, shape))
   requireSnapshot(source, sink.sinkTable, request, shape)
   return { source, shape, ...sink }
 }

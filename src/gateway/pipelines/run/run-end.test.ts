@@ -158,6 +158,8 @@ test('a run ends when its source or its sink is given another database, which ge
     await t.admin.send('PATCH', `/admin/clients/${client_name}`, { body: { url: elsewhere.url } })
     const { status, body: refused } = await running
     assert.deepEqual([status, refused.code], [409, 'client_changed'], end)
+    const { step, client } = refused.data.details
+    assert.deepEqual([step, client], [end, client_name])
     const rows = await stored()
     assert.equal(refused.data.details.rows_inserted, rows)
     assert.ok(rows < 2_000, `${rows} rows`)

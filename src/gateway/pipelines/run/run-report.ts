@@ -1,5 +1,5 @@
 import { fail } from '#gateway/errors.ts'
-import { Failure } from '#kernel/errors.ts'
+import { Failure, withDetails } from '#kernel/errors.ts'
 import type { EventData } from '#kernel/events.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import type { BulkInsert } from './bulk-insert.ts'
@@ -94,7 +94,6 @@ export function withProgress(run: Run, error: unknown): unknown {
   if (!(error instanceof Failure)) return error
   // The end of a run cancels its statement.
   const end = error.code === 'statement_timeout' ? endOf(run, error) : undefined
-  const { code, status, message, hint, details, headers } = end ?? error
   const { count } = run.bulk.refused()
   const progress = {
     pipeline_run_id: run.id,
@@ -103,12 +102,7 @@ export function withProgress(run: Run, error: unknown): unknown {
     rows_refused: count,
     ...(run.inDoubt > 0 && { rows_in_doubt: run.inDoubt }),
   }
-  return new Failure(code, status, message, {
-    ...(hint !== undefined && { hint }),
-    ...(headers !== undefined && { headers }),
-    details: { ...details, ...progress },
-    cause: error,
-  })
+  return withDetails(end ?? error, progress)
 }
 
 export const eventOf = (

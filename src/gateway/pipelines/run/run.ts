@@ -13,6 +13,7 @@ import { emit, type Kernel } from '#kernel/kernel.ts'
 import { uuidv7 } from '#kernel/random.ts'
 import { createBulkInsert } from './bulk-insert.ts'
 import { type Batch, candidatesOf } from './candidates.ts'
+import { atStep } from './failed-step.ts'
 import { prepareRun, prepareSink, prepareSource } from './prepare-run.ts'
 import { rowBatches } from './row-batches.ts'
 import { endOf, eventOf, type Run, resultOf, withProgress } from './run-report.ts'
@@ -46,8 +47,9 @@ const watch = (
   kernel.streams.watch({
     facts: { request_id: request.requestId, pipeline_run_id: id },
     async mayGoOn() {
-      await requireStillOn(source.caller, request.source)
-      if (sinkCaller !== undefined) await requireStillOn(sinkCaller, request.sink)
+      await atStep('source', request.source, () => requireStillOn(source.caller, request.source))
+      if (sinkCaller !== undefined)
+        await atStep('sink', request.sink, () => requireStillOn(sinkCaller, request.sink))
     },
     end,
   })
@@ -74,7 +76,7 @@ async function begin(kernel: Kernel, request: RunRequest): Promise<Run> {
     times,
     deadline,
     bulk: createBulkInsert({
-      write: (rows) => write(run, rows),
+      write: (rows) => atStep('sink', request.sink, () => write(run, rows)),
       check: () => check(run),
       maxErrors: config.gateway.pipelines.max_errors,
       maxRows: config.limits.insert_rows,
@@ -90,7 +92,7 @@ async function begin(kernel: Kernel, request: RunRequest): Promise<Run> {
 /** Moves all rows. The next batch is read and transformed while the sink stores one. */
 async function pump(run: Run): Promise<RunOutcome> {
   const { kernel, request, shape, times } = run
-  const result = await times.measure('source', () => run.source.run())
+  const result = await times.measure('source', () => atStep('source', request.source, () => run.source.run()))
   const batches = candidatesOf(rowBatches(watched(run, result)), shape, {
     maxGroups: kernel.config.gateway.pipelines.max_groups,
     jsonColumns: run.jsonColumns,
@@ -133,13 +135,13 @@ async function store(run: Run, batch: Batch): Promise<boolean> {
 }
 
 /** Measures the time of reading. */
-function watched({ times }: Run, { json }: RowsResult): Pick<RowsResult, 'json'> {
+function watched({ times, request: { source } }: Run, { json }: RowsResult): Pick<RowsResult, 'json'> {
   if (!(Symbol.asyncIterator in json)) return { json }
   const chunks = json[Symbol.asyncIterator]()
   return {
     json: {
       [Symbol.asyncIterator]: () => ({
-        next: () => times.measure('source', () => chunks.next()),
+        next: () => times.measure('source', () => atStep('source', source, () => chunks.next())),
         return: async () => {
           await chunks.return?.()
           return { done: true, value: undefined }
@@ -155,20 +157,21 @@ async function release({ json }: RowsResult): Promise<void> {
 }
 
 /** A backend that returns fewer rows than there are must not look like one that has returned all. */
-function requireComplete(result: RowsResult, { parts }: RunRequest): void {
+function requireComplete(result: RowsResult, { parts, source: { client } }: RunRequest): void {
   if (!result.facts().hasMore) return
   throw fail('result_too_large', {
     message: 'The database of the source returns fewer rows than there are',
     hint: 'Read fewer rows at once: set source.limit or source.conditions.',
-    details: { limit: parts.source.limit },
+    details: { limit: parts.source.limit, step: 'source', client },
   })
 }
 
 /** The rows that are still to come were selected for the caller as it was. */
-async function recheckSource({ kernel, request, source, deadline }: Run): Promise<void> {
-  const { caller } = await prepareSource(kernel, request, deadline)
-  await requireSameEnd(source.caller, caller)
-}
+const recheckSource = ({ kernel, request, source, deadline }: Run): Promise<void> =>
+  atStep('source', request.source, async () => {
+    const { caller } = await prepareSource(kernel, request, deadline)
+    await requireSameEnd(source.caller, caller)
+  })
 
 async function requireStillOn(before: GatewayCaller, end: RunEnd): Promise<void> {
   const now = await end.caller()
