@@ -1,3 +1,4 @@
+import cluster from 'node:cluster'
 import { createPipelineRegistry } from '#gateway/pipelines/registry.ts'
 import { createDeadline } from '#kernel/shutdown.ts'
 import type { Service } from '../app.ts'
@@ -14,6 +15,8 @@ export async function runWorker(context: InstallingContext): Promise<void> {
   // A terminal or supervisor may signal every process; only the primary reacts.
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => {})
   process.on('disconnect', () => process.exit(1))
+  // Node's own messages to a primary that was killed fail here (EPIPE), before `disconnect`. It is no failure of the worker.
+  cluster.worker?.on('error', () => process.exit(1))
   const starting = Promise.withResolvers<WorkerStart>()
   const metrics = createQuestions<string>()
   let service: Service | undefined

@@ -173,6 +173,41 @@ test('an unresponsive worker is replaced with growing delays while others serve;
   assert.match(program.output(), /"event":"runtime_warning".*something is odd/)
 })
 
+test('workers end quietly when the primary is killed while it hands a connection over', {
+  timeout: 60_000,
+}, async (t) => {
+  const home = await createTemporaryHome()
+  const program = await startProgram(home.folder, {
+    DATABASE_URL: await controlDatabase(),
+    SERVICE_SECRET: TEST_SECRET,
+    SERVICE_SERVER__WORKERS: '2',
+  })
+  const pids = await childrenOf(program.child.pid ?? 0)
+  t.after(async () => {
+    for (const pid of pids.filter(isAlive)) process.kill(pid, 'SIGKILL')
+    await program.end('SIGKILL')
+    await home.remove()
+  })
+  for (const pid of pids) process.kill(pid, 'SIGSTOP')
+  // Their acknowledgement will find nobody.
+  const sent = pids.map(() => fetch(`${program.url}/ping`).catch(() => 'ended'))
+  await sleep(500)
+  await program.end('SIGKILL')
+  for (const pid of pids) process.kill(pid, 'SIGCONT')
+  await within(20_000, async () => !pids.some(isAlive))
+  await Promise.all(sent)
+  assert.doesNotMatch(program.output(), /crashed|EPIPE|"level":"error"/)
+  assert.equal(program.errors(), '')
+})
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
+  }
+}
+
 /** Waits for a worker process that is not in `known`. */
 async function replacement(
   workers: () => Promise<readonly number[]>,
