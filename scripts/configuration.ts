@@ -25,7 +25,8 @@ clients:
 - In the file, \`\${NAME}\` is replaced by the environment variable NAME. A variable that is not set is an error. Write \`$\${\` for a
   literal \`\${\`. Inside \`[ ]\` and \`{ }\` such a value needs quotes.
 - In the environment, two underscores separate section and setting: \`SERVICE_SESSION__EXPIRES_IN=12h\`. Lists are comma-separated or
-  JSON; whole sections are JSON: \`SERVICE_CLIENTS={"reports":{"url":"…"}}\`. An empty variable counts as not set. NAME in
+  JSON; whole sections are JSON: \`SERVICE_CLIENTS={"reports":{"url":"…"}}\`. An empty variable counts as not set, but an empty
+  \`DATABASE_URL\` is an error unless another place names the server. NAME in
   \`SERVICE_CLIENTS__NAME__URL\` is converted to lower case; for client names with capitals, use the file or JSON.
 - A duration is a whole number with a unit: \`500ms\`, \`30s\`, \`15m\`, \`12h\`, \`7d\`. A size is written \`512KiB\` or \`1MiB\`.
 - \`SERVICE_SECRET\`, \`SERVICE_SECRET_PREVIOUS\` and \`SERVICE_KEY_12\` are not settings and can only be set in the environment.

@@ -1,14 +1,13 @@
-import { existsSync } from 'node:fs'
 import path from 'node:path'
 import pg from 'pg'
 import { unlessAborted } from '#kernel/abort.ts'
-import { embeddedFolder, noDatabase } from '#kernel/data-folder.ts'
+import { embeddedFolder, noDatabase, openSuperuserPassword } from '#kernel/data-folder.ts'
 import { builtInDatabases, builtInNames, ensureBuiltIn } from '#kernel/db/built-in-databases.ts'
 import { joinEmbedded } from '#kernel/db/embedded/join.ts'
+import { hasDatabase } from '#kernel/db/embedded/replacement.ts'
 import { type EmbeddedServer, startEmbedded } from '#kernel/db/embedded.ts'
 import type { Seen, Standing } from '#kernel/db/installation.ts'
 import { provision } from '#kernel/db/provision.ts'
-import { generatedOnce } from '#kernel/installation-secrets.ts'
 import {
   inspectControl,
   type OpenedServer,
@@ -24,14 +23,13 @@ export const CONTROL = 'gatehouse'
 
 export async function openEmbedded(options: OpenOptions): Promise<OpenedServer> {
   const { config, makes, random, report, signal } = options
-  const { data_dir } = config.server
   const dir = embeddedFolder(config)
-  const passwordFile = path.join(data_dir, 'postgres-password')
-  if (!makes && !(existsSync(passwordFile) && existsSync(path.join(dir, 'data')))) throw noDatabase(config)
-  const password = generatedOnce(passwordFile, random)
+  if (!makes && !hasDatabase(dir)) throw noDatabase(config)
+  const { password, keep } = openSuperuserPassword(config, random)
   const running = options.join === true ? await joinEmbedded(dir, password) : undefined
   const server = running ?? (await startEmbedded({ dir, password, report, signal }))
   try {
+    if (makes) keep()
     const superuserUrl = server.url('postgres', password, CONTROL)
     const embedded = { url: server.superuserUrl, dataFolder: path.resolve(dir, 'data'), password }
     const opened = await unlessAborted(signal, embeddedDatabases(server, superuserUrl, options))

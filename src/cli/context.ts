@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import { type PipelinesFile, parsePipelines, readPipelinesFile } from '#gateway/pipelines/pipelines-file.ts'
 import type { NamedPipelines } from '#gateway/pipelines/registry.ts'
 import { type Config, loadConfig } from '#kernel/config/config.ts'
-import { embeddedFolder, folderProblem } from '#kernel/data-folder.ts'
+import { embeddedFolder, folderProblem, lostDatabase } from '#kernel/data-folder.ts'
 import { findInterrupted } from '#kernel/db/embedded/replacement.ts'
 import type { Asking, Mismatch } from '#kernel/db/installation.ts'
 import {
@@ -63,10 +63,12 @@ export function placeProblems(config: Config): readonly string[] {
   const keepsFiles = database.url === undefined || mail.transport === 'outbox' || !secret || !adminKey
   const folder = keepsFiles ? folderProblem(server.data_dir) : undefined
   const restore = database.url === undefined ? findInterrupted(embeddedFolder(config)) : undefined
+  const lost = lostDatabase(config)
   return [
     ...secretProblems(config, environment()),
     ...(folder === undefined ? [] : [folder]),
     ...(restore === undefined || restore.isComplete ? [] : [restore.says]),
+    ...(lost === undefined ? [] : [lost]),
   ]
 }
 

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { createKey } from '#gateway/keys/keys.ts'
 import { SYSTEM } from '#kernel/audit/origin.ts'
-import { unwritable } from '#kernel/data-folder.ts'
+import { defaultKeyFile, unwritable } from '#kernel/data-folder.ts'
 import { clockOf, connectOnce } from '#kernel/db/connect.ts'
 import { secureRandom } from '#kernel/random.ts'
 import type { ServiceDatabases } from '../open-databases.ts'
@@ -21,7 +21,7 @@ export async function ensureDefaultKey(
 ): Promise<DefaultKey | undefined> {
   if (builtIn.default === undefined) return undefined
   const { data_dir } = config.server
-  const file = `${data_dir}/default-key`
+  const file = defaultKeyFile(config)
   if (existsSync(file)) return { file, issued: undefined }
   try {
     await mkdir(data_dir, { recursive: true, mode: 0o700 })

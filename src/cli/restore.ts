@@ -7,7 +7,7 @@ import type { OpenBackup } from '#gateway/backups/location/backup-store.ts'
 import { isInS3, storeOf } from '#gateway/backups/location/location.ts'
 import type { Config } from '#kernel/config/config.ts'
 import { readS3Location } from '#kernel/config/sections/backups.ts'
-import { embeddedFolder } from '#kernel/data-folder.ts'
+import { embeddedFolder, passwordFile } from '#kernel/data-folder.ts'
 import { generatedOnce, InstallationError, secretFile } from '#kernel/installation-secrets.ts'
 import { secureRandom } from '#kernel/random.ts'
 import { createSecrets } from '#kernel/secrets.ts'
@@ -51,7 +51,7 @@ export function restoreCommand(): Command {
         const restored = await restoreArchive({
           archive: archive.content(),
           dir: embeddedFolder(config),
-          password: () => generatedOnce(path.join(data_dir, 'postgres-password'), secureRandom),
+          password: () => generatedOnce(passwordFile(config), secureRandom),
           control: CONTROL,
           replace,
           onVerified: () => keepSecret(config, secret),

@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import path from 'node:path'
 import { createInterface } from 'node:readline/promises'
+import { closedFile } from '#kernel/data-folder.ts'
 import { escapeInvisible, escapeInvisibleInLine } from '#kernel/invisible-characters.ts'
 import { WrongUsage } from './wrong-usage.ts'
 
@@ -96,11 +97,14 @@ export function sentenceOf(error: unknown): string {
   if (error instanceof AggregateError && error.message === '') return sentenceOf(error.errors[0])
   if (!(error instanceof Error)) return String(error)
   const { path: file, code, syscall } = error as NodeJS.ErrnoException // a file error has all three
+  if (code === 'ENOSPC' || code === 'EDQUOT')
+    return `${file === undefined ? 'A file' : path.resolve(file)} cannot be written, since its disk is full: free space, and try again.`
+  const closed = closedFile(error)
+  if (closed !== undefined) return closed
   if (file === undefined || code === undefined || syscall === undefined) return error.message
   return `${path.resolve(file)} ${FILE_PROBLEMS[code] ?? `cannot be used (${syscall}: ${code})`}.`
 }
 
 const FILE_PROBLEMS: Readonly<Record<string, string>> = {
   ENOENT: 'does not exist',
-  EACCES: 'is not open to the user of this command',
 }

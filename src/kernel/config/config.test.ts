@@ -140,6 +140,18 @@ describe('the environment', () => {
     assert.deepEqual(load({ env }), defaultConfig())
   })
 
+  test('an empty DATABASE_URL is a mistake, unless another place names the server', () => {
+    const says =
+      'is set and empty: name the server, or remove the variable to use the embedded PostgreSQL in server.data_dir'
+    const [own, other] = [{ DATABASE_URL: '' }, { SERVICE_DATABASE__URL: '' }]
+    assert.deepEqual(complaints({ env: own }), [`DATABASE_URL database.url: ${says}`])
+    assert.deepEqual(complaints({ env: other }), [`SERVICE_DATABASE__URL database.url: ${says}`])
+    const url = 'postgres://db/app'
+    assert.equal(load({ env: { ...own, SERVICE_DATABASE__URL: url } }).database.url, url)
+    assert.equal(load({ env: { ...other, DATABASE_URL: url } }).database.url, url)
+    assert.equal(load({ env: own, yaml: `database: { url: "${url}" }` }).database.url, url)
+  })
+
   test('booleans have every usual spelling', () => {
     const read = (text: string) => load({ env: { SERVICE_OUTBOUND__ALLOW_HTTP: text } }).outbound.allow_http
     assert.deepEqual(['true', '1', 'YES', 'on'].map(read), [true, true, true, true])

@@ -1,5 +1,5 @@
 import { type ConfigFacts, fillDefaults, type Values } from './defaults.ts'
-import { treeOfEnvironment } from './environment.ts'
+import { emptied, treeOfEnvironment } from './environment.ts'
 import { type GivenOption, type Source, treeOfFile } from './file.ts'
 import { ConfigError, type Problem, type Report } from './problems.ts'
 import { isOff, readSettings } from './read.ts'
@@ -35,7 +35,10 @@ export function loadConfig(source: Source): Config {
     production: source.env.NODE_ENV === 'production',
     builtInClient: !isOff(treeAt(tree, ['clients', BUILT_IN_CLIENT])),
   })
-  problems.push(...brokenRules(config, tree, problems))
+  problems.push(
+    ...brokenRules(config, tree, problems),
+    ...emptied(settings, source.env, (path) => treeAt(tree, path)),
+  )
   if (problems.length > 0) throw new ConfigError(problems)
   return config
 }

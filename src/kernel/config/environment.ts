@@ -1,6 +1,6 @@
 import { type TSchema, Type } from 'typebox'
 import { outline, schemaAt } from './outline.ts'
-import type { Report } from './problems.ts'
+import type { Problem, Report } from './problems.ts'
 import { isSetting } from './setting.ts'
 import { merge, nest, type Tree, treeOfJson } from './tree.ts'
 
@@ -21,6 +21,22 @@ export function treeOfEnvironment(settings: TSchema, env: Environment, report: R
 }
 
 type VariableSetting = { readonly variable: string; readonly path: readonly string[]; readonly text: string }
+
+/** Variables that are set and empty, of settings for which that is a mistake and which nothing else sets. */
+export function emptied(
+  settings: TSchema,
+  env: Environment,
+  find: (path: readonly string[]) => unknown,
+): readonly Problem[] {
+  return outline(settings).flatMap(({ path, schema }) => {
+    const says = isSetting(schema) ? schema.emptied : undefined
+    if (says === undefined || !isSetting(schema) || find(path) !== undefined) return []
+    const setting = path.join('.')
+    return [variableOf(setting), schema.alias ?? '']
+      .filter((variable) => env[variable] === '')
+      .map((source) => ({ source, setting, says }))
+  })
+}
 
 /** Names like DATABASE_URL. They come first, so that SERVICE_… beats them. */
 function aliased(settings: TSchema, env: Environment): VariableSetting[] {

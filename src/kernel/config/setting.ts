@@ -33,6 +33,8 @@ type More<T> = {
   readonly secret?: Secret
   /** Another variable for it; SERVICE_… beats it. */
   readonly alias?: string
+  /** The problem of a variable that is set and empty, where that is a mistake and not the same as absent. */
+  readonly emptied?: string
 }
 
 /**

@@ -9,7 +9,13 @@ export const database = section('The control database: users, sessions, keys and
   url: Type.Optional(
     text(
       'PostgreSQL server to use instead of the embedded one.',
-      { secret: 'password', absent: 'embedded PostgreSQL in server.data_dir', alias: 'DATABASE_URL' },
+      {
+        secret: 'password',
+        absent: 'embedded PostgreSQL in server.data_dir',
+        alias: 'DATABASE_URL',
+        emptied:
+          'is set and empty: name the server, or remove the variable to use the embedded PostgreSQL in server.data_dir',
+      },
       databaseUrlForm,
     ),
   ),

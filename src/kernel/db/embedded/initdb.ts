@@ -1,11 +1,13 @@
-import { type FileHandle, mkdir, open, readdir, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
+import { type FileHandle, mkdir, open, readdir, rename, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { scramVerifier } from '../scram.ts'
 import type { Binaries } from './binaries.ts'
 import { EmbeddedServerError } from './error.ts'
 import { spawnGuarded } from './guarded-process.ts'
 import { logTail } from './log-file.ts'
-import { findInterrupted, settleReplacement, syncFolder } from './replacement.ts'
+import { findInterrupted, hasDatabase, settleReplacement, syncFolder } from './replacement.ts'
+import { startFailure } from './start-failure.ts'
 import { giveFiles, type SystemUser } from './system-user.ts'
 
 export type Cluster = {
@@ -32,9 +34,11 @@ export async function ensureData(cluster: Cluster): Promise<void> {
   const data = path.join(cluster.folder, 'data')
   await removeAbandoned(cluster.folder)
   await settleReplacement(cluster.folder, cluster.report)
-  if (await exists(path.join(data, 'PG_VERSION'))) return
+  if (hasDatabase(cluster.folder)) return
   const interrupted = findInterrupted(cluster.folder)
   if (interrupted !== undefined) throw new EmbeddedServerError(interrupted.says)
+  if (existsSync(data))
+    throw new EmbeddedServerError(`The database in ${data} is damaged: its file PG_VERSION is missing.`)
   cluster.report('initdb')
   const work = path.join(cluster.folder, `init-${process.pid}`)
   await mkdir(work, { mode: 0o700 })
@@ -86,32 +90,8 @@ function initdbArguments(cluster: Cluster, data: string, passwordFile: string): 
   ]
 }
 
-/** The error for a program that ended at once: its log, and possible causes. */
-export function startFailure(
-  what: string,
-  { folder, binaries }: Cluster,
-  code: number | null,
-  log: string,
-): EmbeddedServerError {
-  const hints = [
-    // Exit codes of a shell for a program that it cannot execute; musl has no loader for these.
-    (code === 126 || code === 127) && `${binaries.postgres} does not run on this system (it needs glibc).`,
-    'DATABASE_URL names a PostgreSQL server to use instead.',
-  ]
-  return new EmbeddedServerError(
-    [`Embedded PostgreSQL in ${folder}: ${what}.`, log, ...hints].filter(Boolean).join('\n'),
-  )
-}
-
 /** Removes work folders of interrupted starts. The holder of the lock is the only process that works here. */
 async function removeAbandoned(folder: string): Promise<void> {
   const abandoned = (await readdir(folder)).filter((name) => /^init-\d+$/.test(name))
   for (const name of abandoned) await rm(path.join(folder, name), { recursive: true, force: true })
-}
-
-async function exists(file: string): Promise<boolean> {
-  return stat(file).then(
-    () => true,
-    () => false,
-  )
 }

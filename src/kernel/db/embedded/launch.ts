@@ -1,10 +1,11 @@
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Guarded, spawnGuarded } from './guarded-process.ts'
-import { type Cluster, startFailure } from './initdb.ts'
+import type { Cluster } from './initdb.ts'
 import { boundLog, logTail, openLog } from './log-file.ts'
 import { readPidFile } from './pid-file.ts'
 import { pidFileOf, runningServerError } from './previous-server.ts'
+import { startFailure } from './start-failure.ts'
 
 /** Interval at which the lock file is read until it says `ready`; a warm start takes about 40 ms. */
 const POLL_MS = 5

@@ -12,7 +12,8 @@ const FORMER = 'data-before-restore-'
 
 const dataOf = (folder: string) => path.join(folder, 'data')
 const completeOf = (folder: string) => path.join(folder, 'data-restored')
-const hasDatabase = (folder: string): boolean => existsSync(path.join(dataOf(folder), 'PG_VERSION'))
+/** Whether the folder of the embedded server has a database. */
+export const hasDatabase = (folder: string): boolean => existsSync(path.join(dataOf(folder), 'PG_VERSION'))
 
 /** Puts a complete database in the place of `data`. Returns where the former one is now. The caller holds the folder's lock. */
 export async function replaceData(folder: string, database: string): Promise<string | undefined> {
