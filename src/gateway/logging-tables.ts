@@ -12,7 +12,7 @@ export async function prepareLogging(
 ): Promise<string | undefined> {
   return onConnection({ url: ownerUrl, name: 'logging' }, async (client) => {
     await takeSessionLock(client, LOCK)
-    await client.query([DATABASE_AUDIT, FUNCTION_AUDIT, PIPELINE_STEPS].join('\n'))
+    await client.query([DATABASE_AUDIT, FUNCTION_AUDIT, PIPELINE_STEPS, OPTIONAL_REQUEST_ID].join('\n'))
     if (reader !== undefined) await grantRead(client, reader)
     return databaseIdentity(client)
   })
@@ -22,7 +22,7 @@ export async function prepareLogging(
 const AUDIT_COLUMNS = `
   id bigint generated always as identity primary key,
   created_at timestamptz not null,
-  request_id text not null,
+  request_id text,
   actor_key_id text,
   service_client text not null,
   operation text not null,
@@ -57,7 +57,7 @@ const PIPELINE_STEPS = `
     id bigint generated always as identity primary key,
     created_at timestamptz not null,
     pipeline_run_id uuid not null,
-    request_id text not null,
+    request_id text,
     pipeline_name text,
     step text not null check (step in ('source', 'transform', 'sink')),
     service_client text not null,
@@ -70,6 +70,14 @@ const PIPELINE_STEPS = `
   );
   create index if not exists pipeline_step_log_by_time on public.pipeline_step_log (created_at);
   create index if not exists pipeline_step_log_by_name on public.pipeline_step_log (pipeline_name, id);`
+
+/** The id of a request was required once. Only where it still is, because the change locks the table. */
+const OPTIONAL_REQUEST_ID = `
+  do $$ declare log regclass; begin
+    for log in select attrelid::regclass from pg_attribute where attname = 'request_id' and attnotnull and attrelid in
+      ('public.database_audit_log'::regclass, 'public.function_ddl_audit_log'::regclass, 'public.pipeline_step_log'::regclass)
+    loop execute format('alter table %s alter column request_id drop not null', log); end loop;
+  end $$;`
 
 async function grantRead(client: pg.Client, reader: string): Promise<void> {
   const { rows } = await client.query<{ name: string }>('select current_database() as name')

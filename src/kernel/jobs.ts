@@ -20,7 +20,7 @@ export type JobData = {
 export type LoggedStep = {
   readonly created_at: string
   readonly pipeline_run_id: string
-  readonly request_id: string
+  readonly request_id: string | null
   readonly pipeline_name: string | null
   readonly step: 'source' | 'transform' | 'sink'
   readonly service_client: string

@@ -1,5 +1,6 @@
 import type pg from 'pg'
 import type { DefinitionChange } from '#databases/drivers/management.ts'
+import { loggedRequestId } from '#kernel/audit/record-act.ts'
 import { Failure } from '#kernel/errors.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { fail } from '../errors.ts'
@@ -78,7 +79,7 @@ async function insertPending(pool: pg.Pool, change: SchemaChange, now: Date): Pr
   const { definition } = change
   const values = [
     now,
-    change.requestId,
+    loggedRequestId(change.requestId),
     change.actorKeyId,
     change.client,
     change.operation,

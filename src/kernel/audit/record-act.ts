@@ -48,13 +48,16 @@ export function auditRecord(
     organizationId: act.organizationId ?? null,
     ipAddress: origin.ipAddress ?? null,
     userAgent: origin.userAgent?.slice(0, MAX_USER_AGENT) ?? null,
-    // A caller's own id could be an address or a name.
-    requestId: origin.requestId !== undefined && UUID.test(origin.requestId) ? origin.requestId : null,
+    requestId: loggedRequestId(origin.requestId),
     outcome: 'success',
     count: act.count ?? 1,
     details: act.details ?? {},
   }
 }
+
+/** For rows that stay: a caller's own id could be an address or a name. */
+export const loggedRequestId = (id: string | undefined): string | null =>
+  id !== undefined && UUID.test(id) ? id : null
 
 /** Characters that are kept, as in a session. */
 const MAX_USER_AGENT = 512

@@ -120,7 +120,11 @@ test('a run whose caller leaves is logged as cancelled, with the rows that are s
   const leaving = new AbortController()
   const sending = request(`${t.url}/pipelines`, {
     method: 'POST',
-    headers: { ...key.headers, 'content-type': 'application/json', 'x-request-id': 'left-early' },
+    headers: {
+      ...key.headers,
+      'content-type': 'application/json',
+      'x-request-id': '6f9619ff-8b86-4011-b42d-00cf4fc964ff',
+    },
     body: JSON.stringify({ source: { table_name: 'slow' }, sink: { table_name: 'far' } }),
     signal: leaving.signal,
   }).catch(() => 'left')
@@ -134,7 +138,7 @@ test('a run whose caller leaves is logged as cancelled, with the rows that are s
   await until(async () => (await drain()) > 0)
   const rows = await sql(
     t.loggingUrl,
-    `select step, status_code, error_message, details from pipeline_step_log where request_id = 'left-early' order by id`,
+    `select step, status_code, error_message, details from pipeline_step_log where request_id = '6f9619ff-8b86-4011-b42d-00cf4fc964ff' order by id`,
   )
   assert.deepEqual(
     rows.map(({ step, status_code, error_message }) => [step, status_code, error_message]),

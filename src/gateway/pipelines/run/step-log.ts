@@ -1,4 +1,5 @@
 import { createLoggingPool } from '#gateway/logging-pool.ts'
+import { loggedRequestId } from '#kernel/audit/record-act.ts'
 import type { LoggedStep } from '#kernel/jobs.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import type { RunResult } from './run-result.ts'
@@ -23,7 +24,7 @@ const stepsOf = ({ id, requestId, pipeline, steps }: RunResult, at: Date): Logge
   steps.map(({ step, client, table, statusCode, durationMs, errorMessage, details }) => ({
     created_at: at.toISOString(),
     pipeline_run_id: id,
-    request_id: requestId,
+    request_id: loggedRequestId(requestId),
     pipeline_name: pipeline ?? null,
     step,
     service_client: client,
