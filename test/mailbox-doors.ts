@@ -24,6 +24,8 @@ export type Method = 'totp' | 'otp' | 'passkey'
 export type Person = {
   readonly id: string
   readonly email: string
+  /** The session of the sign-up, which has added the methods. */
+  readonly signUp: string
   readonly methods: readonly Method[]
   /** Of the authenticator app. */
   readonly secret: string
@@ -60,7 +62,14 @@ export async function personWith(t: TestService, methods: readonly Method[]): Pr
   const user = await proveAddress(t, await t.signUp('Ada'))
   const authenticator = createAuthenticator()
   if (methods.includes('passkey')) await ceremoniesOf(t).register(user, authenticator)
-  return { ...user, methods, secret: await addFactor(t, user, methods), authenticator, password: PASSWORD }
+  const signUp = (await user.get(`${AUTH}/get-session`)).body.session.id
+  const secret = await addFactor(t, user, methods)
+  await t.service.kernel.db
+    .updateTable('twoFactor')
+    .set({ addedBy: signUp })
+    .where('userId', '=', user.id)
+    .execute()
+  return { ...user, signUp, methods, secret, authenticator, password: PASSWORD }
 }
 
 /** With one backup code. Returns the secret of an authenticator app. */
@@ -102,7 +111,7 @@ export async function reset(t: TestService, person: Person): Promise<void> {
 export async function firstLink({ service: { kernel } }: TestService, person: Person): Promise<string> {
   const unproven = { emailVerified: false, emailProvenAt: null }
   await kernel.db.updateTable('user').set(unproven).where('id', '=', person.id).execute()
-  const payload = { browser: browserMark(BROWSER_MARK) }
+  const payload = { browser: browserMark(BROWSER_MARK), session: person.signUp }
   return issueTicket(kernel, 'verify-email', { ...ticketOf(person), payload })
 }
 
