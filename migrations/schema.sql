@@ -142,12 +142,15 @@ table service."database_client"
   created_at timestamp with time zone not null
   updated_at timestamp with time zone not null
   deleted_at timestamp with time zone
+  sealed_direct_url text
+  direct_url_env_var text
   constraint database_client_address CHECK (((deleted_at IS NOT NULL) OR ((sealed_url IS NULL) <> (url_env_var IS NULL))))
+  constraint database_client_direct_address CHECK (((sealed_direct_url IS NULL) OR (direct_url_env_var IS NULL)))
   constraint database_client_pkey PRIMARY KEY (id)
   CREATE INDEX database_client_by_name ON service.database_client USING btree (client_name)
   CREATE UNIQUE INDEX database_client_name_key ON service.database_client USING btree (client_name) WHERE (deleted_at IS NULL)
   CREATE TRIGGER database_client_came_or_went AFTER INSERT OR DELETE ON service.database_client FOR EACH ROW EXECUTE FUNCTION service.tell_word('database_client')
-  CREATE TRIGGER database_client_changed AFTER UPDATE OF client_name, driver, description, sealed_url, url_env_var, is_active, is_frozen, metadata, updated_at, deleted_at ON service.database_client FOR EACH ROW WHEN ((old.* IS DISTINCT FROM new.*)) EXECUTE FUNCTION service.tell_word('database_client')
+  CREATE TRIGGER database_client_changed AFTER UPDATE OF client_name, driver, description, sealed_url, url_env_var, sealed_direct_url, direct_url_env_var, is_active, is_frozen, metadata, updated_at, deleted_at ON service.database_client FOR EACH ROW WHEN ((old.* IS DISTINCT FROM new.*)) EXECUTE FUNCTION service.tell_word('database_client')
   CREATE TRIGGER database_client_emptied AFTER TRUNCATE ON service.database_client FOR EACH STATEMENT EXECUTE FUNCTION service.tell_word('all')
 
 table service."hidden_sign_up"

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import pg from 'pg'
-import { insertClient, listClients } from '#databases/clients/store.ts'
+import { insertClient, listClients, updateClient } from '#databases/clients/store.ts'
 import { defaultConfig } from '#kernel/config/config.ts'
 import { builtInNames } from '#kernel/db/built-in-databases.ts'
 import { connectOnce, type Db } from '#kernel/db/connect.ts'
@@ -248,15 +248,20 @@ test('migrate --new-secret continues without the lost secret, and drops what it 
     const sealedUrl = (id: string) => lost.seal('client-url', 'postgres://a:b@db.example.com/c', id)
     await insertSealed(control.db, 'sealed', sealedUrl)
     await insertSealed(control.db, 'named', () => null)
+    const { id } = await insertSealed(control.db, 'pooled', () => null)
+    const sealedDirectUrl = lost.seal('client-direct-url', 'postgres://a:b@db.example.com/c', id)
+    await updateClient(control.db, 'pooled', { sealedDirectUrl })
     const secrets = createSecrets(newSecret(secureRandom), secureRandom)
     await open(url, { secrets, takeOver: 'foreign' })
-    assert.deepEqual(await dropSealed(url, secrets), ['dropped client sealed: register it again'])
-    const left = await control.db
-      .selectFrom('databaseClient')
-      .select('clientName')
-      .where('deletedAt', 'is', null)
-      .execute()
-    assert.deepEqual(left, [{ clientName: 'named' }])
+    assert.deepEqual(await dropSealed(url, secrets), [
+      'dropped client sealed: register it again',
+      'dropped the direct_url of client pooled: set it again',
+    ])
+    const left = await listClients(control.db)
+    assert.deepEqual(
+      left.map(({ clientName, sealedDirectUrl }) => [clientName, sealedDirectUrl]),
+      ['named', 'pooled'].map((name) => [name, null]),
+    )
     const opened = await open(url, { secrets })
     await query(opened.builtIn.default ?? '', 'select')
     await assert.rejects(open(url, { secrets: lost }), /another secret/)

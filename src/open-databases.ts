@@ -19,11 +19,21 @@ export type ServiceDatabases = Omit<OpenedServer, 'separateAudit'> & {
   readonly loggingDatabase?: string | undefined
 }
 
-/** URL of the role that writes the log and audit tables: the configured client, else the built-in one. */
+/** URL of the role that writes the log and audit tables, past any pooler: the configured client, else the built-in one. */
 export const loggingOwner = (
   config: Config,
   { logging }: Pick<ServiceDatabases, 'logging'>,
-): string | undefined => config.clients[config.gateway.logging_client]?.url ?? logging?.ownerUrl
+): string | undefined => configuredLogging(config).url ?? logging?.ownerUrl
+
+/** Undefined if the logging client is the built-in one. */
+export function configuredLogging({ clients, gateway }: Config): {
+  readonly url: string | undefined
+  readonly setting: string
+} {
+  const { direct_url, url } = clients[gateway.logging_client] ?? {}
+  const setting = direct_url === undefined ? 'url' : 'direct_url'
+  return { url: direct_url ?? url, setting: `clients.${gateway.logging_client}.${setting}` }
+}
 
 /** Starts the embedded server unless another one is configured, creates missing databases and roles, and migrates. */
 export async function openDatabases(options: OpenOptions): Promise<ServiceDatabases> {
@@ -74,10 +84,8 @@ export async function openLogging(
   const owner = loggingOwner(config, databases)
   const reader = databases.logging?.reader
   if (owner === undefined) return undefined
-  return namedBy(loggingSetting(config), owner, () => prepareLogging(owner, reader))
+  return namedBy(configuredLogging(config).setting, owner, () => prepareLogging(owner, reader))
 }
-
-export const loggingSetting = ({ gateway }: Config): string => `clients.${gateway.logging_client}.url`
 
 /**
  * Before a secret or key is generated: refuses a control database of another installation or of a newer version. Of two processes that

@@ -354,7 +354,7 @@ const RULES: readonly Rule[] = [
             source.text,
             source.file === DOOR,
             // Without rows: which driver it is, whether it is alive, its connections, its end.
-            /(?<!\/)\bdriver\s*\??\.\s*(?!(?:name|probe|stats|close)\b)\w+|\bDriver\b|\}\s*=\s*[\w.]*\bdriver\b(?!\s*\??\.)/g,
+            /(?<!\/)\bdriver\s*\??\.\s*(?!(?:name|probe|requireSession|stats|close)\b)\w+|\bDriver\b|\}\s*=\s*[\w.]*\bdriver\b(?!\s*\??\.)/g,
           ),
     wrong: [
       { file: 'gateway/a/a.ts', text: 'const rows = await client.driver.select(plan)\n' },

@@ -1,7 +1,7 @@
 import { Command } from 'commander'
+import { openAddress } from '#databases/clients/addresses.ts'
 import { driverFor } from '#databases/clients/client.ts'
 import { type ConfiguredClient, createConfiguredClients } from '#databases/clients/configured.ts'
-import { urlOf } from '#databases/clients/registered.ts'
 import { type ClientRow, listClients } from '#databases/clients/store.ts'
 import { requireAbility } from '#databases/drivers/abilities.ts'
 import type { SqlRequest } from '#databases/drivers/driver.ts'
@@ -10,7 +10,6 @@ import { ALWAYS_PRESENT } from '#databases/drivers/presence.ts'
 import { isInS3 } from '#gateway/backups/location/location.ts'
 import { requireBucket } from '#gateway/backups/location/s3-store.ts'
 import { NOTED_DRIFT } from '#kernel/clock.ts'
-import { isDriverName } from '#kernel/config/addresses.ts'
 import type { Config } from '#kernel/config/config.ts'
 import { CLIENT_LIMITS } from '#kernel/config/sections/database.ts'
 import { mailWarnings, passkeyWarnings, proxyWarnings, usesPasskeys } from '#kernel/config/warnings.ts'
@@ -142,7 +141,7 @@ async function clients({ config, log }: Context, databases: ServiceDatabases): P
   const reached = await Promise.all(
     [...registry.values()].map(async ({ name, driver }): Promise<Finding> => {
       try {
-        const says = `${driver.name} ${await driver.probe()}`
+        const says = await probed(driver)
         // Fails if the role for SQL is a member of the client's own role.
         if (config.clients[name]?.sql_role.name !== undefined) await requireAbility(driver, 'sql')(ANY_SQL)
         return { subject: `client ${name}`, ok: true, says }
@@ -207,21 +206,33 @@ async function schedules(context: Context, databases: ServiceDatabases): Promise
 
 async function reachOf({ config, secrets, environment, log }: Context, row: ClientRow): Promise<Finding> {
   const subject = `client ${row.clientName}`
-  const url = urlOf({ secrets }, environment, row)
-  if (url === undefined || !isDriverName(row.driver))
+  const address = openAddress({ secrets }, environment, row)
+  if (typeof address === 'string')
     return {
       subject,
       ok: false,
-      says: 'its address cannot be read here: PATCH /admin/clients with a new url',
+      says: `its address cannot be read here: PATCH /admin/clients with a new ${address}`,
     }
-  const settings = { name: row.clientName, driver: row.driver, url, readOnly: true, ...CLIENT_LIMITS }
+  const settings = { name: row.clientName, ...address, readOnly: true, ...CLIENT_LIMITS }
   const driver = driverFor({ config, log }, settings)
   try {
-    return { subject, ok: true, says: `${driver.name} ${await driver.probe()}` }
+    return { subject, ok: true, says: await probed(driver) }
   } catch (error) {
     return { subject, ok: false, says: sentenceOf(error) }
   } finally {
     await driver.close()
+  }
+}
+
+/** Throws if the database does not answer, or the direct URL is wrong. A pooler alone is enough for data. */
+async function probed(driver: ConfiguredClient['driver']): Promise<string> {
+  const version = `${driver.name} ${await driver.probe()}`
+  try {
+    await driver.requireSession?.()
+    return version
+  } catch (error) {
+    if (!(error instanceof Failure) || error.code !== 'direct_url_missing') throw error
+    return `${version}, without backups: ${error.message}`
   }
 }
 

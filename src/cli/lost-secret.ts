@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import { replaceUnreadableApps } from '#auth/two-factor/reseal.ts'
-import { listClients } from '#databases/clients/store.ts'
+import { sealedUrls } from '#databases/clients/addresses.ts'
+import { listClients, resealClient } from '#databases/clients/store.ts'
 import { retireClient } from '#gateway/clients/clients.ts'
 import { deactivateUnreadable } from '#gateway/webhooks/reseal.ts'
 import { dropUnreadableTokens } from '#identity/reseal-tokens.ts'
@@ -31,12 +32,20 @@ export async function dropSealed(url: string, secrets: Secrets): Promise<readonl
 
 /** Deletes clients with undecryptable URLs, as over HTTP. */
 async function dropClients(db: Db, secrets: Secrets): Promise<string[]> {
-  const lost = (await listClients(db)).filter(
-    ({ id, sealedUrl }) => sealedUrl !== null && secrets.open('client-url', sealedUrl, id) === undefined,
-  )
+  const rows = (await listClients(db)).map((row) => ({ ...row, opened: sealedUrls(secrets, row) }))
+  const isLost = ({ sealedUrl, opened }: (typeof rows)[number]) =>
+    sealedUrl !== null && opened.url === undefined
   const recorder = await recorderOn(db)
+  const lost = rows.filter(isLost)
   for (const { clientName } of lost) await retireClient(recorder, clientName)
-  return lost.map(({ clientName }) => `dropped client ${clientName}: register it again`)
+  const lines = lost.map(({ clientName }) => `dropped client ${clientName}: register it again`)
+  for (const row of rows) {
+    const { id, clientName, sealedDirectUrl: from, opened } = row
+    if (isLost(row) || from === null || opened.direct_url !== undefined) continue
+    await resealClient(db, id, 'sealedDirectUrl', { from, to: null })
+    lines.push(`dropped the direct_url of client ${clientName}: set it again`)
+  }
+  return lines
 }
 
 const recorderOn = async (db: Db) => ({ db, now: await clockOf(db), random: secureRandom, origin: CLI })

@@ -12,7 +12,7 @@ import { namedBy } from '#kernel/db/unusable-database.ts'
 import { answersAsGatehouse, portProblem } from '#kernel/http/port.ts'
 import { NoInstallation } from '#kernel/installation-secrets.ts'
 import { secureRandom } from '#kernel/random.ts'
-import { loggingSetting, openDatabases, sessionUrl } from '../open-databases.ts'
+import { configuredLogging, openDatabases, sessionUrl } from '../open-databases.ts'
 import { askingOf, loadPipelines, placeProblems } from './context.ts'
 import { sentenceOf } from './terminal.ts'
 
@@ -85,11 +85,9 @@ async function expectClock(controlUrl: string): Promise<void> {
 }
 
 async function checkLogging(config: Config): Promise<string | undefined> {
-  const url = config.clients[config.gateway.logging_client]?.url
+  const { url, setting } = configuredLogging(config)
   if (url === undefined) return undefined
-  return problemOf(() =>
-    namedBy(loggingSetting(config), url, () => onConnection({ url, name: 'start' }, async () => {})),
-  )
+  return problemOf(() => namedBy(setting, url, () => onConnection({ url, name: 'start' }, async () => {})))
 }
 
 async function problemOf(check: () => Promise<unknown>): Promise<string | undefined> {

@@ -83,6 +83,11 @@ const MANAGEMENT = {
   invalid_definition: [400, 'The definition is not valid'],
   invalid_function: [400, 'The function is not one that this client can have'],
   invalid_policy: [400, 'The policy is not one that this table can have'],
+  direct_url_missing: [
+    503,
+    'A pooler answers at the address of this client, and this needs a session of its own',
+  ],
+  direct_url_unusable: [503, 'The direct_url of this client cannot be used'],
   row_level_security_off: [400, 'This client has no row-level security'],
 } as const satisfies FailureTable
 

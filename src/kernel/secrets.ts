@@ -3,6 +3,7 @@ import { type Random, randomToken } from './random.ts'
 
 /** Kinds of values that are sealed. A key of one purpose opens nothing that was sealed for another. docs/operations.md lists them. */
 export const SEALED = [
+  'client-direct-url',
   'client-url',
   'known-device',
   'mail',

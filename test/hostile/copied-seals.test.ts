@@ -35,22 +35,12 @@ const theft = {
     assert.deepEqual([shown.status, shown.body.code], [400, 'TOTP_NOT_ENABLED'])
   },
 
+  async 'client-direct-url'() {
+    await copyOfClientUrl('direct_url')
+  },
+
   async 'client-url'() {
-    const [theirs, mine] = [await testDatabase(), await testDatabase()]
-    for (const [client_name, { url }] of Object.entries({ theirs, mine }))
-      assert.equal((await t.admin.post('/admin/clients', { client_name, url })).status, 201)
-    const { apiKey } = await t.key(['*'], { client_name: 'mine' })
-    await copy(sql`update service.database_client set
-      sealed_url = (select sealed_url from service.database_client where client_name = 'theirs') where client_name = 'mine'`)
-    const asked = await actor(t.url, { apikey: apiKey, 'x-service-client': 'mine' }).post('/gateway/fetch', {
-      table_name: 'note',
-    })
-    assert.deepEqual([asked.status, asked.body.code], [503, 'client_unavailable'])
-    const { clients } = (await t.admin.get('/admin/clients')).body.data
-    const urlOf = (name: string) =>
-      clients.find((each: Record<string, string>) => each.client_name === name).url
-    assert.ok(urlOf('theirs').includes(theirs.name))
-    assert.equal(urlOf('mine'), '***')
+    await copyOfClientUrl('url')
   },
 
   async mail() {
@@ -114,6 +104,30 @@ const theft = {
   async 'webhook-headers'() {
     await copyOfWebhook('sealed_headers')
   },
+}
+
+async function copyOfClientUrl(field: 'url' | 'direct_url'): Promise<void> {
+  const [theirs, mine] = [await testDatabase(), await testDatabase()]
+  const name = (whose: string) => `${whose}-${field.replace('_', '-')}`
+  for (const [whose, { url }] of Object.entries({ theirs, mine })) {
+    const urls = field === 'url' ? { url } : { url, direct_url: url }
+    assert.equal((await t.admin.post('/admin/clients', { client_name: name(whose), ...urls })).status, 201)
+  }
+  const { apiKey } = await t.key(['*'], { client_name: name('mine') })
+  const column = sql.ref(`sealed_${field}`)
+  await copy(sql`update service.database_client set
+    ${column} = (select ${column} from service.database_client where client_name = ${name('theirs')})
+    where client_name = ${name('mine')}`)
+  const asked = await actor(t.url, { apikey: apiKey, 'x-service-client': name('mine') }).post(
+    '/gateway/fetch',
+    { table_name: 'note' },
+  )
+  assert.deepEqual([asked.status, asked.body.code], [503, 'client_unavailable'])
+  const { clients } = (await t.admin.get('/admin/clients')).body.data
+  const shown = (whose: string) =>
+    clients.find((each: Record<string, string>) => each.client_name === name(whose))[field]
+  assert.ok(shown('theirs').includes(theirs.name))
+  assert.equal(shown('mine'), '***')
 }
 
 const copyOfJob = (name: string, field: string) =>

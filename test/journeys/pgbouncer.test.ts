@@ -12,7 +12,7 @@ import { ADMIN_KEY, actor, PASSWORD, TEST_SECRET } from '#test/harness.ts'
 import { startPgBouncer, WITHOUT_PGBOUNCER } from '#test/pgbouncer.ts'
 import { removeFolder } from '#test/temporary-folder.ts'
 import { startService } from '../../src/app.ts'
-import { openDatabases } from '../../src/open-databases.ts'
+import { openDatabases, openLogging } from '../../src/open-databases.ts'
 
 const skip = WITHOUT_PGBOUNCER
 const pooler = skip === false ? await startPgBouncer(testServerUrl()) : undefined
@@ -72,6 +72,20 @@ test('a start through a pooler without database.direct_url fails with a clear me
     open({ url: through(elsewhere), direct_url: direct }),
     /service\.installation|different databases/,
   )
+})
+
+test('the tables of a pooled logging client need its direct URL, which the message names', {
+  skip,
+}, async () => {
+  const logging = await testDatabase()
+  const prepare = (urls: { url: string; direct_url?: string }) =>
+    openLogging(defaultConfig({ clients: { logging: urls } }), { logging: undefined })
+  await assert.rejects(prepare({ url: through(logging.url) }), {
+    message:
+      /^clients\.logging\.url: a pooler such as PgBouncer answers at .* in clients\.logging\.direct_url$/,
+  })
+  await prepare({ url: through(logging.url), direct_url: logging.url })
+  await withClient(logging.url, (session) => session.query('select from database_audit_log'))
 })
 
 test('sign-in, revocation in every process and mail work through PgBouncer in transaction mode', {

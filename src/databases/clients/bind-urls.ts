@@ -7,6 +7,6 @@ export async function bindClientUrls(db: Db, secrets: Secrets): Promise<void> {
   for (const { id, sealedUrl } of await listClients(db)) {
     const url = sealedUrl === null ? undefined : secrets.openUnbound('client-url', sealedUrl)
     if (url === undefined || sealedUrl === null) continue
-    await resealClient(db, id, sealedUrl, secrets.seal('client-url', url, id))
+    await resealClient(db, id, 'sealedUrl', { from: sealedUrl, to: secrets.seal('client-url', url, id) })
   }
 }

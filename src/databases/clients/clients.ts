@@ -1,12 +1,13 @@
 import type { Driver } from '#databases/drivers/driver.ts'
 import { createReadAheadBudgets } from '#databases/drivers/memory-budget.ts'
 import type { Kernel } from '#kernel/kernel.ts'
+import type { Environment } from './addresses.ts'
 import { structureIn } from './announce-writes.ts'
 import { announceOf, type Client } from './client.ts'
 import { type ConfiguredClient, type ConfiguredOptions, createConfiguredClients } from './configured.ts'
 import { type CustomClients, createCustomClients } from './custom.ts'
 import { createClientLocation, type LocatedClient } from './located.ts'
-import { type Environment, openRegisteredClients, type RegisteredClient } from './registered.ts'
+import { openRegisteredClients, type RegisteredClient } from './registered.ts'
 import { createRestoringClients, type RestoringClients } from './restoring.ts'
 
 export type { Client, LocatedClient }

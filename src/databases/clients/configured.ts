@@ -17,6 +17,7 @@ export type ConfiguredOptions = ClientMaking & {
 export type ConfiguredClient = Client & {
   readonly source: 'config'
   readonly maskedUrl: string
+  readonly maskedDirectUrl: string | null
   readonly description: string | null
 }
 
@@ -56,6 +57,7 @@ export function createConfiguredClients(options: ConfiguredOptions): ReadonlyMap
         rowLevelSecurity,
         isCached: !isLogging,
         maskedUrl: maskedUrl(settings.url),
+        maskedDirectUrl: settings.direct_url === undefined ? null : maskedUrl(settings.direct_url),
         description: settings.description ?? null,
       }
       return [settings.name, client]
@@ -67,6 +69,7 @@ const builtInClient = (name: string, url: string) => ({
   name,
   driver: 'postgresql' as const,
   url,
+  direct_url: undefined,
   description: undefined,
   row_level_security: undefined,
   sql_role: undefined,

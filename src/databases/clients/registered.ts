@@ -1,17 +1,15 @@
 import { hash } from 'node:crypto'
+import { isDeepStrictEqual } from 'node:util'
 import type { DriverMaking } from '#databases/drivers/driver.ts'
 import type { MemoryBudget } from '#databases/drivers/memory-budget.ts'
 import { fail } from '#databases/failures.ts'
-import { clientUrlForms, isDriverName } from '#kernel/config/addresses.ts'
 import { CLIENT_LIMITS } from '#kernel/config/sections/database.ts'
 import { type CoherentCache, createCoherentCache } from '#kernel/db/coherent-cache.ts'
 import { edge } from '#kernel/http/failures.ts'
 import type { Kernel } from '#kernel/kernel.ts'
+import { type Environment, openAddress, resealUrls } from './addresses.ts'
 import { announceOf, type Client, driverFor } from './client.ts'
-import { type ClientRow, listClients, markSeen, resealClient } from './store.ts'
-
-/** Reads one variable of the environment in which the service was started. */
-export type Environment = (name: string) => string | undefined
+import { type ClientRow, listClients, markSeen } from './store.ts'
 
 /** A row and its client; no client when the row is inactive or its address cannot be read here. */
 export type RegisteredClient = { readonly row: ClientRow; readonly client: Client | undefined }
@@ -47,7 +45,7 @@ export function openRegisteredClients(
     // A load that began later has finished: its rows are at least as new as this caller may expect.
     if (turn < applied) return current
     applied = turn
-    for (const row of rows) resealed(kernel, row)?.catch(() => {})
+    for (const row of rows) resealUrls(kernel, row).catch(() => {})
     const before = current
     current = new Map(rows.map((row) => [row.clientName, renewed(making, environment, before, row)]))
     for (const [name, { client }] of before)
@@ -98,7 +96,9 @@ export function openRegisteredClients(
       const found = (await all()).get(name)
       if (found === undefined || !found.row.isActive) return undefined
       if (found.client === undefined)
-        throw fail('client_unavailable', { hint: 'Its address cannot be read: set url or url_env_var again' })
+        throw fail('client_unavailable', {
+          hint: 'Its address cannot be read: set url or url_env_var, and its direct_url, again',
+        })
       return found.client
     },
     async close() {
@@ -126,58 +126,43 @@ function renewed(
   row: ClientRow,
 ): RegisteredClient {
   const former = before.get(row.clientName)
-  const isSame = former !== undefined && MADE_FROM.every((column) => former.row[column] === row[column])
+  const isSame = former !== undefined && isMadeFrom(kernel, environment, former.row, row)
   return { row, client: isSame ? former.client : clientOf(kernel, environment, row) }
 }
 
-/** After a rotation of the secret, seals the URL with the new secret. If this fails, the next load tries again. */
-function resealed({ db, secrets }: Kernel, { id, sealedUrl }: ClientRow): Promise<void> | undefined {
-  if (sealedUrl === null || secrets.isCurrent(sealedUrl)) return undefined
-  const url = secrets.open('client-url', sealedUrl, id)
-  return url === undefined ? undefined : resealClient(db, id, sealedUrl, secrets.seal('client-url', url, id))
-}
+/** A URL that was sealed again is the same. */
+const isMadeFrom = (kernel: Making, environment: Environment, former: ClientRow, row: ClientRow): boolean =>
+  MADE_FROM.every((column) => former[column] === row[column]) &&
+  isDeepStrictEqual(openAddress(kernel, environment, former), openAddress(kernel, environment, row))
 
-const MADE_FROM = ['id', 'driver', 'sealedUrl', 'urlEnvVar', 'isActive', 'isFrozen'] as const
+const MADE_FROM = ['id', 'isActive', 'isFrozen'] as const
 
 type Making = Kernel & Required<Pick<DriverMaking, 'readAhead'>>
 
 function clientOf(kernel: Making, environment: Environment, row: ClientRow): Client | undefined {
   if (!row.isActive) return undefined
-  const { clientName: name, driver: driverName, isFrozen } = row
-  const url = urlOf(kernel, environment, row)
-  if (url === undefined || !isDriverName(driverName)) {
+  const { clientName: name, isFrozen } = row
+  const address = openAddress(kernel, environment, row)
+  if (typeof address === 'string') {
     kernel.log.error(
       { event: 'client_unreadable', client: name },
-      `the address of client ${name} cannot be read`,
+      `the ${address} of client ${name} cannot be read`,
     )
     return undefined
   }
   const driver = driverFor(
     { ...kernel, announce: announceOf(kernel) },
-    { name, driver: driverName, url, readOnly: isFrozen, ...CLIENT_LIMITS },
+    { name, ...address, readOnly: isFrozen, ...CLIENT_LIMITS },
   )
   return {
     name,
     driver,
     source: 'database',
-    addressDigest: hash('sha256', url),
+    addressDigest: hash('sha256', address.url),
     isFrozen,
     rowLevelSecurity: undefined,
     isCached: true,
   }
-}
-
-/** The address of a client's database and the driver that connects to it. */
-export type ClientAddress = Pick<ClientRow, 'id' | 'driver' | 'sealedUrl' | 'urlEnvVar'>
-
-/** The URL in clear; undefined when it was sealed with a lost secret or does not fit the driver. */
-export function urlOf(
-  { secrets }: Pick<Kernel, 'secrets'>,
-  environment: Environment,
-  { id, driver, sealedUrl, urlEnvVar }: ClientAddress,
-): string | undefined {
-  const text = urlEnvVar === null ? secrets.open('client-url', sealedUrl ?? '', id) : environment(urlEnvVar)
-  return isDriverName(driver) ? clientUrlForms[driver].parse(text ?? '') : undefined
 }
 
 /** Counts users of each client's driver; a replaced driver is closed after its last user. */

@@ -91,17 +91,24 @@ export async function deleteClient(db: Db, name: string, now: Date): Promise<boo
     updatedAt: now,
     sealedUrl: null,
     urlEnvVar: null,
+    sealedDirectUrl: null,
+    directUrlEnvVar: null,
   })
   return row !== undefined
 }
 
 /** Has no effect when the URL was changed meanwhile. */
-export async function resealClient(db: Db, id: string, before: string, sealedUrl: string): Promise<void> {
+export async function resealClient(
+  db: Db,
+  id: string,
+  column: 'sealedUrl' | 'sealedDirectUrl',
+  { from, to }: { readonly from: string; readonly to: string | null },
+): Promise<void> {
   await db
     .updateTable('databaseClient')
-    .set({ sealedUrl })
+    .set({ [column]: to })
     .where('id', '=', id)
-    .where('sealedUrl', '=', before)
+    .where(column, '=', from)
     .execute()
 }
 

@@ -47,6 +47,9 @@ export type Driver = Backend & {
    */
   structureChanged?(database: string): void
 
+  /** Throws if the database is reached through a pooler only, or its `direct_url` is wrong. Absent where no backup is made of it. */
+  requireSession?(): Promise<void>
+
   stats(): DriverStats
   close(): Promise<void>
 }
@@ -251,6 +254,8 @@ export type DriverSettings = {
   readonly name: string
   readonly driver: DriverName
   readonly url: string
+  /** The same database past a pooler. */
+  readonly direct_url?: string | undefined
   readonly readOnly: boolean
   /** Milliseconds, as all of these. */
   readonly connect_timeout: number

@@ -58,6 +58,8 @@ const CLIENT_FAILURES = [
   'client_refused',
   'client_busy',
   'unsafe_client',
+  'direct_url_missing',
+  'direct_url_unusable',
   'statement_timeout',
   'backup_job_active',
   'backup_program_missing',

@@ -1,5 +1,5 @@
+import { openAddress } from '#databases/clients/addresses.ts'
 import type { Client, Clients } from '#databases/clients/clients.ts'
-import { urlOf } from '#databases/clients/registered.ts'
 import { unsupported } from '#databases/failures.ts'
 import { takes } from '#kernel/config/addresses.ts'
 import { ownSession } from '#kernel/db/session-settings.ts'
@@ -50,6 +50,7 @@ async function majorOf({ clients }: BackupSources, client: Client): Promise<numb
   const release = clients.retain(client)
   let answered = false
   try {
+    await client.driver.requireSession?.()
     const version = await client.driver.probe()
     answered = true
     return Number.parseInt(version, 10)
@@ -58,19 +59,20 @@ async function majorOf({ clients }: BackupSources, client: Client): Promise<numb
   }
 }
 
-/** A configured URL, then that of a built-in client, then that of a registered one. */
+/** The direct URL, else the URL: a configured one, then that of a built-in client, then that of a registered one. */
 async function urlOfClient(
   kernel: Kernel,
   { clients, builtIn, loggingOwner }: BackupSources,
   { name, source }: Client,
 ): Promise<string | undefined> {
-  if (source === 'config')
-    return (
-      kernel.config.clients[name]?.url ??
-      (name === kernel.config.gateway.logging_client ? loggingOwner : builtIn[name])
-    )
+  if (source === 'config') {
+    const { direct_url, url } = kernel.config.clients[name] ?? {}
+    const { logging_client } = kernel.config.gateway
+    return direct_url ?? url ?? (name === logging_client ? loggingOwner : builtIn[name])
+  }
   const found = (await clients.registered()).get(name)
-  return found === undefined ? undefined : urlOf(kernel, clients.environment, found.row)
+  const address = found === undefined ? 'url' : openAddress(kernel, clients.environment, found.row)
+  return typeof address === 'string' ? undefined : (address.direct_url ?? address.url)
 }
 
 /** Throws 503 if it is missing, or too old for this server. */

@@ -243,7 +243,11 @@ test('clients keep working after a rotation of the secret, even without the prev
   const answer = await fetchNotes(on(lost, 'kept'))
   assert.deepEqual(
     [...refusal(answer), answer.body.error],
-    [503, 'client_unavailable', 'Its address cannot be read: set url or url_env_var again'],
+    [
+      503,
+      'client_unavailable',
+      'Its address cannot be read: set url or url_env_var, and its direct_url, again',
+    ],
   )
   assert.equal((await lost.admin.get('/clients')).status, 200)
   const mended = await lost.admin.send('PATCH', '/admin/clients/kept', { body: { url: sales.url } })

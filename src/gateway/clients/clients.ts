@@ -1,6 +1,5 @@
-import { driverFor } from '#databases/clients/client.ts'
 import type { Clients } from '#databases/clients/clients.ts'
-import { type ClientAddress, type RegisteredClient, urlOf } from '#databases/clients/registered.ts'
+import type { RegisteredClient } from '#databases/clients/registered.ts'
 import {
   CLIENT_NAME_KEY,
   type ClientRow,
@@ -12,11 +11,8 @@ import {
 } from '#databases/clients/store.ts'
 import { changedFields } from '#kernel/audit/changed-fields.ts'
 import { type Recorder, recordAct } from '#kernel/audit/record-act.ts'
-import { clientUrlForms, type DriverName, isDriverName } from '#kernel/config/addresses.ts'
-import { CLIENT_LIMITS, clientNameForm } from '#kernel/config/sections/database.ts'
+import { clientNameForm } from '#kernel/config/sections/database.ts'
 import { isConflict } from '#kernel/db/conflicts.ts'
-import { Failure } from '#kernel/errors.ts'
-import { edge } from '#kernel/http/failures.ts'
 import { atomically, type Kernel } from '#kernel/kernel.ts'
 import { uuidv7 } from '#kernel/random.ts'
 import { cancelJobsOf } from '../backups/backups.ts'
@@ -26,11 +22,9 @@ import { retireKeys } from '../keys/keys.ts'
 import { storingMetadata } from '../metadata.ts'
 import { closeRoutes } from '../public-routes/public-routes.ts'
 import { retireWebhooks } from '../webhooks/webhooks.ts'
+import { type AddressFacts, changedAddress, inspect, newAddress } from './addresses.ts'
 
-export type ClientFacts = {
-  readonly driver?: DriverName
-  readonly url?: string
-  readonly url_env_var?: string
+export type ClientFacts = AddressFacts & {
   readonly description?: string | null
   readonly is_active?: boolean
   readonly metadata?: Readonly<Record<string, unknown>>
@@ -52,8 +46,7 @@ export async function registerClient(
   refuseConfigured(kernel, clients, name)
   if ((await clients.registered()).has(name)) throw fail('client_exists')
   const id = uuidv7(kernel.now(), kernel.random)
-  const address = addressOf(kernel, id, asked, asked.driver ?? 'postgresql')
-  if (address === undefined) throw edge('validation_error', { message: 'url or url_env_var is required' })
+  const address = newAddress(kernel, id, asked)
   const reachable = await inspect(kernel, clients, name, address)
   const now = kernel.now()
   const row = await insertNew(kernel, {
@@ -174,59 +167,3 @@ async function changeRow(
 }
 
 const clientAct = ({ id, clientName }: ClientRow) => ({ targetId: id, clientName })
-
-type Address = ClientAddress & { readonly driver: DriverName }
-
-function addressOf(
-  { secrets }: Kernel,
-  id: string,
-  { url, url_env_var }: ClientFacts,
-  driver: DriverName,
-): Address | undefined {
-  if (url !== undefined && url_env_var !== undefined)
-    throw edge('validation_error', { message: 'url and url_env_var cannot be combined' })
-  if (url_env_var !== undefined) return { id, driver, sealedUrl: null, urlEnvVar: url_env_var }
-  if (url === undefined) return undefined
-  const text = clientUrlForms[driver].parse(url)
-  // The message does not repeat the URL, which may contain a valid password.
-  if (text === undefined) throw fail('invalid_client_url', { hint: clientUrlForms[driver].advice })
-  return { id, driver, sealedUrl: secrets.seal('client-url', text, id), urlEnvVar: null }
-}
-
-/** The new address, or undefined if neither driver nor URL changes. If only the driver changes, it must support the existing URL. */
-function changedAddress(kernel: Kernel, former: ClientRow, change: ClientFacts): Address | undefined {
-  const driver = change.driver ?? former.driver
-  if (!isDriverName(driver))
-    throw fail('invalid_client_url', { hint: 'Use a driver that this version supports' })
-  const given = addressOf(kernel, former.id, change, driver)
-  if (given !== undefined || driver === former.driver) return given
-  return { id: former.id, driver, sealedUrl: former.sealedUrl, urlEnvVar: former.urlEnvVar }
-}
-
-/**
- * Checks the role of the URL. A URL that the database rejects, or whose role could reach the control database, is not registered. An
- * unreachable database is registered: it may start later, and every new pool checks the role again.
- */
-async function inspect(kernel: Kernel, clients: Clients, name: string, address: Address): Promise<boolean> {
-  const url = urlOf(kernel, clients.environment, address)
-  if (url === undefined)
-    throw fail('invalid_client_url', {
-      message: `The environment variable ${address.urlEnvVar} does not contain a valid database URL`,
-      hint: clientUrlForms[address.driver].advice,
-    })
-  const driver = driverFor(kernel, { name, driver: address.driver, url, readOnly: true, ...CLIENT_LIMITS })
-  try {
-    await driver.probe()
-    return true
-  } catch (error) {
-    if (!(error instanceof Failure)) throw error
-    const { hint, details, code } = error
-    const facts = { ...(hint !== undefined && { hint }), ...(details !== undefined && { details }) }
-    if (code === 'unsafe_client') throw fail('unsafe_new_client', facts)
-    if (code === 'client_refused')
-      throw fail('refused_client', { hint: 'Check role, password, database and TLS' })
-    return false
-  } finally {
-    await driver.close()
-  }
-}

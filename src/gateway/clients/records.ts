@@ -1,3 +1,4 @@
+import { sealedUrls } from '#databases/clients/addresses.ts'
 import type { Clients } from '#databases/clients/clients.ts'
 import type { ConfiguredClient } from '#databases/clients/configured.ts'
 import { type ClientRow, listClients } from '#databases/clients/store.ts'
@@ -19,8 +20,9 @@ export const recordOf = ({ secrets }: Pick<Kernel, 'secrets'>, row: ClientRow) =
   client_name: row.clientName,
   driver: row.driver,
   description: row.description,
-  url: row.sealedUrl === null ? null : maskedUrl(secrets.open('client-url', row.sealedUrl, row.id) ?? ''),
+  ...shownUrls(secrets, row),
   url_env_var: row.urlEnvVar,
+  direct_url_env_var: row.directUrlEnvVar,
   source: 'database' as const,
   is_active: row.isActive,
   is_frozen: row.isFrozen,
@@ -29,6 +31,14 @@ export const recordOf = ({ secrets }: Pick<Kernel, 'secrets'>, row: ClientRow) =
   created_at: row.createdAt,
   updated_at: row.updatedAt,
 })
+
+function shownUrls(secrets: Kernel['secrets'], row: ClientRow) {
+  const opened = sealedUrls(secrets, row)
+  return {
+    url: row.sealedUrl === null ? null : maskedUrl(opened.url ?? ''),
+    direct_url: row.sealedDirectUrl === null ? null : maskedUrl(opened.direct_url ?? ''),
+  }
+}
 
 type Recorded = Omit<ReturnType<typeof recordOf>, 'id' | 'source' | 'created_at' | 'updated_at'> & {
   readonly id: string | null
@@ -44,7 +54,9 @@ const configuredRecord = (client: ConfiguredClient): Recorded => ({
   driver: client.driver.name,
   description: client.description,
   url: client.maskedUrl,
+  direct_url: client.maskedDirectUrl,
   url_env_var: null,
+  direct_url_env_var: null,
   source: 'config',
   is_active: true,
   is_frozen: false,

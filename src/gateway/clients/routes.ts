@@ -16,6 +16,8 @@ const ClientNames = Type.Object({
 })
 /** Default for a new client: postgresql. */
 const DRIVER = named('DriverName')
+const VARIABLE = '^[A-Za-z_][A-Za-z0-9_]{0,127}$'
+const REMOVED = 'Null: there is none'
 const REQUEST_FIELDS = {
   driver: Type.Optional(OneOf(DRIVER_NAMES, DRIVER)),
   url: Type.Optional(
@@ -27,10 +29,28 @@ const REQUEST_FIELDS = {
   ),
   url_env_var: Type.Optional(
     Type.String({
-      pattern: '^[A-Za-z_][A-Za-z0-9_]{0,127}$',
+      pattern: VARIABLE,
       description:
         'Environment variable of the service that contains the URL, instead of url: letters, digits and _',
     }),
+  ),
+  direct_url: Type.Optional(
+    Nullable(
+      Type.String({
+        minLength: 1,
+        maxLength: 4_096,
+        description: `The same database and role past the pooler at url: for backups, restores and management. ${REMOVED}`,
+        examples: ['postgres://reporting:password@db:5432/sales'],
+      }),
+    ),
+  ),
+  direct_url_env_var: Type.Optional(
+    Nullable(
+      Type.String({
+        pattern: VARIABLE,
+        description: `Environment variable of the service that contains it, instead of direct_url. ${REMOVED}`,
+      }),
+    ),
   ),
   description: Type.Optional(Nullable(Type.String({ maxLength: 1_000 }))),
   is_active: Type.Optional(Type.Boolean({ default: true })),
@@ -60,6 +80,8 @@ const ClientRecord = Type.Object(
     description: Nullable(Type.String()),
     url: Nullable(Type.String({ description: 'Shown without password and query' })),
     url_env_var: Nullable(Type.String()),
+    direct_url: Nullable(Type.String({ description: 'Shown without password and query' })),
+    direct_url_env_var: Nullable(Type.String()),
     source: OneOf(['config', 'database'], named('ClientSource')),
     is_active: Type.Boolean(),
     is_frozen: Type.Boolean(),

@@ -133,7 +133,7 @@ type ClientUrlForm = Form<string> & {
 }
 
 /** The client of the quick start, which needs no URL; the settings of these names; the client that keeps log and audit tables; backups by pg_dump. */
-type ClientUse = 'built_in' | 'row_level_security' | 'sql_role' | 'logging' | 'backup'
+type ClientUse = 'built_in' | 'row_level_security' | 'sql_role' | 'direct_url' | 'logging' | 'backup'
 
 /** The form of a client's URL, by driver; also the list of all drivers. `drivers/index.ts` creates them. */
 export const clientUrlForms = {
@@ -147,7 +147,7 @@ export const clientUrlForms = {
     },
     advice:
       'Use a Postgres URL with a host name, without options, socket or file parameters, with @ / ? # : in the password percent-encoded',
-    takes: ['built_in', 'row_level_security', 'sql_role', 'logging', 'backup'],
+    takes: ['built_in', 'row_level_security', 'sql_role', 'direct_url', 'logging', 'backup'],
   },
   supabase: {
     name: 'Supabase URL',

@@ -28,3 +28,24 @@ test('the drain is at most half of the time of a stop', () => {
     'gatehouse.yaml:1 server.drain: must be at most half of limits.shutdown, since requests and jobs finish after it',
   ])
 })
+
+test('a direct URL of a client is one of PostgreSQL, beside the URL of the pooler', () => {
+  const withDirect = (name: string, client: string) =>
+    complaints({ yaml: `clients: { ${name}: { ${client} } }` })
+  const direct = 'direct_url: "postgres://app:p@db/x"'
+  assert.deepEqual(withDirect('a', `url: "postgres://app:p@pgbouncer/x", ${direct}`), [])
+  assert.deepEqual(withDirect('a', `driver: supabase, url: "https://:k@x.example", ${direct}`), [
+    'gatehouse.yaml:1 clients.a.direct_url: needs a client of driver postgresql (clients.a.driver is supabase)',
+  ])
+  assert.deepEqual(withDirect('default', direct), [
+    'gatehouse.yaml:1 clients.default.direct_url: needs clients.default.url: the address of the pooler',
+  ])
+  const [unsafe = ''] = withDirect(
+    'a',
+    'url: "postgres://app:p@pgbouncer/x", direct_url: "postgres://db/x?options=y"',
+  )
+  assert.match(
+    unsafe,
+    /clients\.a\.direct_url: must be a URL like postgres:.*, without options, socket or file parameters/,
+  )
+})

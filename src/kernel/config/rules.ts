@@ -69,7 +69,7 @@ const backupRules = ({ backups: { location, s3 } }: Config): Rule[] =>
   }))
 
 const clientRules = ({ clients, gateway }: Config): Rule[] =>
-  Object.entries(clients).flatMap(([name, { driver, url, row_level_security, sql_role }]) => [
+  Object.entries(clients).flatMap(([name, { driver, url, direct_url, row_level_security, sql_role }]) => [
     {
       settings: [`clients.${name}.url`, `clients.${name}.driver`, `clients.${name}`],
       broken: () => url === undefined && !(name === BUILT_IN_CLIENT && takes(driver, 'built_in')),
@@ -79,6 +79,24 @@ const clientRules = ({ clients, gateway }: Config): Rule[] =>
       settings: [`clients.${name}.url`, `clients.${name}.driver`, `clients.${name}`],
       broken: () => url !== undefined && clientUrlForms[driver].parse(url) === undefined,
       says: `must be ${clientUrlForms[driver].allowed} (clients.${name}.driver is ${driver})`,
+    },
+    {
+      settings: [`clients.${name}.direct_url`, `clients.${name}.driver`, `clients.${name}`],
+      broken: () => direct_url !== undefined && !takes(driver, 'direct_url'),
+      says: `needs a client of driver ${driversTaking('direct_url')} (clients.${name}.driver is ${driver})`,
+    },
+    {
+      settings: [`clients.${name}.direct_url`, `clients.${name}.url`, `clients.${name}`],
+      broken: () => direct_url !== undefined && url === undefined,
+      says: `needs clients.${name}.url: the address of the pooler`,
+    },
+    {
+      settings: [`clients.${name}.direct_url`],
+      broken: () =>
+        direct_url !== undefined &&
+        takes(driver, 'direct_url') &&
+        clientUrlForms[driver].parse(direct_url) === undefined,
+      says: `must be ${clientUrlForms[driver].allowed}`,
     },
     {
       settings: [`clients.${name}.row_level_security.enabled`, `clients.${name}.driver`, `clients.${name}`],

@@ -13,7 +13,8 @@ export async function expectNoPooler(client: pg.Client): Promise<void> {
   )
 }
 
-async function isServer(client: pg.Client): Promise<boolean> {
+/** Whether the session is that of the connection: a pooler has process ids of its own. */
+export async function isServer(client: pg.Client): Promise<boolean> {
   const { rows } = await client.query<{ pid: number }>('select pg_catalog.pg_backend_pid() as pid')
   // Not in pg's types: the process id that the server sent at the start.
   return rows[0]?.pid === (client as pg.Client & { readonly processID: number }).processID

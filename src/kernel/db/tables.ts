@@ -111,6 +111,8 @@ export interface DatabaseClientTable {
   createdAt: Date
   updatedAt: Date
   deletedAt: Date | null
+  sealedDirectUrl: string | null
+  directUrlEnvVar: string | null
 }
 
 export interface HiddenSignUpTable {

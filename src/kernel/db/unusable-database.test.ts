@@ -40,6 +40,20 @@ test('errors of the server name the setting and give advice, and never contain t
   assert.match(without, /^database.url: the server requires a password for role \w+, and the URL has none$/)
 })
 
+test('a pooler is told with the setting that needs the address of the server', () => {
+  const url = 'postgres://ada:hidden@pgbouncer:6432/shop'
+  const error = new Error('unsupported startup parameter: options')
+  for (const [setting, direct] of [
+    ['database.url (DATABASE_URL)', 'database.direct_url'],
+    ['database.direct_url', 'database.direct_url'],
+    ['clients.logging.url', 'clients.logging.direct_url'],
+    ['clients.logging.direct_url', 'clients.logging.direct_url'],
+  ]) {
+    const told = explained(setting ?? '', url, error)
+    assert.match(told instanceof Error ? told.message : '', new RegExp(`own address in ${direct}$`))
+  }
+})
+
 test('errors of the network are explained too, and unknown errors are not changed', () => {
   const url = 'postgres://ada:hidden@db.example.com:6000/shop'
   const says = (code: string, message: string) => {

@@ -19,7 +19,7 @@ export function explained(setting: string, url: string, thrown: unknown): unknow
   const error = firstOf(thrown)
   if (!(error instanceof Error)) return thrown
   const code = 'code' in error && typeof error.code === 'string' ? error.code : ''
-  const facts = factsOf(url, error.message)
+  const facts = { ...factsOf(url, error.message), setting }
   const [, says] = REASONS.find(([pattern]) => pattern.test(`${code} ${error.message}`)) ?? []
   const reason = says?.(facts) ?? (error instanceof pg.DatabaseError ? error.message : undefined)
   return reason === undefined ? thrown : new UnusableDatabase(`${setting}: ${reason}`, { cause: thrown })
@@ -29,6 +29,8 @@ export function explained(setting: string, url: string, thrown: unknown): unknow
 const firstOf = (thrown: unknown): unknown => (thrown instanceof AggregateError ? thrown.errors[0] : thrown)
 
 type Facts = {
+  /** As in the configuration. */
+  readonly setting: string
   readonly host: string
   /** Host and port, or the folder of a socket. */
   readonly server: string
@@ -38,7 +40,7 @@ type Facts = {
   readonly message: string
 }
 
-function factsOf(url: string, message: string): Facts {
+function factsOf(url: string, message: string): Omit<Facts, 'setting'> {
   const { hostname, port, username, pathname, searchParams } = new URL(url)
   const host = decodeURIComponent(hostname) || searchParams.get('host') || 'localhost'
   const role = decodeURIComponent(username) || 'of the system user'
@@ -78,9 +80,9 @@ const REASONS: readonly (readonly [RegExp, (facts: Facts) => string])[] = [
   ],
   [
     /unsupported startup parameter/i,
-    ({ server }) =>
+    ({ server, setting }) =>
       `a pooler such as PgBouncer answers at ${server}, and LISTEN, locks and migrations need a session of their own: ` +
-      "name PostgreSQL's own address, for the control database in database.direct_url",
+      `name PostgreSQL's own address in ${setting.replace(/\.(direct_)?url\b.*/, '.direct_url')}`,
   ],
   [/^28000 /, ({ role, message }) => `the server refuses role ${role}: ${message}`],
   [

@@ -26,6 +26,7 @@ import {
   createDefinitions,
   repeated,
 } from '#databases/drivers/postgres/catalogue/definitions.ts'
+import { createDirectConnections, REACHED_SQL } from '#databases/drivers/postgres/direct-connections.ts'
 import { createIdempotencyStore } from '#databases/drivers/postgres/idempotency-store.ts'
 import { createManagement } from '#databases/drivers/postgres/management.ts'
 import { createPool, type Pool, type PoolOptions } from '#databases/drivers/postgres/pool/pool.ts'
@@ -50,8 +51,12 @@ import { IDENTITY_SQL } from '#kernel/db/database-identity.ts'
 import { Failure } from '#kernel/errors.ts'
 
 export type PostgresOptions = {
+  /** The client, for messages. */
+  readonly name?: string
   /** A connection string, or a pg configuration (for the socket of the embedded server). */
   readonly url: string | pg.ClientConfig
+  /** The same database past the pooler at `url`. */
+  readonly directUrl?: string | undefined
   readonly maxConnections: number
   /** Connections for callers' own SQL (gateway.md 6), and as many for functions. */
   readonly sqlConnections: number
@@ -105,7 +110,15 @@ export function createPostgresDriver(given: PostgresOptions): PostgresDriver {
   const { plan, attempt } = createPlanner(tables, ({ code }) => MOVED.has(code))
   const defaultsFor = createDefaultsReader(run)
   const readDefinitions = createDefinitionReader(options)
-  const management = createManagement(pool, run, {
+  const direct = createDirectConnections(options.directUrl, pool, {
+    ...options,
+    name: options.name ?? '',
+    terminate: createTerminator({ ...options, url: options.directUrl ?? options.url }),
+    checkRole: createRoleCheck(options),
+    reached: memoizeAsync(() => Promise.all([identity(), run.systemValue(createSql(REACHED_SQL))])),
+  })
+  const runDirect = direct.pool === pool ? run : createRunner(direct.pool, own)
+  const management = createManagement(direct.pool, runDirect, {
     readDefinitions,
     persona: own,
     rowLevelSecurity: options.rowLevelSecurity,
@@ -206,6 +219,7 @@ export function createPostgresDriver(given: PostgresOptions): PostgresDriver {
       return result
     },
     management,
+    requireSession: direct.requireSession,
     catalogue: tables.fresh,
     ...createDefinitions(run, readDefinitions),
     invalidate: tables.invalidate,
@@ -213,7 +227,13 @@ export function createPostgresDriver(given: PostgresOptions): PostgresDriver {
     probe,
     stats: pool.stats,
     close: async () =>
-      void (await Promise.all([pool.close(), streams.close(), ofSql.close(), ofCalls.close()])),
+      void (await Promise.all([
+        pool.close(),
+        direct.close(),
+        streams.close(),
+        ofSql.close(),
+        ofCalls.close(),
+      ])),
   }
   return driver
 }

@@ -7,7 +7,7 @@ export function openPostgres(
   { config, controlServer, log, readAhead }: DriverMaking,
   settings: DriverSettings,
 ): PostgresDriver {
-  const { name, url, readOnly } = settings
+  const { name, url, direct_url: directUrl, readOnly } = settings
   const isTrusted = config.gateway.unsafe_clients.includes(name)
   if (isTrusted)
     log.warn(
@@ -15,7 +15,9 @@ export function openPostgres(
       `client ${name} may use a role with rights on the whole server`,
     )
   return createPostgresDriver({
+    name,
     url,
+    directUrl,
     ...limitsOf(settings),
     streamConnections: config.gateway.pipelines.max_runs,
     streamTimeout: config.gateway.pipelines.timeout,

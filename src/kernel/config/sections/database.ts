@@ -102,6 +102,13 @@ const client = section('A named database connection.', {
       clientUrlForm,
     ),
   ),
+  direct_url: Type.Optional(
+    text(
+      'Direct URL of the same database and role when url is a pooler (PgBouncer), for backups, restores, management, and the tables of the logging client.',
+      { secret: 'password', absent: 'clients.NAME.url' },
+      clientUrlForm,
+    ),
+  ),
   description: Type.Optional(text('Description for operators.', { absent: 'none' })),
   ...LIMITS,
   enforce_api_keys: Type.Optional(

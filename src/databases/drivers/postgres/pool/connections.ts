@@ -79,4 +79,4 @@ export function createConnections(connect: () => Promise<RowClient>, max: number
 }
 
 /** The connection was opened, but its database must not be used. */
-const REFUSALS = new Set(['unsafe_client', 'roles_unavailable'])
+const REFUSALS = new Set(['unsafe_client', 'roles_unavailable', 'direct_url_unusable'])
