@@ -11,7 +11,13 @@ process.on('SIGUSR1', () => {})
 const isOld = Number.parseInt(process.versions.node, 10) < 24
 const own = fileURLToPath(new URL('../node_modules/.bin/node', import.meta.url))
 
-if (!isOld) {
+if (import.meta.url.includes('/node_modules/')) {
+  console.error(
+    'Gatehouse does not run as an installed package yet, since Node takes no TypeScript from node_modules: clone its repository and run ' +
+      '`npm start` there; `npm link` there makes `gatehouse` a command of the machine.',
+  )
+  process.exit(1)
+} else if (!isOld) {
   module.enableCompileCache?.()
   const { main } = await import('../src/main.ts')
   await main(process.argv)

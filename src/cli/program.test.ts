@@ -1,10 +1,13 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { cp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
+import path from 'node:path'
 import { text } from 'node:stream/consumers'
 import { test } from 'node:test'
 import { runHere } from '#test/journeys/command.ts'
+import { createTemporaryFolder, removeFolder } from '#test/temporary-folder.ts'
 import { program } from './program.ts'
 
 test('a command whose output is not read to its end ends quietly', async () => {
@@ -12,6 +15,18 @@ test('a command whose output is not read to its end ends quietly', async () => {
   child.stdout.destroy()
   const [errors] = await Promise.all([text(child.stderr), once(child, 'close')])
   assert.deepEqual([child.exitCode, errors], [0, ''])
+})
+
+test('a packed install says in one sentence how to run it', async (t) => {
+  const folder = await createTemporaryFolder()
+  t.after(() => removeFolder(folder))
+  const packed = path.join(folder, 'node_modules/gatehouse')
+  for (const name of ['bin/gatehouse.mjs', 'src/main.ts', 'package.json'])
+    await cp(name, path.join(packed, name), { recursive: true })
+  const child = spawn(process.execPath, [path.join(packed, 'bin/gatehouse.mjs'), '--version'])
+  const [errors] = await Promise.all([text(child.stderr), once(child, 'close')])
+  assert.equal(child.exitCode, 1)
+  assert.match(errors, /^Gatehouse does not run as an installed package yet, .*`npm start` there; .*\.\n$/)
 })
 
 test('the help of each command shows the options that all commands take', async () => {
