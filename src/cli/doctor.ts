@@ -21,6 +21,7 @@ import { Failure } from '#kernel/errors.ts'
 import { NoInstallation } from '#kernel/installation-secrets.ts'
 import { loggingOwner, type ServiceDatabases } from '../open-databases.ts'
 import { type Context, contextOf, loadPipelines } from './context.ts'
+import { defaultKeyFindings } from './default-key-check.ts'
 import type { Finding } from './finding.ts'
 import { clientNames, configuredNames } from './named-client.ts'
 import { outboundFinding } from './outbound-checks.ts'
@@ -97,6 +98,7 @@ async function database(context: Context): Promise<Finding[]> {
     return await withDatabases(context, async (databases) => [
       ...(await control(databases)),
       ...(await withMigrated(databases.controlUrl, webhookFindings)),
+      ...(await defaultKey(context, databases)),
       ...(await clients(context, databases)),
       ...(await registered(context, databases)),
       ...(await schedules(context, databases)),
@@ -105,6 +107,14 @@ async function database(context: Context): Promise<Finding[]> {
     if (error instanceof NoInstallation) return [{ subject: 'database', ok: true, says: error.message }]
     return [{ subject: 'database', ok: false, says: error instanceof Error ? error.message : String(error) }]
   }
+}
+
+async function defaultKey(
+  { config }: Context,
+  { builtIn, controlUrl }: ServiceDatabases,
+): Promise<Finding[]> {
+  if (builtIn.default === undefined) return []
+  return withMigrated(controlUrl, (db) => defaultKeyFindings(config, db))
 }
 
 async function control(databases: ServiceDatabases): Promise<Finding[]> {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { chmod, cp, mkdir, readdir, rename, rm, truncate, writeFile } from 'node:fs/promises'
+import { chmod, cp, mkdir, readdir, readFile, rename, rm, truncate, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { after, type TestContext, test } from 'node:test'
 import { createTemporaryFolder, removeFolder } from '#test/temporary-folder.ts'
@@ -95,6 +95,37 @@ test('a damaged control file is named, with the way on', { timeout: 120_000 }, a
     folder,
     /^Embedded PostgreSQL in \/.*: it ended at once\. The database is damaged, .*: restore a backup with gatehouse restore --replace FILE\.\n[\s\S]*pg_control/m,
   )
+})
+
+test('doctor tries the default key', { timeout: 120_000 }, async (t) => {
+  const folder = await copied(t)
+  const file = path.join(folder, 'data/default-key')
+  const right = (await readFile(file, 'utf8')).trim()
+  const finding = async () => {
+    const { stdout, stderr } = await runProgram(folder, ['doctor', '--json'])
+    const findings: { subject: string }[] = JSON.parse(stdout || stderr)
+    return findings.find(({ subject }) => subject === 'default key')
+  }
+  const said = { subject: 'default key' }
+  assert.deepEqual(await finding(), {
+    ...said,
+    ok: true,
+    says: './data/default-key has a key of this database',
+  })
+  const turned = (text: string, at: number) =>
+    `${text.slice(0, at)}${text[at] === 'a' ? 'b' : 'a'}${text.slice(at + 1)}`
+  for (const [key, says] of [
+    [turned(right, 6), 'has a key that this database does not know: it belongs to another one'],
+    [turned(right, right.length - 3), 'has a key whose secret has been rotated'],
+    ['nothing', 'has no API key'],
+  ]) {
+    await writeFile(file, `${key}\n`)
+    assert.deepEqual(await finding(), {
+      ...said,
+      ok: false,
+      says: `./data/default-key ${says}. Remove the file, and the next start issues another key.`,
+    })
+  }
 })
 
 const isRoot = process.getuid?.() === 0

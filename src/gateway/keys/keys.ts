@@ -139,7 +139,7 @@ export const retireKeys = ({ db, now }: Pick<Kernel, 'db' | 'now'>, clientName: 
   retireClient(db, clientName, now())
 
 /** The key with this public id (`svc_{publicId}.…`). */
-export const keyNamed = ({ db }: Kernel, publicId: string): Promise<ApiKey | undefined> =>
+export const keyNamed = ({ db }: Pick<Kernel, 'db'>, publicId: string): Promise<ApiKey | undefined> =>
   findKey(db, 'publicId', publicId)
 
 export async function existing(kernel: Kernel, id: string): Promise<ApiKey> {
