@@ -97,6 +97,7 @@ const ABILITIES: Readonly<Record<string, readonly string[]>> = {
   'gateway/public-routes/definition.ts': ['fixedSql'], // checks the text
   'gateway/data/transaction.ts': ['transaction', 'idempotency'], // runs prepared operations
   'gateway/data/insert-batching.ts': ['transaction'], // runs prepared operations
+  'gateway/import/import.ts': ['transaction'], // undoes prepared inserts
   'gateway/management/capabilities.ts': ['management'],
   'gateway/management/change.ts': ['management'],
   'gateway/management/indexes.ts': ['indexes'],

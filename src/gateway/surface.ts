@@ -12,6 +12,7 @@ import { clientRoutes } from './clients/routes.ts'
 import { dataRoutes } from './data/routes.ts'
 import { GATEWAY_CODES } from './errors.ts'
 import { type HealthParts, healthRoutes } from './health/routes.ts'
+import { importRoutes } from './import/routes.ts'
 import { keyConfigRoutes } from './keys/config-routes.ts'
 import { keyRoutes } from './keys/routes.ts'
 import type { AuditLog } from './management/audit.ts'
@@ -76,6 +77,7 @@ export function gatewaySurface(app: App, kernel: Kernel, book: RouteBook, parts:
 
   const { clients, backups, deliveries, pipelines, health } = parts
   addFeature(app, FEATURES.data, (app) => dataRoutes(app, kernel, access))
+  addFeature(app, FEATURES.import, (app) => importRoutes(app, kernel, access))
   addFeature(app, FEATURES.sql, (app) => sqlRoutes(app, kernel, access))
   addFeature(app, FEATURES.rpc, (app) => rpcRoutes(app, kernel, access))
   addFeature(app, FEATURES.pipelines, (app) => {
@@ -105,6 +107,7 @@ const FEATURES = {
     name: 'Data',
     description: 'Rows of a client: read, count, insert, update, delete, in transactions',
   },
+  import: { name: 'Import', description: 'Files of rows: CSV and JSON lines' },
   sql: { name: 'SQL', description: 'The caller’s own SQL and CQL' },
   rpc: { name: 'Functions', description: 'Functions of a client’s database' },
   pipelines: {

@@ -9,6 +9,8 @@ export type Operation = {
   readonly path: string
   readonly parameters: readonly Parameter[]
   readonly body: { readonly schema: Schema; readonly example?: unknown } | undefined
+  /** A body that is no JSON. */
+  readonly file: { readonly type: string; readonly example: unknown } | undefined
   readonly security: readonly Readonly<Record<string, unknown>>[]
   readonly responses: Readonly<Record<string, { readonly description: string; readonly content?: Content }>>
 }
@@ -74,7 +76,7 @@ type Document = {
     readonly schemas: Readonly<Record<string, Schema>>
   }
 }
-type RawOperation = Partial<Omit<Operation, 'body'>> & {
+type RawOperation = Partial<Omit<Operation, 'body' | 'file'>> & {
   readonly tags?: readonly string[]
   readonly requestBody?: { readonly content: Content }
 }
@@ -95,6 +97,7 @@ const operationsOf = ({ paths, components }: Document): Operation[] =>
         path,
         parameters,
         body: bodyShown(requestBody?.content['application/json'], components),
+        file: fileShown(requestBody?.content ?? {}),
         security,
         responses: Object.fromEntries(
           Object.entries(responses).map(([status, { content = {}, ...rest }]) => [
@@ -112,6 +115,12 @@ const bodyShown = (media: Media | undefined, components: Components): Operation[
     schema: resolved(media.schema, components),
     example: media.example ?? Object.values(media.examples ?? {})[0]?.value,
   }
+
+function fileShown(content: Content): Operation['file'] {
+  const [type, media] = Object.entries(content).find(([type]) => type !== 'application/json') ?? []
+  const example = media?.example ?? Object.values(media?.examples ?? {})[0]?.value
+  return type === undefined ? undefined : { type, example }
+}
 
 const withSchemas = (content: Content, components: Components): Content =>
   Object.fromEntries(
@@ -162,6 +171,7 @@ function requestOf(
   const named = new Set(operation.parameters.map(({ name }) => name))
   const others = Object.entries(values).filter(([name]) => !named.has(name))
   const query = new URLSearchParams([...inPlace('query'), ...others]).toString()
+  const { file } = operation
   const body = bodyOf(operation, given, check)
   const headers = Object.fromEntries([
     ...inPlace('header'),
@@ -171,8 +181,13 @@ function requestOf(
     `${url}${path}${query && `?${query}`}`,
     {
       method: operation.method,
-      headers: { ...headers, ...(body !== undefined && { 'content-type': 'application/json' }) },
+      headers: {
+        ...headers,
+        ...(body !== undefined && { 'content-type': 'application/json' }),
+        ...(file !== undefined && { 'content-type': file.type }),
+      },
       ...(body !== undefined && { body: JSON.stringify(body) }),
+      ...(file !== undefined && { body: String(file.example) }),
     },
   ]
 }

@@ -124,7 +124,9 @@ test('a client that is built from the document alone can use the whole data plan
       parameters: { view: 'books', eq_column: 'author', eq_value: 'Ada Lovelace', group_by: 'author' },
     })
     assert.equal((await read('POST /query/count')).body.count, 2)
-    assert.equal((await read('POST /gateway/update')).body.affected_rows, 2)
+    const imported = await read('POST /gateway/import', { parameters: { table_name: 'books' } })
+    assert.equal(imported.body.affected_rows, 1)
+    assert.equal((await read('POST /gateway/update')).body.affected_rows, 3)
     await read('POST /gateway/transaction', { parameters: { 'idempotency-key': 'story' } })
     assert.ok((await read('POST /gateway/delete')).body.affected_rows > 0)
     await read('DELETE /gateway/delete')

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { linesOf } from '#kernel/lines.ts'
 import { withClient } from '#test/database.ts'
 import { controlDatabase, testKernel, testService } from '#test/harness.ts'
 import { emptyReport, importUsers } from './import.ts'
-import { linesOf } from './lines.ts'
 
 const controlUrl = await controlDatabase()
 const t = await testService({ controlUrl })

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { test } from 'node:test'
 import pg from 'pg'
+import { linesOf } from '#kernel/lines.ts'
 import { testDatabase } from '#test/database.ts'
 import { testService } from '#test/harness.ts'
 import { importUsers } from './import.ts'
-import { linesOf } from './lines.ts'
 
 /** The user tables of better-auth 1.7 on PostgreSQL, with hashes of its version 1.7.7. */
 const BETTER_AUTH = `

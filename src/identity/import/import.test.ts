@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { linesOf } from '#kernel/lines.ts'
 import { controlDatabase, PASSWORD, testKernel, testService } from '#test/harness.ts'
 import { hashPassword } from '../passwords.ts'
 import { type ImportReport, importUsers } from './import.ts'
-import { linesOf } from './lines.ts'
 
 const t = await testService()
 const { kernel } = t.service

@@ -2,9 +2,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'kysely'
 import { recordAct } from '#kernel/audit/record-act.ts'
 import { atomically, emit, type Kernel } from '#kernel/kernel.ts'
+import type { Line } from '#kernel/lines.ts'
 import { drawInAdvance } from '#kernel/random.ts'
 import { type Added, addUsers, lookUpUsers, type UserToAdd } from '../add-users.ts'
-import type { Line } from './lines.ts'
 import { BadLine, FIELDS, fieldsOf, type Source, userFrom } from './record.ts'
 
 export type ImportOptions = {

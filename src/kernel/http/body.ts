@@ -49,7 +49,7 @@ export function readForms(app: FastifyInstance): void {
 }
 
 /** Refuses compressed bodies and other charsets than UTF-8 (RFC 9110 section 15.5.16). */
-function encodingRefusal({
+export function encodingRefusal({
   'content-encoding': encoding = 'identity',
   'content-type': type = '',
 }: IncomingHttpHeaders): Failure | undefined {

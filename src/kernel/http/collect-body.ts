@@ -60,7 +60,7 @@ export function collectBody(
 ): void {
   const declared = Number(request.headers['content-length'] ?? 0)
   if (declared > limit) {
-    done(tooLarge(limit), NONE)
+    done(bodyTooLarge(limit), NONE)
     return
   }
   let bytes: Buffer = NONE
@@ -78,7 +78,7 @@ export function collectBody(
   const add = (chunk: Buffer) => {
     const before = length
     length += chunk.length
-    if (length > limit) return end(tooLarge(limit))
+    if (length > limit) return end(bodyTooLarge(limit))
     try {
       if (length > SMALL)
         (request.bodyHold ?? request.openBody(end)).take(before > SMALL ? chunk.length : length)
@@ -105,5 +105,5 @@ function joined(bytes: Buffer, length: number, chunk: Buffer, max: number): Buff
   return room
 }
 
-const tooLarge = (limit: number) =>
+export const bodyTooLarge = (limit: number) =>
   edge('payload_too_large', { hint: `At most ${limit} bytes`, details: { maximum_bytes: limit } })

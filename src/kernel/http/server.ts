@@ -31,8 +31,9 @@ export function createServer(kernel: Kernel): App {
   const app = fastify({
     logger: false,
     bodyLimit: config.limits.body,
-    // The timer of the request fires first and answers in the envelope of its surface; this is for requests without a route.
-    requestTimeout: 2 * config.limits.timeout,
+    // The timer of the request fires first and answers in the envelope of its surface; this is for requests without a route. An import
+    // arrives for as long as it takes.
+    requestTimeout: 2 * longest(config),
     keepAliveTimeout: 65_000,
     forceCloseConnections: 'idle',
     // While the service drains, requests on open connections are answered, and then the connection ends.
@@ -46,7 +47,7 @@ export function createServer(kernel: Kernel): App {
       // Above the limit, so that a request that is only somewhat too large still reaches its route, which refuses it.
       maxHeaderSize: 2 * config.limits.header,
       requireHostHeader: false,
-      ...headerTimes(config.limits.timeout),
+      ...headerTimes(config),
     },
     genReqId: (raw) => sanePresented(raw) ?? newId(),
     clientErrorHandler: answerBrokenRequest(kernel, newId),
@@ -91,12 +92,15 @@ export function createServer(kernel: Kernel): App {
   return app
 }
 
-/** For Node's own check of slow requests: headers have to arrive within `timeout` milliseconds. */
-const headerTimes = (timeout: number) => ({
-  headersTimeout: timeout,
-  requestTimeout: 2 * timeout,
-  connectionsCheckingInterval: Math.min(5_000, timeout),
+/** For Node's own check of slow requests: headers have to arrive within `limits.timeout`. */
+const headerTimes = (config: Kernel['config']) => ({
+  headersTimeout: config.limits.timeout,
+  requestTimeout: 2 * longest(config),
+  connectionsCheckingInterval: Math.min(5_000, config.limits.timeout),
 })
+
+const longest = ({ limits: { timeout, import_time } }: Kernel['config']): number =>
+  Math.max(timeout, import_time)
 
 /**
  * Answers 504 at the timeout, or 408 when the request's body is still incomplete, unless the returned function is called before. An

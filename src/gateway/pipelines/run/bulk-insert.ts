@@ -20,6 +20,8 @@ type Options = {
   /** Called before every statement; throws to end the run. */
   readonly check: () => void
   readonly maxErrors: number
+  /** Whether a failure is about a row, so that the other rows may be stored. Default: failures that the sink has with its values. */
+  readonly isRefusal?: (failure: Failure) => boolean
   /** The most rows of a statement. */
   readonly maxRows: number
 }
@@ -32,7 +34,13 @@ const REPORTED = 10_000
  * succeeds is stored. Afterwards statements have about as many rows as there were between the last bad ones, and grow while they succeed,
  * so that n rows need at most about n statements when all are bad, and log n more for each one when few are.
  */
-export function createBulkInsert({ write, check, maxErrors, maxRows }: Options): BulkInsert {
+export function createBulkInsert({
+  write,
+  check,
+  maxErrors,
+  maxRows,
+  isRefusal = isAboutRows,
+}: Options): BulkInsert {
   const size = createStatementSize(maxRows)
   let index = 0
   let inserted = 0
@@ -49,7 +57,7 @@ export function createBulkInsert({ write, check, maxErrors, maxRows }: Options):
       return undefined
     } catch (error) {
       if (!(error instanceof Failure)) throw error
-      if (isAboutRows(error)) return error
+      if (isRefusal(error)) return error
       if (rows.length === 1 || error.code !== 'unsupported_by_driver') throw error
       // A backend that cannot write these rows together may write each of them.
       size.toOneRow()

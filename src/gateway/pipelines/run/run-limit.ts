@@ -10,8 +10,9 @@ export type RunLimit = {
 const WAITING = 100
 const PATIENCE = 5_000
 
-export function createRunLimit(max: number): RunLimit {
-  const options = { max: WAITING, patience: PATIENCE, refusal: tooMany }
+/** `refusal` makes the failure of a run that has waited too long. */
+export function createRunLimit(max: number, refusal = tooMany): RunLimit {
+  const options = { max: WAITING, patience: PATIENCE, refusal }
   const all = createSemaphore(max, options)
   const byClient = new Map<string, Semaphore>()
 

@@ -51,12 +51,12 @@ export const gateway = section('The data gateway.', {
   pipelines: section('Pipelines.', {
     timeout: duration('Longest time of a run.', ['15m', '1s', '1d']),
     max_runs: integer(
-      'Runs of one process at the same time, and further connections of each client for their reads. A client takes part in at most half of them. Later runs wait 5 seconds; then the answer is 503.',
+      'Runs of one process at the same time, and further connections of each client for their reads. A client takes part in at most half of them. Later runs wait 5 seconds; then the answer is 503. Imports have as many of their own.',
       { min: 1, max: 100 },
       { default: 8 },
     ),
     max_errors: integer(
-      'Rows that a sink may refuse before a run stops.',
+      'Rows that a sink may refuse before a run stops; so with an import.',
       { min: 1, max: 1_000_000 },
       { default: 10_000 },
     ),

@@ -41,6 +41,8 @@ export const outbound = section('Requests of the service to addresses that calle
 export const limits = section('Limits of a request. Each has its own error.', {
   body: size('Largest body of a request.', ['1MiB', '1KiB', '1GiB']),
   body_bulk: size('Largest body of an insert or a pipeline.', ['16MiB', '1KiB', '1GiB']),
+  body_import: size('Largest file of an import.', ['1GiB', '1KiB', '1024GiB']),
+  import_time: duration('Longest time of an import, its upload included.', ['1h', '1s', '1d']),
   bodies: size(
     'Memory of one process for all request bodies above 16 KiB and the values read from them. Bodies for one client, or from one address where there is no client, use half of it at most.',
     ['512MiB', '64KiB', '1024GiB'],
@@ -97,7 +99,7 @@ export const limits = section('Limits of a request. Each has its own error.', {
     ['32MiB', '1KiB', '1GiB'],
   ),
   min_rate: size(
-    'Bytes per second that the reader of a streamed answer has to take; it may fall behind by ten seconds.',
+    'Bytes per second that the reader of a streamed answer has to take, and the sender of an import has to send; either may fall behind by ten seconds.',
     ['16KiB', '1KiB', '1GiB'],
   ),
   stream_time: duration(

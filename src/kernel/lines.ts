@@ -1,7 +1,7 @@
 /** A line of a file: its number, counted from 1, with its text, or with the reason why it has none ("is not UTF-8"). */
 export type Line = { readonly number: number } & ({ readonly text: string } | { readonly problem: string })
 
-/** A line contains one user, which needs far less. A file with longer lines is not a file of users. */
+/** Enough for the facts of a user. */
 const MAX_LINE_BYTES = 64 * 1_024
 
 const NEWLINE = 0x0a
@@ -10,22 +10,23 @@ const NEWLINE = 0x0a
  * The lines of a stream. At most one chunk and one line are in memory. A byte order mark and carriage returns are removed; empty
  * lines are skipped but counted.
  */
-export async function* linesOf(chunks: AsyncIterable<Buffer>): AsyncGenerator<Line> {
+export async function* linesOf(
+  chunks: AsyncIterable<Buffer>,
+  maxBytes = MAX_LINE_BYTES,
+): AsyncGenerator<Line> {
   let number = 0
   let parts: Buffer[] = []
   let size = 0
   const append = (bytes: Buffer) => {
     size += bytes.length
     // A line that is too long is reported by its number only, so its bytes are dropped.
-    if (size > MAX_LINE_BYTES) parts = []
+    if (size > maxBytes) parts = []
     else if (bytes.length > 0) parts.push(bytes)
   }
   const endLine = (): Line | undefined => {
     number++
     const line =
-      size > MAX_LINE_BYTES
-        ? { problem: `is longer than ${MAX_LINE_BYTES / 1_024} KiB` }
-        : decode(Buffer.concat(parts))
+      size > maxBytes ? { problem: `is longer than ${maxBytes / 1_024} KiB` } : decode(Buffer.concat(parts))
     parts = []
     size = 0
     return 'text' in line && line.text === '' ? undefined : { number, ...line }
