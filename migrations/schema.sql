@@ -215,6 +215,7 @@ table service."member"
   user_id uuid not null
   role text not null
   created_at timestamp with time zone not null
+  last_active_at timestamp with time zone
   constraint member_key UNIQUE (organization_id, user_id)
   constraint member_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES service.organization(id) ON DELETE CASCADE
   constraint member_pkey PRIMARY KEY (id)

@@ -11,6 +11,7 @@ import { randomToken, uuidv7 } from '#kernel/random.ts'
 import { browserMark } from './cookies.ts'
 import { fail } from './errors.ts'
 import { requestMail } from './mail-requests.ts'
+import { initialOrganization } from './organization/initial.ts'
 import type { SignInContext } from './sign-in-context.ts'
 import {
   beginSecondFactor,
@@ -96,6 +97,7 @@ async function startSession(
   trustedDevice?: string,
 ): Promise<StartedSession> {
   const now = kernel.now()
+  const proofs = afterShowing(NOTHING_SHOWN, shown, now)
   const { expires_in, max_per_user } = kernel.config.session
   const token = randomToken(kernel.random)
   const lifetime = remember ? expires_in : Math.min(DAY, expires_in)
@@ -109,7 +111,8 @@ async function startSession(
       expiresAt,
       createdAt: now,
       remembered: remember,
-      ...afterShowing(NOTHING_SHOWN, shown, now),
+      ...proofs,
+      activeOrganizationId: await initialOrganization(kernel, user.id, proofs.shown),
       ipAddress,
       userAgent: userAgent?.slice(0, 512) ?? null,
     },

@@ -179,7 +179,7 @@ export async function insertImpersonation(
 /** Starts a session, and ends the user's oldest ones beyond `max`. It keeps what the user has at this moment. */
 export async function insertSession(
   db: Db,
-  session: NewSession & ProofColumns,
+  session: NewSession & ProofColumns & Pick<Session, 'activeOrganizationId'>,
   max: number,
 ): Promise<Session> {
   return db

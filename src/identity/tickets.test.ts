@@ -111,7 +111,8 @@ test('a ticket ends with the session that asked for it, by deletion or expiry', 
     const id = uuidv7(kernel.now(), kernel.random)
     const createdAt = kernel.now()
     const expiresAt = new Date(createdAt.getTime() + lifetime)
-    const more = { createdAt, expiresAt, remembered: true, ipAddress: null, userAgent: null }
+    const place = { ipAddress: null, userAgent: null, activeOrganizationId: null }
+    const more = { createdAt, expiresAt, remembered: true, ...place }
     await insertSession(
       kernel.db,
       { id, userId: ada.id, tokenHash: kernel.random(32), ...more, ...NOTHING_SHOWN },

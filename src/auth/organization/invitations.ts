@@ -115,7 +115,7 @@ export async function acceptInvitation(kernel: Kernel, caller: Caller, named: st
     await expectInviter(kernel, invitation)
     const member = await addMember(kernel, organization, user.id, invitation)
     if (await mayActivate(kernel, organization, caller))
-      await updateActiveOrganization(kernel.db, caller.session.id, organizationId)
+      await updateActiveOrganization(kernel, caller.session.id, organizationId)
     return { invitation, member }
   })
   await kernel.coherence.settle()

@@ -64,7 +64,7 @@ export async function createOrganization(
       if (!isOwn) await expectAdmin(kernel, user, userId)
       const created = await insertWithOwner(kernel, fields, userId)
       if (isOwn && !keepCurrentActiveOrganization)
-        await updateActiveOrganization(kernel.db, caller.session.id, created.id)
+        await updateActiveOrganization(kernel, caller.session.id, created.id)
       return created
     }),
   )
@@ -189,12 +189,12 @@ export async function setActiveOrganization(
       })
   const active = await (key === undefined
     ? actWithUsers(kernel, caller, [], async (kernel) => {
-        await updateActiveOrganization(kernel.db, caller.session.id, null)
+        await updateActiveOrganization(kernel, caller.session.id, null)
         return null
       })
     : actInOrganization(kernel, caller, { key, lock: 'share' }, async (kernel, { organization }) => {
         if (!(await mayActivate(kernel, organization, caller))) throw fail('TWO_FACTOR_REQUIRED')
-        await updateActiveOrganization(kernel.db, caller.session.id, organization.id)
+        await updateActiveOrganization(kernel, caller.session.id, organization.id)
         return organization
       }))
   await kernel.coherence.settle()

@@ -1,10 +1,11 @@
 import { type Selectable, sql } from 'kysely'
 import type { Db } from '#kernel/db/connect.ts'
 import type { InvitationTable, MemberTable, OrganizationTable } from '#kernel/db/tables.ts'
+import type { Kernel } from '#kernel/kernel.ts'
 
 /** `metadata` is JSON text. */
 export type Organization = Omit<Selectable<OrganizationTable>, 'metadata'> & { readonly metadata: string }
-export type Member = Selectable<MemberTable>
+export type Member = Omit<Selectable<MemberTable>, 'lastActiveAt'>
 export type Invitation = Selectable<InvitationTable>
 
 /** An organization, and a user's place in it. */
@@ -144,17 +145,35 @@ export async function updateOrganization(
 export const deleteOrganizations = async (db: Db, ids: readonly string[]): Promise<void> =>
   void (await db.deleteFrom('organization').where('id', 'in', ids).execute())
 
-/** Makes an organization active in a session whose user is a member; null: none. */
-export async function updateActiveOrganization(
-  db: Db,
+/** Makes an organization active in a session whose user is a member, and the user's last one; null: none. */
+export const updateActiveOrganization = async (
+  { db, now }: Pick<Kernel, 'db' | 'now'>,
   sessionId: string,
   organizationId: string | null,
-): Promise<void> {
-  await db
-    .updateTable('session')
-    .set({ activeOrganizationId: organizationId })
-    .where('id', '=', sessionId)
-    .execute()
+): Promise<void> =>
+  void (await sql`with changed as (
+      update service.session set active_organization_id = ${organizationId} where id = ${sessionId}
+        returning user_id, active_organization_id, impersonated_by)
+    update service.member m set last_active_at = ${now()} from changed c
+      where m.user_id = c.user_id and m.organization_id = c.active_organization_id and c.impersonated_by is null`.execute(
+    db,
+  ))
+
+/** For a session that begins. Both rows stay as they are until it has begun. */
+export async function lockInitialOrganization(
+  db: Db,
+  userId: string,
+  which: 'last' | 'only',
+): Promise<{ readonly organizationId: string; readonly requireTwoFactor: boolean } | undefined> {
+  const chosen =
+    which === 'last'
+      ? sql`m.last_active_at is not null order by m.last_active_at desc limit 1`
+      : sql`not exists (select from service.member other where other.user_id = m.user_id and other.id <> m.id)`
+  const { rows } = await sql<{ readonly organizationId: string; readonly requireTwoFactor: boolean }>`
+    select m.organization_id, o.require_two_factor from service.member m
+      join service.organization o on o.id = m.organization_id
+      where m.user_id = ${userId} and ${chosen} for share of o for key share of m`.execute(db)
+  return rows[0]
 }
 
 /**

@@ -159,6 +159,7 @@ export interface MemberTable {
   userId: string
   role: string
   createdAt: Date
+  lastActiveAt: Date | null
 }
 
 export interface MigrationTable {

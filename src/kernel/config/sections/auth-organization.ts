@@ -1,5 +1,5 @@
 import { choiceForm, textForm } from '../forms.ts'
-import { duration, integer, list, named, section } from '../setting.ts'
+import { choice, duration, integer, list, named, section } from '../setting.ts'
 
 /** The permissions that a role of members may have: resource → actions. */
 export const ORGANIZATION_ACTIONS = {
@@ -38,6 +38,11 @@ export const organization = section('Organizations.', {
     'Pending invitations of an organization.',
     { min: 1, max: 100_000 },
     { default: 100 },
+  ),
+  initial: choice(
+    'The organization that is active in a new session: the one that was active last in any session of the user, the only one of the user, or none.',
+    ['last', 'only', 'none'],
+    { default: 'last' },
   ),
   invitation_expires_in: duration('Lifetime of an invitation.', ['48h', '1m', '90d']),
 })
