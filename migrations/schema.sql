@@ -114,10 +114,11 @@ table service."backup_job"
   completed_at timestamp with time zone
   transaction_id text
   database text
+  installation_id uuid
   constraint backup_job_format_check CHECK ((format = ANY (ARRAY['dump'::text, 'archive'::text])))
   constraint backup_job_pkey PRIMARY KEY (id)
   constraint backup_job_source_id_fkey FOREIGN KEY (source_id) REFERENCES service.backup_job(id) ON DELETE SET NULL
-  constraint backup_job_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'running'::text, 'completed'::text, 'failed'::text, 'cancelled'::text])))
+  constraint backup_job_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'running'::text, 'completed'::text, 'failed'::text, 'cancelled'::text, 'foreign'::text])))
   constraint backup_job_type_check CHECK ((job_type = ANY (ARRAY['backup'::text, 'restore'::text])))
   CREATE INDEX backup_job_by_client ON service.backup_job USING btree (client_name, id)
   CREATE INDEX backup_job_by_lease ON service.backup_job USING btree (lease_until) WHERE (status = 'running'::text)
@@ -172,6 +173,7 @@ table service."installation"
   control_database text not null
   created_at timestamp with time zone not null default now()
   sealed_for_owners_at timestamp with time zone
+  restored_backup uuid
   constraint installation_pkey PRIMARY KEY (singleton)
   constraint installation_singleton_check CHECK (singleton)
 

@@ -50,6 +50,7 @@ export function restoreCommand(): Command {
         const progress = await showProgress(archive.size)
         const restored = await restoreArchive({
           archive: archive.content(),
+          location: isInS3(file) ? file : path.resolve(file),
           dir: embeddedFolder(config),
           password: () => generatedOnce(passwordFile(config), secureRandom),
           control: CONTROL,

@@ -6,12 +6,14 @@ import { uuidv7 } from '#kernel/random.ts'
 import { fail } from '../errors.ts'
 import { requireClient } from '../existing-clients.ts'
 import { removeUnfinished } from './finish-job.ts'
+import { isOwnJob } from './foreign-jobs-store.ts'
 import { locationOf, storeOf } from './location/location.ts'
 import { endLost } from './lost-jobs.ts'
 import { leaseFrom } from './running-job.ts'
 import { type BackupSources, programFor, sourceOf } from './sources.ts'
 import {
   ACTIVE_JOB_KEY,
+  COMPLETE,
   cancelWaitingJobs,
   deleteEndedJob,
   findJob,
@@ -154,7 +156,8 @@ export async function completedBackup(
 ): Promise<JobRow & { readonly location: string }> {
   const job = await findBackupJob(kernel, id)
   const { jobType, status, location } = job
-  if (jobType !== 'backup' || status !== 'completed' || location === null) throw fail('backup_not_completed')
+  if (jobType !== 'backup' || !COMPLETE.includes(status) || location === null)
+    throw fail('backup_not_completed')
   return { ...job, location }
 }
 
@@ -174,7 +177,7 @@ export const cancelJobsOf = ({ db, now }: Pick<Kernel, 'db' | 'now'>, clientName
   cancelWaitingJobs(db, clientName, { reason: 'Its client was removed.', now: now() })
 
 /**
- * Deletes a job and, if it is a backup, its file. Downloads of it break off. A file that cannot be removed keeps its job. A file that
+ * Deletes a job and, if it is a backup of this installation, its file. Downloads of it break off. A file that cannot be removed keeps its job. A file that
  * `--output` named again, after the former one was moved away, is the later backup's.
  */
 export async function deleteBackup(kernel: Kernel, id: string): Promise<void> {
@@ -188,9 +191,9 @@ export async function deleteBackup(kernel: Kernel, id: string): Promise<void> {
     await recordAct(kernel, 'backup.deleted', actOn(deleted))
     const { jobType, status, location } = deleted
     const isFile = jobType === 'backup' && status === 'completed' && location !== null
-    if (isFile && !(await isOfLater(kernel.db, id, location)))
+    if (isFile && (await isOwnJob(kernel.db, deleted)) && !(await isOfLater(kernel.db, id, location)))
       await storeOf(kernel, location).remove(location)
     return deleted
   })
-  if (job.status !== 'completed') await removeUnfinished(kernel, job)
+  if (!COMPLETE.includes(job.status)) await removeUnfinished(kernel, job)
 }

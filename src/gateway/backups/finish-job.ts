@@ -1,4 +1,5 @@
 import { atomically, emit, type Kernel } from '#kernel/kernel.ts'
+import { isOwnJob } from './foreign-jobs-store.ts'
 import { factsOf } from './job-facts.ts'
 import { storeOf } from './location/location.ts'
 import { endJob, isOfAnother, type JobRow } from './store.ts'
@@ -25,8 +26,10 @@ export async function finishJob(kernel: Kernel, job: JobRow, end: End): Promise<
 export const COMPLETED = { status: 'completed', progressPct: 100, progressStage: 'done' } as const
 
 /** A folder on another machine has nothing to remove. A file that `--output` named for another backup too is left to that one. */
-export async function removeUnfinished(kernel: Kernel, { id, jobType, location }: JobRow): Promise<void> {
+export async function removeUnfinished(kernel: Kernel, job: JobRow): Promise<void> {
+  const { id, jobType, location } = job
   if (jobType !== 'backup' || location === null || (await isOfAnother(kernel.db, id, location))) return
+  if (!(await isOwnJob(kernel.db, job))) return
   await storeOf(kernel, location)
     .discard(location)
     .catch((error: unknown) =>

@@ -14,7 +14,7 @@ export const factsOf = ({ id, jobType, clientName, label, requestId }: JobRow): 
 export const recordOf = (job: JobRow) => ({
   id: job.id,
   job_type: job.jobType as BackupJob['job_type'], // the table's check
-  status: job.status as 'pending', // the table's check; the schema has all five
+  status: job.status as 'pending', // the table's check; the schema has them all
   client_name: job.clientName,
   label: job.label,
   location: job.location,

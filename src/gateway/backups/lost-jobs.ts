@@ -2,6 +2,7 @@ import { Failure } from '#kernel/errors.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { forgetFormerState, outcomeOf } from './dump/restore-transaction.ts'
 import { COMPLETED, finishJob } from './finish-job.ts'
+import { disownJobs } from './foreign-jobs-store.ts'
 import { leaseFrom } from './running-job.ts'
 import { type BackupSources, type Source, sourceOf } from './sources.ts'
 import { type JobRow, leaveLost, listLost, listPending, takeLost } from './store.ts'
@@ -36,8 +37,9 @@ export async function queueAgain(kernel: Kernel): Promise<void> {
   }
 }
 
-/** Ends the jobs whose process was killed. The process that dies takes its programs with it. */
+/** Ends the jobs of other installations, and those whose process was killed. The process that dies takes its programs with it. */
 export async function endLost(kernel: Kernel, sources: BackupSources): Promise<void> {
+  await disownJobs(kernel)
   for (const job of await listLost(kernel.db, kernel.now())) {
     const end = job.transactionId === null ? LOST : await endOfRestore(kernel, sources, job)
     if (end === undefined) continue

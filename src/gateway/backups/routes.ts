@@ -15,7 +15,11 @@ import type { BackupSources } from './sources.ts'
 import { JOB_STATUSES, JOB_TYPES, listJobs } from './store.ts'
 
 const JOB_TYPE = OneOf(JOB_TYPES, named('BackupJobType'))
-const JOB_STATUS = OneOf(JOB_STATUSES, named('BackupJobStatus'))
+const JOB_STATUS = OneOf(JOB_STATUSES, {
+  ...named('BackupJobStatus'),
+  description:
+    'foreign: a complete backup of the installation from which this one was restored or copied; it can be downloaded, and is never removed',
+})
 const ClientName = Type.String({ minLength: 1, maxLength: 63, examples: ['default'] })
 
 const CONFIRMATION = Type.Unsafe<string | boolean>({
@@ -214,6 +218,7 @@ export function backupRoutes(app: App, kernel: Kernel, access: GatewayAccess, so
     schema: {
       operationId: 'deleteBackup',
       summary: 'Delete a backup with its file, or the record of a restore',
+      description: 'The file of another installation, from which this one was restored or copied, stays.',
       params: ById,
       response: { 200: successOf(Type.Object({ id: Id })) },
     },

@@ -7,14 +7,23 @@ import { LEASE, type Progress } from './running-job.ts'
 export type JobRow = Selectable<BackupJobTable>
 
 export const JOB_TYPES = ['backup', 'restore'] as const
-export const JOB_STATUSES = ['pending', 'running', 'completed', 'failed', 'cancelled'] as const
+export const JOB_STATUSES = ['pending', 'running', 'completed', 'failed', 'cancelled', 'foreign'] as const
 export type JobStatus = (typeof JOB_STATUSES)[number]
+
+/** None in a database that was not opened as an installation. */
+const INSTALLATION = sql`select id from service.installation`
+/** Of the jobs: those of this installation, whose files it may remove. A copy has the jobs of its original too. */
+const isOwn = () => sql<boolean>`installation_id is not distinct from (${INSTALLATION})`
 
 /** One job of a client waits or runs at a time. */
 export const ACTIVE_JOB_KEY = 'backup_job_active'
 
 export const insertJob = (db: Db, row: Insertable<BackupJobTable>): Promise<JobRow> =>
-  db.insertInto('backupJob').values(row).returningAll().executeTakeFirstOrThrow()
+  db
+    .insertInto('backupJob')
+    .values({ ...row, installationId: sql<string | null>`(${INSTALLATION})` })
+    .returningAll()
+    .executeTakeFirstOrThrow()
 
 export type JobFilter = {
   readonly client_name?: string
@@ -42,13 +51,16 @@ export async function listJobs(
 export const findJob = (db: Db, id: string): Promise<JobRow | undefined> =>
   db.selectFrom('backupJob').selectAll().where('id', '=', id).executeTakeFirst()
 
+/** Statuses of a backup whose file is complete. */
+export const COMPLETE: readonly string[] = ['completed', 'foreign'] satisfies JobStatus[]
+
 /** Whether the finished backup is still there, for a download that is under way. */
 export async function isCompleted(db: Db, id: string): Promise<boolean> {
   const found = await db
     .selectFrom('backupJob')
     .select('id')
     .where('id', '=', id)
-    .where('status', '=', 'completed')
+    .where('status', 'in', COMPLETE)
     .executeTakeFirst()
   return found !== undefined
 }
@@ -60,6 +72,7 @@ export const claimJob = (db: Db, id: string, times: Times): Promise<JobRow | und
     .set({ status: 'running', ...columnsOf(times) })
     .where('id', '=', id)
     .where('status', '=', 'pending')
+    .where(isOwn)
     .returningAll()
     .executeTakeFirst()
 
@@ -170,6 +183,7 @@ export const listLost = (db: Db, now: Date): Promise<JobRow[]> =>
     .selectAll()
     .where('status', 'in', ['pending', 'running'])
     .where(isOver(now))
+    .where(isOwn)
     .execute()
 
 /** A lease that is longer than any was written before the clock of the database was set back, and has not been renewed since. */
@@ -184,6 +198,7 @@ export const listPending = (db: Db, since: Date): Promise<Pick<JobRow, 'id' | 'c
     .where('status', '=', 'pending')
     .where('leaseUntil', 'is', null)
     .where('updatedAt', '<', since)
+    .where(isOwn)
     .execute()
 
 /** Takes the lease of a lost job: false when another process has it, or the job has ended. */
@@ -263,18 +278,19 @@ async function isOf(
     .where('location', '=', location)
     .where('id', operator, id)
     .where('jobType', '=', 'backup')
-    .where('status', 'in', ['pending', 'running', 'completed'])
+    .where('status', 'in', ['pending', 'running', ...COMPLETE])
     .executeTakeFirst()
   return found !== undefined
 }
 
-/** The completed backups of a schedule beyond the newest `keep`. */
+/** The completed backups of a schedule beyond the newest `keep`, of this installation. */
 export const listSurplus = (db: Db, schedule: string, keep: number): Promise<Pick<JobRow, 'id'>[]> =>
   db
     .selectFrom('backupJob')
     .select('id')
     .where('schedule', '=', schedule)
     .where('status', '=', 'completed')
+    .where(isOwn)
     .orderBy('id', 'desc')
     .offset(keep)
     .limit(1_000)

@@ -62,7 +62,7 @@ export async function provision(url: string, wanted: Provision, wait: Wait = {})
 const PATIENCE = 120_000
 
 /** The COMMENT on every role and database that an installation has created. */
-const markOf = (installation: string): string => `gatehouse installation ${installation}`
+export const markOf = (installation: string): string => `gatehouse installation ${installation}`
 
 type ExistingRole = { readonly rolsuper: boolean; readonly mark: string | null }
 

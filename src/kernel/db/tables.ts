@@ -95,6 +95,7 @@ export interface BackupJobTable {
   completedAt: Date | null
   transactionId: string | null
   database: string | null
+  installationId: string | null
 }
 
 export interface DatabaseClientTable {
@@ -130,6 +131,7 @@ export interface InstallationTable {
   controlDatabase: string
   createdAt: Generated<Date>
   sealedForOwnersAt: Date | null
+  restoredBackup: string | null
 }
 
 export interface InvitationTable {

@@ -21,11 +21,6 @@ const FORGOTTEN: readonly (readonly [table: string, statement: string])[] = [
     'service_jobs.job',
     `delete from service_jobs.job where state < 'completed' and name in ('send-mail', 'answer-mail-request', 'run-backup')`,
   ],
-  [
-    'service.backup_job',
-    `update service.backup_job set status = 'failed', error_message = 'The service was restored from a backup that was made while the job ran.',
-       completed_at = clock_timestamp(), lease_until = null where status in ('pending', 'running')`,
-  ],
 ]
 
 export async function forget(client: pg.Client): Promise<void> {

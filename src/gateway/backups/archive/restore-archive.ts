@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import path from 'node:path'
@@ -21,10 +22,13 @@ import { unpackArchive } from './archive.ts'
 import { ArchiveError } from './archive-error.ts'
 import { forget, forgetOfClients } from './forget.ts'
 import type { ArchiveFacts } from './make-archive.ts'
+import { becomeOwnInstallation, type RestoredFile } from './own-installation.ts'
 import { openStream } from './sealed-stream.ts'
 
 export type RestoreOptions = Asking & {
   readonly archive: AsyncIterable<Buffer>
+  /** Of the archive: its file, or s3://bucket/key. */
+  readonly location: string
   /** The embedded server's folder, `data_dir/postgres`. */
   readonly dir: string
   /** The superuser's password that the folder gets. */
@@ -64,8 +68,9 @@ export async function restoreArchive(options: RestoreOptions): Promise<Restored>
   await removeCopies(dir)
   const work = await mkdtemp(path.join(dir, RESTORE_WORK))
   try {
-    const { facts, password } = await unpack(options, work)
-    const warnings = await recover(options, work, password)
+    const unpacked = await unpack(options, work)
+    const { facts } = unpacked
+    const warnings = await recover(options, work, unpacked)
     await options.onVerified()
     return { facts, warnings, former: await replaceData(dir, path.join(work, 'data')) }
   } finally {
@@ -79,16 +84,23 @@ const occupied = (dir: string) =>
       'former database beside the restored one.',
   )
 
-type Unpacked = { readonly facts: ArchiveFacts; readonly password: string }
+type Unpacked = { readonly facts: ArchiveFacts; readonly password: string; readonly file: RestoredFile }
 
 async function unpack(
-  { secrets, archive, report, onBytes }: RestoreOptions,
+  { secrets, archive, location, report, onBytes }: RestoreOptions,
   folder: string,
 ): Promise<Unpacked> {
+  const hash = createHash('sha256')
+  let size = 0
+  const read = (bytes: Buffer) => {
+    hash.update(bytes)
+    size += bytes.length
+    onBytes(bytes.length)
+  }
   report('verify and unpack the archive')
   let facts: ArchiveFacts | undefined
   let password: string | undefined
-  await unpackArchive(openStream(secrets, counted(archive, onBytes)), {
+  await unpackArchive(openStream(secrets, observed(archive, read)), {
     folder,
     onText: async (name, text) => {
       if (name === 'postgres-password') password = text
@@ -99,15 +111,15 @@ async function unpack(
   })
   if (facts === undefined || password === undefined)
     throw new ArchiveError('The archive has no backup of an embedded server.')
-  return { facts, password }
+  return { facts, password, file: { job: facts.job, location, size, sha256: hash.digest('hex') } }
 }
 
-async function* counted(
+async function* observed(
   archive: AsyncIterable<Buffer>,
-  onBytes: (bytes: number) => void,
+  read: (bytes: Buffer) => void,
 ): AsyncGenerator<Buffer> {
   for await (const chunk of archive) {
-    onBytes(chunk.length)
+    read(chunk)
     yield chunk
   }
 }
@@ -123,15 +135,21 @@ function expectPlatform({ format, platform }: ArchiveFacts): void {
 }
 
 /** Starts PostgreSQL on the copy, which recovers from the WAL in it, and stops it again in order. Returns warnings. */
-async function recover(options: RestoreOptions, work: string, password: string): Promise<readonly string[]> {
+async function recover(
+  options: RestoreOptions,
+  work: string,
+  { password, file }: Unpacked,
+): Promise<readonly string[]> {
   options.report('recover the database')
   const server = await startEmbedded({ dir: work, password })
   try {
     const url = server.url('postgres', password, options.control)
     await onConnection({ url, name: 'restore', deadline: 600_000 }, async (client) => {
-      await seeInstallation(client, options)
+      const { standing } = await seeInstallation(client, options)
+      if (standing === undefined) throw new ArchiveError('The archive has no installation.')
       options.report('delete sessions and open work')
       await forget(client)
+      await becomeOwnInstallation(client, { ...options, standing, file })
     })
     await recordRestore(url)
     const warnings = await forgetOfClients(server, password)
