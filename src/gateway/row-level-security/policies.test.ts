@@ -137,6 +137,27 @@ test('a table without a grant to the role is inaccessible, and errors do not rev
   )
 })
 
+test('a policy that refuses a row says if the session has no active organization', async () => {
+  const WITHOUT =
+    /; the request acts as \w+, and no organization is active in its session: claim organization_id is null$/
+  const insert = (who: Actor) =>
+    who.send('PUT', '/gateway/insert', {
+      body: { table_name: 'doc', insert_body: { id: 77, organization_id: acme, title: 'of acme' } },
+    })
+  const [without, other] = [await insert(signedIn(dora)), await insert(signedIn(cem))]
+  for (const answer of [without, other])
+    assert.deepEqual([answer.status, answer.body.code], [403, 'permission_denied'])
+  assert.match(without.body.error, WITHOUT)
+  assert.doesNotMatch(other.body.error, /organization_id/)
+  const stranger = await insert(anon)
+  assert.equal(stranger.status, 403)
+  assert.doesNotMatch(stranger.text, /organization_id is null/)
+  // A missing right is another matter.
+  const right = await signedIn(dora).post('/gateway/fetch', { table_name: 'plain' })
+  assert.doesNotMatch(right.text, /organization_id/)
+  assert.equal((await sql('select from doc where id = 77')).length, 0)
+})
+
 test('leaving an organization or losing a role takes effect at once', async () => {
   const fay = await t.signUp('Fay')
   const club = await createOrganization('club', { owner: fay })

@@ -11,7 +11,12 @@ import { codeOf, Displaced, STALE_CODES } from '#databases/drivers/postgres/prot
 import type { WrittenValues } from '#databases/drivers/postgres/protocol/refused-column.ts'
 import { RowQuery } from '#databases/drivers/postgres/protocol/row-query.ts'
 import type { RunOptions } from '#databases/drivers/postgres/protocol/run-options.ts'
-import { firstStatement, personaFailure, roleOf } from '#databases/drivers/postgres/roles/persona.ts'
+import {
+  firstStatement,
+  lacksOrganization,
+  personaFailure,
+  roleOf,
+} from '#databases/drivers/postgres/roles/persona.ts'
 import type { BuiltSql } from '#databases/drivers/postgres/sql/sql-builder.ts'
 import { requirePresence } from '#databases/drivers/presence.ts'
 import type { Column, Table } from '#databases/plan/catalogue.ts'
@@ -211,4 +216,5 @@ const about = ({ sql, table, written = [], given = () => [] }: Job, persona: Per
   written,
   given,
   actsAs: persona && roleOf(persona),
+  lacksOrganization: persona && lacksOrganization(persona),
 })

@@ -83,6 +83,8 @@ export type About = {
   readonly termPositions: readonly { readonly at: number; readonly column: Column }[]
   /** The role of the caller, for a refusal that depends on it. */
   readonly actsAs?: string | undefined
+  /** The caller's session has no active organization, which the caller knows. */
+  readonly lacksOrganization?: boolean | undefined
 } & WrittenValues
 
 const NO_STATEMENT: About = {
@@ -123,6 +125,7 @@ type ServerError = Error & {
   readonly column?: string
   readonly constraint?: string
   readonly dataType?: string
+  readonly routine?: string
 }
 
 function serverFailure(state: DatabaseFailureCode, error: ServerError, about: About): Failure {
@@ -158,8 +161,12 @@ const MISSING: ReadonlySet<DatabaseFailureCode> = new Set([
   'schema_not_found',
 ])
 
-const quoted = (code: DatabaseFailureCode, { message }: ServerError, { actsAs }: About): string =>
-  code === 'permission_denied' && actsAs !== undefined ? `${message}; ${actsAs}` : message
+function quoted(code: DatabaseFailureCode, { message, routine }: ServerError, about: About): string {
+  if (code !== 'permission_denied' || about.actsAs === undefined) return message
+  // Reported by this function, a policy has refused a row.
+  const isWithout = routine === 'ExecWithCheckOptions' && about.lacksOrganization === true
+  return `${message}; ${about.actsAs}${isWithout ? ', and no organization is active in its session: claim organization_id is null' : ''}`
+}
 
 /**
  * The failure is about another table: a row of it refers to this one, or a cascade fails there. plan/redact-failure.ts hides it from

@@ -15,6 +15,9 @@ export function roleOf({ role, claims }: Persona): string | undefined {
   return claims === '{}' ? `without a session, a request acts as ${role}` : `the request acts as ${role}`
 }
 
+/** The session that the claims are of has no active organization. */
+export const lacksOrganization = ({ claims }: Persona): boolean => claims.includes('"organization_id":null')
+
 /**
  * The search path of statements of the gateway, until the end of the transaction: no object or operator of the client's database is found
  * without its schema. pg_temp is named last, because it comes first where it is not named.
