@@ -216,8 +216,20 @@ function judge({ page, line, answers, output }: Block, printed: string): void {
   if (answers !== undefined) assert.equal(lines.at(-1), answers, `${page}:${line}`)
   if (output?.language === 'text') assert.equal(lines.join('\n'), output.text.trim(), `${page}:${line}`)
   if (output?.language !== 'json') return
-  const answer = lines.findLast((text) => text.startsWith('{')) ?? '{}'
-  contains(JSON.parse(answer), JSON.parse(output.text), `${page}:${line}: ${answer}`)
+  contains(lastAnswer(lines), JSON.parse(output.text), `${page}:${line}: ${printed}`)
+}
+
+/** The rows of a relation begin lines of their own. */
+function lastAnswer(lines: readonly string[]): unknown {
+  const starts = lines.flatMap((text, index) => (text.startsWith('{') ? [index] : []))
+  for (const start of starts.toReversed())
+    for (const end of [start + 1, lines.length])
+      try {
+        return JSON.parse(lines.slice(start, end).join(''))
+      } catch {
+        // It begins earlier.
+      }
+  return {}
 }
 
 /** Asserts that `found` has all members of `shown`. A page may omit members, and writes … for values that vary. */
