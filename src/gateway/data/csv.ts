@@ -57,7 +57,7 @@ function requireAll(facts: RowsFacts, maximum: number): RowsFacts {
   if (!facts.hasMore) return facts
   throw fail('result_too_large', {
     message: `There are more than ${maximum} rows (gateway.max_rows)`,
-    hint: 'Read them in parts with limit and offset. On the machine of the service, gatehouse export writes all of them.',
+    hint: 'Read them in parts with limit and offset.',
     details: { maximum },
   })
 }
