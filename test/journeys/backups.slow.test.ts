@@ -39,41 +39,54 @@ test('171,000 cities on a server come back from a dump as they were', NEEDS_PROG
   assert.deepEqual(await digest(), before)
 })
 
-test('a full disk fails the job, and leaves neither a file nor a part of one', NEEDS_PROGRAMS, async (t) => {
-  const mounted = await mkdtemp(path.join(tmpdir(), 'gatehouse-full-'))
-  try {
-    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=300k', 'tmpfs', mounted], { stdio: 'ignore' })
-  } catch {
-    await rm(mounted, { recursive: true })
-    return t.skip('needs root, and permission to mount a tmpfs')
-  }
-  after(async () => {
-    execFileSync('umount', [mounted])
-    await rm(mounted, { recursive: true })
-  })
-  const { t: shop, clients, onShop } = await backupService()
-  await onShop(
-    `create table noise as select n, md5(n::text) || md5((n * 7)::text) as text from generate_series(1, 20000) n`,
-  )
-  const fullAt = (min_free_disk: number) =>
-    testService({
-      controlUrl: shop.controlUrl,
-      config: { clients, backups: { location: mounted }, server: { min_free_disk } },
+test(
+  'a full disk fails the job, leaves neither a file nor a part of one, and keeps the service ready',
+  NEEDS_PROGRAMS,
+  async (t) => {
+    const mounted = await mkdtemp(path.join(tmpdir(), 'gatehouse-full-'))
+    try {
+      execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=300k', 'tmpfs', mounted], { stdio: 'ignore' })
+    } catch {
+      await rm(mounted, { recursive: true })
+      return t.skip('needs root, and permission to mount a tmpfs')
+    }
+    after(async () => {
+      execFileSync('umount', [mounted])
+      await rm(mounted, { recursive: true })
     })
-  for (const [free, says] of [
-    [0, /No space is left on the disk/],
-    [10 * 1_048_576, /too little room on the disk/],
-  ] as const) {
-    const full = await fullAt(free)
-    const answer = await full.admin.post('/admin/backups', { client_name: 'shop' })
-    await full.service.kernel.jobs.drain(full.service.handlers)
-    const { status, error_message } = (await full.admin.get(`/admin/backups/jobs/${answer.body.data.job_id}`))
-      .body.data
-    assert.deepEqual([status, says.test(error_message)], ['failed', true], error_message)
-    assert.deepEqual(await readdir(mounted), [])
-    await full.stop()
-  }
-})
+    const { t: shop, clients, onShop } = await backupService()
+    await onShop(
+      `create table noise as select n, md5(n::text) || md5((n * 7)::text) as text from generate_series(1, 20000) n`,
+    )
+    const fullAt = (min_free_disk: number) =>
+      testService({
+        controlUrl: shop.controlUrl,
+        config: { clients, backups: { location: mounted }, server: { min_free_disk } },
+      })
+    for (const [free, says] of [
+      [0, /No space is left on the disk/],
+      [10 * 1_048_576, /too little room on the disk/],
+    ] as const) {
+      const full = await fullAt(free)
+      const answer = await full.admin.post('/admin/backups', { client_name: 'shop' })
+      await full.service.kernel.jobs.drain(full.service.handlers)
+      const { status, error_message } = (
+        await full.admin.get(`/admin/backups/jobs/${answer.body.data.job_id}`)
+      ).body.data
+      assert.deepEqual([status, says.test(error_message)], ['failed', true], error_message)
+      assert.deepEqual(await readdir(mounted), [])
+      assert.equal((await full.anon.get('/health/ready')).status, 200)
+      const { components } = (await full.admin.get('/health')).body
+      assert.equal(
+        components.find(({ name }: { name: string }) => name === 'backups')?.message,
+        free === 0
+          ? undefined
+          : 'The disk of backups.location is full: free space, or lower server.min_free_disk',
+      )
+      await full.stop()
+    }
+  },
+)
 
 test('the embedded server is backed up under writes, and restored into an empty folder', async (t) => {
   const home = await createTemporaryHome()

@@ -49,7 +49,6 @@ async function runClaimed(
     return await finishJob(kernel, job, { ...COMPLETED, ...result })
   } catch (error) {
     const end = endOf(running.signal.aborted ? running.signal.reason : error)
-    kernel.disk.noteFailure(error)
     if (end.isBug) kernel.log.error({ event: 'backup_failed', job_id: job.id, error }, end.message)
     else kernel.log.warn({ event: 'backup_failed', job_id: job.id, client: job.clientName }, end.message)
     if (end.status === 'gone') return undefined

@@ -1,4 +1,5 @@
 import { sql } from 'kysely'
+import { diskProblem } from '#gateway/backups/location/location.ts'
 import { driftSentence, NOTED_DRIFT } from '#kernel/clock.ts'
 import type { DriverName } from '#kernel/config/addresses.ts'
 import { MigrationError, pendingMigrations } from '#kernel/db/migrate.ts'
@@ -71,13 +72,20 @@ export async function databaseFacts({
 
 const FACTS = preparedStatement<{ version: string }>(`select current_setting('server_version') as version`)
 
-/** Components that are listed only if they have a problem. */
-export async function troubles({ drift, disk }: Kernel): Promise<readonly State[]> {
+/** Components that are listed only if they have a problem. That of backups does not keep the process from serving requests. */
+export async function troubles({ config, drift, disk }: Kernel): Promise<readonly State[]> {
   const full = await inTime(disk.problems()).catch(() => ['The disk of server.data_dir does not respond'])
+  const ofBackups = await inTime(diskProblem(config)).catch(
+    () => 'The disk of backups.location does not respond',
+  )
   const apart = Math.abs(drift()) > NOTED_DRIFT ? [driftSentence(drift())] : []
   const states = (name: string, messages: readonly string[]) =>
     messages.map((message) => ({ name, status: 'offline' as const, message }))
-  return [...states('clock', apart), ...states('disk', full)]
+  return [
+    ...states('clock', apart),
+    ...states('disk', full),
+    ...states('backups', ofBackups === undefined ? [] : [ofBackups]),
+  ]
 }
 
 async function stateOf({ name, driver, check }: Component): Promise<State> {
