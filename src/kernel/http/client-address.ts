@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import { type BlockList, isIP } from 'node:net'
+import { type BlockList, isIP, type Socket } from 'node:net'
 import type { FastifyRequest } from 'fastify'
 import { createBlockList } from '../config/addresses.ts'
 import type { App } from './surface.ts'
@@ -22,6 +22,18 @@ export function addClientAddresses(app: App, trustedProxies: readonly string[]):
   })
 }
 
+/** The other end of a connection: a caller, or a trusted proxy. */
+export function createPeers(trustedProxies: readonly string[]) {
+  const trusted = createBlockList(trustedProxies)
+  return (socket: Socket): { readonly address: string; readonly isProxy: boolean } => {
+    const address = peerAddress(socket)
+    return { address, isProxy: isInside(trusted, address) }
+  }
+}
+
+const peerAddress = ({ remoteAddress = '' }: Socket): string =>
+  canonicalAddress(remoteAddress.replace(/%.*$/, '')) ?? UNKNOWN
+
 /**
  * The socket's address, or the rightmost hop of X-Forwarded-For that is not a trusted proxy. A hop that is
  * not an address ends the walk at the proxy that reported it: the caller could have invented all hops to the left of it.
@@ -30,7 +42,7 @@ function clientAddress(
   { socket, headers }: IncomingMessage,
   isTrusted: (address: string) => boolean,
 ): string {
-  let client = canonicalAddress((socket.remoteAddress ?? '').replace(/%.*$/, '')) ?? UNKNOWN
+  let client = peerAddress(socket)
   const hops = String(headers['x-forwarded-for'] ?? '').split(',')
   while (hops.length > 0 && isTrusted(client)) {
     const hop = addressOfHop(hops.pop() ?? '')

@@ -1,6 +1,10 @@
 import type { Socket } from 'node:net'
 import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises'
+import type { Config } from '../config/config.ts'
+import type { Failure } from '../errors.ts'
 import type { App } from './app.ts'
+import { createConnectionLimits } from './connection-limits.ts'
+import { edge, retryAfter } from './failures.ts'
 
 declare module 'fastify' {
   interface FastifyInstance {
@@ -12,11 +16,12 @@ declare module 'fastify' {
 }
 
 export type Connections = {
-  /** A request on this connection is complete up to its headers. */
-  began(socket: Socket): void
+  /** A request on this connection is complete up to its headers. Returns the refusal of a connection that is one too many. */
+  began(socket: Socket): Failure | undefined
   /** Its answer is sent, or the caller is gone. */
   ended(socket: Socket): void
-  isDraining(): boolean
+  /** Whether the next answer is the last one of this connection. */
+  isLast(socket: Socket): boolean
 }
 
 type Connection = {
@@ -25,6 +30,8 @@ type Connection = {
   requests: number
   /** Bytes that had arrived with the last answer. */
   read: number
+  /** One too many: its first request is answered with 503. */
+  readonly isRefused: boolean
 }
 
 /** Time for the first request of a new connection, milliseconds. */
@@ -36,16 +43,35 @@ const LOOK = 50
 /** Turns of the event loop in which waiting connections are accepted, one in each (libuv 1.52). */
 const MAX_TURNS = 1_000
 
+/** Connections beyond the limits that are told so at the same time; more are closed without an answer. */
+const MAX_REFUSED = 32
+
+const TOO_MANY = () =>
+  edge('service_unavailable', {
+    message: 'There are too many connections, in all or from this address; try again shortly',
+    headers: retryAfter(1),
+  })
+
 /** Keeps account of the connections, to end them without the loss of a request. */
-export function addConnections(app: App): Connections {
+export function addConnections(app: App, config: Config): Connections {
   const open = new Map<Socket, Connection>()
+  const limits = createConnectionLimits(config, (socket) => open.get(socket)?.requests === 0)
+  let refused = 0
   let accepted = 0
   let isDraining = false
   let isEnding = false
   app.server.on('connection', (socket: Socket) => {
     accepted++
-    open.set(socket, { since: performance.now(), requests: 0, read: 0 })
-    socket.once('close', () => open.delete(socket))
+    const isRefused = !limits.admit(socket)
+    if (isRefused && refused >= MAX_REFUSED) return void socket.destroy()
+    open.set(socket, { since: performance.now(), requests: 0, read: 0, isRefused })
+    const timer = isRefused ? setTimeout(() => socket.destroy(), LINGER).unref() : undefined
+    if (isRefused) refused++
+    socket.once('close', () => {
+      open.delete(socket)
+      if (isRefused) refused--
+      clearTimeout(timer)
+    })
   })
 
   /** Ends connections without a request, until none is left. Data that had arrived before has been read in the turn. */
@@ -73,7 +99,9 @@ export function addConnections(app: App): Connections {
   return {
     began(socket) {
       const connection = open.get(socket)
-      if (connection !== undefined) connection.requests++
+      if (connection === undefined) return undefined
+      connection.requests++
+      return connection.isRefused ? TOO_MANY() : undefined
     },
     ended(socket) {
       const connection = open.get(socket)
@@ -81,7 +109,7 @@ export function addConnections(app: App): Connections {
       connection.requests--
       connection.read = socket.bytesRead
     },
-    isDraining: () => isDraining,
+    isLast: (socket) => isDraining || open.get(socket)?.isRefused === true,
   }
 }
 

@@ -11,7 +11,7 @@ const LINGER = 2_000
  * never send the rest, and would get a second answer at the timeout of the request. So is one that is given while the service
  * drains, or the drain would wait for `keepAliveTimeout`.
  */
-export function endConnections(app: App, { isDraining }: Connections): void {
+export function endConnections(app: App, { isLast }: Connections): void {
   app.addHook('onRequest', (request, reply, done) => {
     const { socket } = request.raw
     if (!socket.writableEnded) return done()
@@ -21,7 +21,7 @@ export function endConnections(app: App, { isDraining }: Connections): void {
   })
   app.addHook('onSend', (request, reply, _payload, done) => {
     const { raw } = request
-    if (isDraining()) reply.header('connection', 'close')
+    if (isLast(raw.socket)) reply.header('connection', 'close')
     if (!isArriving(raw)) return done()
     // The end of the body may have arrived without having been parsed.
     setImmediate(() => {

@@ -56,7 +56,7 @@ export function createServer(kernel: Kernel): App {
   app.server.on('checkExpectation', (request, response) => app.routing(request, response))
   app.server.on('connect', (_request, socket: Socket) => answerConnect(socket, newId()))
 
-  const connections = addConnections(app)
+  const connections = addConnections(app, config)
   const headers = config.server.public_url?.startsWith('https:')
     ? { ...SECURITY_HEADERS, ...HTTPS_ONLY }
     : SECURITY_HEADERS
@@ -66,13 +66,13 @@ export function createServer(kernel: Kernel): App {
     const timeout = request.routeOptions.config.timeout ?? config.limits.timeout
     const stop = limitTime(reply, timeout, config.limits.min_rate)
     const { socket } = request.raw
-    connections.began(socket)
+    const refusal = connections.began(socket)
     reply.raw.once('close', () => {
       stop()
       request.bodyHold?.release()
       connections.ended(socket)
     })
-    done()
+    done(refusal)
   })
   endConnections(app, connections)
   addClientAddresses(app, config.server.trusted_proxies)

@@ -108,6 +108,23 @@ export const limits = section('Limits of a request. Each has its own error.', {
   ),
   insert_window: duration(`Longest ${shownHeader(HEADER.insertWindow)}.`, ['60s', '1ms', '60s']),
   header: size('Largest size of all headers of a request.', ['16KiB', '4KiB', '1MiB']),
+  connections: Type.Optional(
+    integer(
+      'Connections that one process accepts. Beyond it the longest without a request is closed, or the answer is 503.',
+      { min: 1, max: 1_000_000 },
+      {
+        absent:
+          'the open files that the system allows, less a quarter or what the service itself needs; at most 10000',
+      },
+    ),
+  ),
+  connections_per_address: Type.Optional(
+    integer(
+      'The same for one address, or the /64 of an IPv6 address; trusted proxies have no limit of their own.',
+      { min: 1, max: 1_000_000 },
+      { absent: 'half of limits.connections' },
+    ),
+  ),
   shutdown: duration(
     'Longest time from SIGTERM to the end: requests and jobs finish, then PostgreSQL shuts down; what is left is killed.',
     ['25s', '0s', '1h'],
