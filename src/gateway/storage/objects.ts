@@ -1,6 +1,6 @@
 import { requireUsableKey } from './addresses.ts'
-import type { S3Call, StorageCaller } from './s3-call.ts'
-import type { StorageServer } from './s3-client.ts'
+import type { S3Calls, StorageCaller } from './s3-call.ts'
+import type { StorageServer } from './sdk-jobs.ts'
 
 export type InBucket = StorageServer & { readonly bucket: string }
 export type ObjectOf = InBucket & { readonly key: string }
@@ -13,20 +13,19 @@ export type Listing = InBucket & {
 
 const KEYS = { byDefault: 200, max: 1_000 }
 
-export async function listObjects(call: S3Call, asked: Listing, caller: StorageCaller) {
+export async function listObjects({ send }: S3Calls, asked: Listing, caller: StorageCaller) {
   const { bucket, prefix = '', delimiter = '', continuation_token: token = '' } = asked
   const keys = Math.min(Math.max(asked.max_keys ?? KEYS.byDefault, 1), KEYS.max)
-  const { ListObjectsV2Command } = await import('@aws-sdk/client-s3')
-  const command = new ListObjectsV2Command({
+  const input = {
     Bucket: bucket,
     MaxKeys: keys,
     // XML cannot contain every character of a key.
-    EncodingType: 'url',
+    EncodingType: 'url' as const,
     ...(prefix !== '' && { Prefix: prefix }),
     ...(delimiter !== '' && { Delimiter: delimiter }),
     ...(token !== '' && { ContinuationToken: token }),
-  })
-  const found = await call(asked, { ...caller, keys }, (client) => client.send(command))
+  }
+  const found = await send(asked, { ...caller, keys }, { operation: 'list', input })
   const { Contents: contents = [], CommonPrefixes: prefixes = [] } = found
   const textOf = found.EncodingType === 'url' ? decodedKey : plainKey
   return {
@@ -61,12 +60,11 @@ function decodedKey(key = ''): string {
   }
 }
 
-export async function findObject(call: S3Call, asked: ObjectOf, caller: StorageCaller) {
+export async function findObject({ send }: S3Calls, asked: ObjectOf, caller: StorageCaller) {
   const { bucket, key } = asked
   requireUsableKey(key)
-  const { HeadObjectCommand } = await import('@aws-sdk/client-s3')
-  const command = new HeadObjectCommand({ Bucket: bucket, Key: key })
-  const found = await call(asked, { ...caller, keys: 1 }, (client) => client.send(command))
+  const input = { Bucket: bucket, Key: key }
+  const found = await send(asked, { ...caller, keys: 1 }, { operation: 'head', input })
   return {
     bucket,
     key,
@@ -80,11 +78,10 @@ export async function findObject(call: S3Call, asked: ObjectOf, caller: StorageC
 }
 
 /** Storage servers answer in the same way when there is no such object. */
-export async function deleteObject(call: S3Call, asked: ObjectOf, caller: StorageCaller) {
+export async function deleteObject({ send }: S3Calls, asked: ObjectOf, caller: StorageCaller) {
   const { bucket, key } = asked
   requireUsableKey(key)
-  const { DeleteObjectCommand } = await import('@aws-sdk/client-s3')
-  const command = new DeleteObjectCommand({ Bucket: bucket, Key: key })
-  await call(asked, { ...caller, keys: 1 }, (client) => client.send(command))
+  const input = { Bucket: bucket, Key: key }
+  await send(asked, { ...caller, keys: 1 }, { operation: 'delete', input })
   return { bucket, key }
 }

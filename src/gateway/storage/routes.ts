@@ -145,7 +145,8 @@ const Deleted = Type.Object({ bucket: Type.String(), key: Type.String() })
 
 export function storageRoutes(app: App, kernel: Kernel, access: GatewayAccess): void {
   const config = { access: access.keyed('gateway.storage_proxy'), failures: Object.keys(STORAGE_FAILURES) }
-  const call = createS3Calls(kernel)
+  const calls = createS3Calls(kernel)
+  app.addHook('onClose', calls.close)
   app.route({
     method: 'POST',
     url: '/storage/objects',
@@ -157,7 +158,7 @@ export function storageRoutes(app: App, kernel: Kernel, access: GatewayAccess): 
       response: { 200: successOf(Listed) },
     },
     handler: async (request, reply) => {
-      const listed = await listObjects(call, request.body, callerOf(request, reply))
+      const listed = await listObjects(calls, request.body, callerOf(request, reply))
       return success(`Listed ${listed.objects.length} objects`, listed)
     },
   })
@@ -172,7 +173,7 @@ export function storageRoutes(app: App, kernel: Kernel, access: GatewayAccess): 
       response: { 200: successOf(Found) },
     },
     handler: async (request, reply) =>
-      success('Found', await findObject(call, request.body, callerOf(request, reply))),
+      success('Found', await findObject(calls, request.body, callerOf(request, reply))),
   })
   app.route({
     method: 'POST',
@@ -185,7 +186,7 @@ export function storageRoutes(app: App, kernel: Kernel, access: GatewayAccess): 
       response: { 200: successOf(SignedDownload) },
     },
     handler: async (request, reply) =>
-      success('Signed', await signDownload(kernel, call, request.body, callerOf(request, reply))),
+      success('Signed', await signDownload(kernel, calls, request.body, callerOf(request, reply))),
   })
   app.route({
     method: 'POST',
@@ -198,7 +199,7 @@ export function storageRoutes(app: App, kernel: Kernel, access: GatewayAccess): 
       response: { 200: successOf(SignedUpload) },
     },
     handler: async (request, reply) =>
-      success('Signed', await signUpload(kernel, call, request.body, callerOf(request, reply))),
+      success('Signed', await signUpload(kernel, calls, request.body, callerOf(request, reply))),
   })
   app.route({
     method: 'POST',
@@ -211,7 +212,7 @@ export function storageRoutes(app: App, kernel: Kernel, access: GatewayAccess): 
       response: { 200: successOf(Deleted) },
     },
     handler: async (request, reply) =>
-      success('Deleted', await deleteObject(call, request.body, callerOf(request, reply))),
+      success('Deleted', await deleteObject(calls, request.body, callerOf(request, reply))),
   })
 }
 

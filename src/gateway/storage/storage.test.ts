@@ -151,6 +151,39 @@ test('failures of the server have their own status, and its messages are not rep
   )
 })
 
+test('an answer that is none of a storage server is 502, and no error of ours is told as one of the server', async () => {
+  for (const text of [
+    '',
+    ' ',
+    '<html><body>It works!</body></html>',
+    '<?xml version="1.0"?><!-- page --><Error><Code>AccessDenied</Code></Error>',
+    '<a>'.repeat(5_000),
+    '<ListBucketResult><Contents><LastModified>yesterday</LastModified></Contents></ListBucketResult>',
+    '<ListBucketResult><Contents>',
+  ]) {
+    answersWith(200, text)
+    const { status, body: refusal } = await holder.post('/storage/objects', body)
+    assert.deepEqual(
+      [status, refusal.code, refusal.data],
+      [502, 'storage_unavailable', undefined],
+      text.slice(0, 80),
+    )
+    assert.match(refusal.error, /^Its answer /)
+  }
+  for (const text of ['<a>'.repeat(5_000), '<Error>&#xFFFFFFFF;</Error>']) {
+    answersWith(500, text)
+    const { status, body: refusal } = await holder.post('/storage/objects', body)
+    assert.deepEqual([status, refusal.code, refusal.data], [502, 'storage_unavailable', undefined])
+    assert.equal(refusal.error, 'The server answered 500 without a code of S3: check endpoint')
+  }
+  answersWith(200, '<html>Signed in</html>')
+  const deleted = await holder.post('/storage/objects/delete', body)
+  assert.deepEqual([deleted.status, deleted.body.code], [502, 'storage_unavailable'])
+  const prologue = '<?xml version="1.0" encoding="UTF-8"?>\n<!-- a -->\n'
+  answersWith(200, `${prologue}<ListBucketResult xmlns="http://s3.amazonaws.com/doc/2006-03-01/"/>`)
+  assert.equal((await holder.post('/storage/objects', body)).status, 200)
+})
+
 test('a redirect is not followed', async () => {
   requests = 0
   answersWith(307, '', { location: `${server.url}/elsewhere` })
@@ -254,8 +287,9 @@ test('a server that does not answer in time is 504', async () => {
   const late = async (): Promise<never> => {
     throw new DOMException('The operation was aborted due to timeout', 'TimeoutError')
   }
-  const call = createS3Calls({ outbound: { send: late, refusal: () => undefined, close: async () => {} } })
+  const calls = createS3Calls({ outbound: { send: late, refusal: () => undefined, close: async () => {} } })
   const presence = { hasLeft: () => false, signal: () => new AbortController().signal }
   const caller = { presence, payer: 'key' }
-  await assert.rejects(listObjects(call, body, caller), { status: 504, code: 'storage_timeout' })
+  await assert.rejects(listObjects(calls, body, caller), { status: 504, code: 'storage_timeout' })
+  await calls.close()
 })

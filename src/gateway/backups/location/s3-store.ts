@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { pipeline, type Readable, Transform } from 'node:stream'
 import type { S3Client } from '@aws-sdk/client-s3'
-import { FIXED } from '#gateway/storage/s3-client.ts'
+import { FIXED } from '#gateway/storage/sdk-settings.ts'
 import type { Config } from '#kernel/config/config.ts'
 import { readS3Location } from '#kernel/config/sections/backups.ts'
 import type { BackupStore, OpenBackup, Written } from './backup-store.ts'

@@ -1,0 +1,85 @@
+import { createWorkerThread, ThreadStopped } from '#kernel/worker-thread.ts'
+import { fail } from '../errors.ts'
+import type {
+  Asked,
+  AskedUrl,
+  OutputOf,
+  Received,
+  SdkJob,
+  SdkResult,
+  Signed,
+  StorageServer,
+} from './sdk-jobs.ts'
+
+/**
+ * The SDK signs requests and reads answers, in a thread of its own: its parser takes 160 ms for 1 MiB of XML entities, in which the process would
+ * answer nobody. 50 modules, which a service without object storage never loads.
+ */
+export type Sdk = {
+  sign(server: StorageServer, asked: Asked): Promise<Signed>
+  signUrl(server: StorageServer, asked: AskedUrl): Promise<string>
+  /** Throws `UnusableAnswer` or `RefusedByServer`. */
+  read<A extends Asked>(asked: A, received: Received): Promise<OutputOf[A['operation']]>
+  close(): Promise<void>
+}
+
+/** The answer is not one of a storage server. The message is for the caller. */
+export class UnusableAnswer extends Error {}
+
+/** The server has refused the request, with its status and, if it gave one, its code. */
+export class RefusedByServer extends Error {
+  readonly status: number
+  readonly code: string | undefined
+
+  constructor(status: number, code: string | undefined) {
+    // Without the answer of the server, which may repeat the credentials.
+    super(`the storage server answered ${status}`)
+    this.status = status
+    this.code = code
+  }
+}
+
+/** Milliseconds for one answer: the largest take 0.2 s. */
+const DEADLINE = 3_000
+
+export function createSdk(): Sdk {
+  const thread = createWorkerThread({
+    module: new URL('./sdk-thread.ts', import.meta.url),
+    deadline: DEADLINE,
+    // MiB. The largest answers take 60.
+    memory: 192,
+    max: 200,
+    patience: 10_000,
+    refusal: () => fail('storage_busy', { headers: { 'retry-after': '1' } }),
+  })
+  const run = async (job: SdkJob, transfer?: readonly ArrayBuffer[]) =>
+    (await thread.run(job, transfer)) as SdkResult // as sdk-thread.ts posts it
+  return {
+    async sign(server, asked) {
+      const result = await run({ kind: 'sign', server, asked })
+      if (result.kind !== 'signed') throw unexpected(result)
+      return result.signed
+    },
+    async signUrl(server, asked) {
+      const result = await run({ kind: 'sign-url', server, asked })
+      if (result.kind !== 'url') throw unexpected(result)
+      return result.url
+    },
+    async read<A extends Asked>(asked: A, received: Received) {
+      const result = await run({ kind: 'read', asked, received }).catch(explainStop)
+      if (result.kind === 'refused') throw new RefusedByServer(received.status, result.code)
+      if (result.kind === 'unusable') throw new UnusableAnswer(result.reason)
+      if (result.kind !== 'output') throw unexpected(result)
+      return result.output as OutputOf[A['operation']] // the output of the same operation
+    },
+    close: thread.close,
+  }
+}
+
+function explainStop(error: unknown): never {
+  if (!(error instanceof ThreadStopped)) throw error
+  throw new UnusableAnswer('Its answer takes too long to read; ask for fewer keys with max_keys')
+}
+
+const unexpected = (result: SdkResult): Error =>
+  new Error(result.kind === 'failed' ? result.message : `The SDK's thread answered ${result.kind}`)
