@@ -9,6 +9,7 @@ export type OpenapiDocument = {
   readonly webhooks: Readonly<Record<string, { readonly post: DocumentedOperation }>>
   readonly components: {
     readonly schemas: Readonly<Record<string, Schema>>
+    readonly responses: Readonly<Record<string, Response>>
     readonly securitySchemes: Readonly<Record<string, object>>
   }
 }
@@ -20,8 +21,8 @@ export type DocumentedOperation = {
   readonly 'x-alias-of'?: string
   readonly security: readonly Readonly<Record<string, unknown>>[]
   readonly parameters?: readonly Parameter[]
-  readonly requestBody?: { readonly content: Content }
-  readonly responses: Readonly<Record<string, Response>>
+  readonly requestBody?: { readonly content: Content; readonly required: boolean }
+  readonly responses: Readonly<Record<string, Response & { readonly $ref?: string }>>
 }
 export type Parameter = {
   readonly name: string
@@ -57,6 +58,13 @@ export function resolved({ components }: OpenapiDocument, schema: Schema): Schem
   return { ...found, ...rest }
 }
 
+/** The content of a response, which may be a shared one. */
+export const contentOf = (
+  { components }: OpenapiDocument,
+  { $ref = '', content }: DocumentedOperation['responses'][string],
+): Content | undefined =>
+  content ?? components.responses[$ref.replace('#/components/responses/', '')]?.content
+
 /** Returns an assertion that a response is documented for its operation: status, content type and body schema. */
 export function documentedAnswers(document: OpenapiDocument): (place: Place, answer: Answer) => void {
   // Formats are only descriptions here. OpenAPI has keywords that JSON Schema does not know.
@@ -72,8 +80,9 @@ export function documentedAnswers(document: OpenapiDocument): (place: Place, ans
     const { responses = {} } = document.paths[path]?.[method.toLowerCase()] ?? {}
     const response = responses[status] ?? responses[`${String(status).charAt(0)}XX`]
     assert.ok(response, `the document has no ${what}: ${text.slice(0, 500)}`)
-    if (response.content === undefined) return assert.equal(text, '', `${what} has no body in the document`)
-    const media = response.content[type]
+    const content = contentOf(document, response)
+    if (content === undefined) return assert.equal(text, '', `${what} has no body in the document`)
+    const media = content[type]
     assert.ok(media, `the document has no content type ${type} for ${what}`)
     const validate = compile(media.schema)
     const body = type === 'application/json' ? JSON.parse(text) : text

@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { AUTH_CODES } from '#auth/errors.ts'
+import { GATEWAY_CODES } from '#gateway/errors.ts'
 import { EVENTS } from '#kernel/events.ts'
 import { type Actor, PASSWORD, testService } from '#test/harness.ts'
 import {
+  contentOf,
   type DocumentedOperation,
   documentedAnswers,
   documentedPayloads,
@@ -96,7 +99,10 @@ test('common schemas are defined once and referenced', () => {
 test('every object schema has a name, and no member has a default, so that generated clients have classes', () => {
   for (const { method, path, operation } of operations) {
     const { requestBody, responses } = operation
-    const contents = [requestBody?.content, ...Object.values(responses).map(({ content }) => content)]
+    const contents = [
+      requestBody?.content,
+      ...Object.values(responses).map((response) => contentOf(document, response)),
+    ]
     for (const { schema } of contents.flatMap((content = {}) => Object.values(content)))
       if (schema.type === 'object' || schema.allOf !== undefined)
         assert.fail(`${method} ${path} has an inline schema: ${JSON.stringify(schema).slice(0, 300)}`)
@@ -104,6 +110,91 @@ test('every object schema has a name, and no member has a default, so that gener
   for (const [name, { properties = {} }] of Object.entries(document.components.schemas))
     for (const [member, schema] of Object.entries(properties as Record<string, Schema>))
       assert.equal(schema.default, undefined, `${name}.${member}`)
+})
+
+test('objects in lists, in unions and beside null are components, so that no generator numbers their classes', () => {
+  const isInline = ({ type, properties, additionalProperties }: Schema): boolean =>
+    [type].flat().includes('object') && (properties ?? additionalProperties) !== undefined
+  const found: string[] = []
+  const look = (node: unknown, place: string): void => {
+    if (typeof node !== 'object' || node === null) return
+    const { items, anyOf = [], allOf = [], properties = {}, ...schema } = node as Schema
+    const parts = [items, ...(anyOf as Schema[]), ...(allOf as Schema[])]
+    if (parts.some((part) => part !== undefined && isInline(part as Schema))) found.push(place)
+    if (isInline(schema) && Array.isArray(schema.type)) found.push(`${place} beside null`)
+    // The data of an envelope is named after it.
+    for (const [name, member] of Object.entries(properties as Record<string, Schema>))
+      if (name !== 'data' && member.properties !== undefined) found.push(`${place}.${name}`)
+    for (const [name, member] of Object.entries(node))
+      if (name !== 'examples') look(member, `${place}/${name}`)
+  }
+  look(document.components.schemas, '')
+  for (const { method, path, operation } of operations) {
+    const { requestBody, responses } = operation
+    look([requestBody, responses], `${method} ${path}`)
+  }
+  assert.deepEqual(found, [])
+})
+
+test('the words of an enum differ in more than case and separators, which generators of names drop', () => {
+  const look = (node: unknown, place: string): void => {
+    if (typeof node !== 'object' || node === null) return
+    const { enum: words = [] } = node as { readonly enum?: readonly unknown[] }
+    const names = words.map((word) =>
+      String(word)
+        .toLowerCase()
+        .replace(/[^a-z0-9]+/g, '_'),
+    )
+    assert.equal(new Set(names).size, names.length, `${place}: ${words.join(', ')}`)
+    for (const [name, member] of Object.entries(node)) look(member, `${place}/${name}`)
+  }
+  look(document, '')
+})
+
+test('every failure is a shared response of its surface, and its code is one of a table', () => {
+  const { schemas, responses } = document.components
+  const codes = { Auth: AUTH_CODES, Gateway: GATEWAY_CODES }
+  for (const [surface, table] of Object.entries(codes)) {
+    const shown = Object.entries(table).map(([code, [, , publicCode = code]]) => publicCode)
+    assert.deepEqual(schemas[`${surface}ErrorCode`]?.enum, [...new Set(shown)].sort())
+    const { properties } = schemas[`${surface}Error`] as { readonly properties: Record<string, Schema> }
+    assert.deepEqual(properties.code, { $ref: `#/components/schemas/${surface}ErrorCode` })
+  }
+  for (const { method, path, operation } of operations) {
+    const surface = path.startsWith('/api/auth/') ? 'Auth' : 'Gateway'
+    for (const [status, { $ref = '', description }] of Object.entries(operation.responses)) {
+      // The readiness probe answers 503 in a form of its own.
+      if (/^[123]/.test(status) || (path === '/health/ready' && status === '503')) continue
+      assert.match($ref, new RegExp(`^#/components/responses/${surface}Error`), `${method} ${path} ${status}`)
+      assert.match(description, /^`\w+`(, `\w+`)*$/)
+    }
+    const large = operation.responses[431]?.description
+    assert.equal(large, surface === 'Auth' ? '`HEADERS_TOO_LARGE`' : '`headers_too_large`')
+  }
+  assert.equal(Object.keys(responses).length, 4)
+})
+
+test('a body is required where the service refuses an absent one', async (context) => {
+  const { apiKey } = await t.key(['*'])
+  for (const { method, path, operation } of operations) {
+    const { requestBody } = operation
+    if (requestBody === undefined) continue
+    await context.test(`${method} ${path}`, async () => {
+      // An absent body may end a session or remove the account.
+      const { token } = await t.signUp(operation.operationId)
+      const { status, text, body } = await t.anon.send(method, addressOf(path, operation), {
+        headers: { ...headersOf(operation), ...credentialOf(operation, { apiKey, token }) },
+      })
+      assert.notEqual(status, 415, text)
+      if (requestBody.required) assert.ok(status >= 400 || status === 303, text)
+      else
+        assert.doesNotMatch(
+          String(body?.code),
+          /^(validation_error|VALIDATION_ERROR|missing_.*|invalid_.*)$/,
+          text,
+        )
+    })
+  }
 })
 
 test('each example request of the document gets a documented response', async (context) => {

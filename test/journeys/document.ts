@@ -12,8 +12,9 @@ export type Operation = {
   /** A body that is no JSON. */
   readonly file: { readonly type: string; readonly example: unknown } | undefined
   readonly security: readonly Readonly<Record<string, unknown>>[]
-  readonly responses: Readonly<Record<string, { readonly description: string; readonly content?: Content }>>
+  readonly responses: Readonly<Record<string, Response>>
 }
+type Response = { readonly description: string; readonly content?: Content; readonly $ref?: string }
 type Schema = { readonly [keyword: string]: unknown }
 type Media = {
   readonly schema: Schema
@@ -74,6 +75,7 @@ type Document = {
   readonly components: {
     readonly securitySchemes: Readonly<Record<string, SecurityScheme>>
     readonly schemas: Readonly<Record<string, Schema>>
+    readonly responses: Readonly<Record<string, Response>>
   }
 }
 type RawOperation = Partial<Omit<Operation, 'body' | 'file'>> & {
@@ -100,15 +102,21 @@ const operationsOf = ({ paths, components }: Document): Operation[] =>
         file: fileShown(requestBody?.content ?? {}),
         security,
         responses: Object.fromEntries(
-          Object.entries(responses).map(([status, { content = {}, ...rest }]) => [
-            status,
-            { ...rest, content: withSchemas(content, components) },
-          ]),
+          Object.entries(responses).map(([status, { $ref, ...rest }]) => {
+            const { content = {} } = $ref === undefined ? rest : shared($ref, components)
+            return [status, { ...rest, content: withSchemas(content, components) }]
+          }),
         ),
       })),
   )
 
 type Components = Document['components']
+
+function shared($ref: string, { responses }: Components): Response {
+  const response = responses[$ref.split('/').at(-1) ?? '']
+  assert.ok(response, `the document has no ${$ref}`)
+  return response
+}
 
 const bodyShown = (media: Media | undefined, components: Components): Operation['body'] =>
   media && {

@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox'
 import { listAccounts } from '#identity/accounts.ts'
 import { named } from '#kernel/http/components.ts'
-import { Id, Nullable, Timestamp } from '#kernel/http/schemas.ts'
+import { Id, NOT_EMPTY, Nullable, Timestamp } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { type AuthAccess, type Caller, callerOf, kernelFor } from '../access.ts'
@@ -28,12 +28,15 @@ const LinkedAccount = Type.Object(
   named('LinkedAccount'),
 )
 
-const Name = Type.Object({
-  providerId: Type.Optional(Type.String({ maxLength: 128 })),
-  accountId: Type.Optional(
-    Type.String({ maxLength: 256, description: 'The id of the row, or of the provider' }),
-  ),
-})
+const Name = Type.Object(
+  {
+    providerId: Type.Optional(Type.String({ maxLength: 128 })),
+    accountId: Type.Optional(
+      Type.String({ maxLength: 256, description: 'The id of the row, or of the provider' }),
+    ),
+  },
+  NOT_EMPTY,
+)
 
 const TokenSet = Type.Object(
   {
@@ -51,15 +54,21 @@ const TokenSet = Type.Object(
 )
 
 const DescribedAccount = Type.Object({
-  user: Type.Object({
-    id: Type.String({ description: 'The id of the provider' }),
-    name: Type.String(),
-    email: Nullable(Type.String()),
-    emailVerified: Type.Boolean(),
-    image: Nullable(Type.String()),
-  }),
+  user: Type.Object(
+    {
+      id: Type.String({ description: 'The id of the provider' }),
+      name: Type.String(),
+      email: Nullable(Type.String()),
+      emailVerified: Type.Boolean(),
+      image: Nullable(Type.String()),
+    },
+    named('ProviderUser'),
+  ),
   data: Type.Record(Type.String(), Type.Unknown(), { description: 'The answer of the provider' }),
-  account: Type.Object({ id: Id, providerId: Type.String(), accountId: Type.String() }),
+  account: Type.Object(
+    { id: Id, providerId: Type.String(), accountId: Type.String() },
+    named('LinkedAccountIds'),
+  ),
 })
 
 const REFRESHING = [

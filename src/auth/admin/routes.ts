@@ -4,7 +4,9 @@ import { NAME_MAX } from '#identity/names.ts'
 import { isPermitted } from '#identity/permissions.ts'
 import { FullUser } from '#identity/schemas.ts'
 import type { Sessions } from '#identity/sessions.ts'
-import { Nullable, OneOf } from '#kernel/http/schemas.ts'
+import { named } from '#kernel/http/components.ts'
+import { edge } from '#kernel/http/failures.ts'
+import { NOT_EMPTY, Nullable, OneOf } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { type AuthAccess, callerOf, kernelFor } from '../access.ts'
@@ -36,7 +38,7 @@ const UserData = Type.Object(
     email: Type.Optional(Email),
     emailVerified: Type.Optional(Type.Boolean()),
   },
-  { additionalProperties: false },
+  { ...named('UserFields'), additionalProperties: false },
 )
 const User = Type.Object({ user: FullUser })
 const Succeeded = Type.Object({ success: Type.Boolean() })
@@ -66,16 +68,19 @@ export function adminRoutes(app: App, kernel: Kernel, access: AuthAccess, sessio
     schema: {
       operationId: 'adminHasPermission',
       summary: 'Whether a role of the caller allows something',
-      body: Type.Object({
-        permissions: Type.Optional(Permissions),
-        permission: Type.Optional({ ...Permissions, deprecated: true }),
-      }),
+      body: Type.Object(
+        {
+          permissions: Type.Optional(Permissions),
+          permission: Type.Optional({ ...Permissions, deprecated: true }),
+        },
+        NOT_EMPTY,
+      ),
       response: { 200: Type.Object({ error: Type.Null(), success: Type.Boolean() }) },
     },
     handler: async (request) => {
-      const { permissions, permission } = request.body
-      const asked = permissions ?? permission ?? {}
-      return { error: null, success: isPermitted(kernel, callerOf(request).user, asked) }
+      const { permission, permissions = permission } = request.body
+      if (permissions === undefined) throw edge('validation_error', { message: 'permissions is required' })
+      return { error: null, success: isPermitted(kernel, callerOf(request).user, permissions) }
     },
   })
 }

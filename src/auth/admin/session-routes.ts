@@ -19,7 +19,10 @@ import { findParent, impersonate, stopImpersonating } from './impersonation.ts'
 import { listUserSessions, revokeUserSession, revokeUserSessions } from './sessions.ts'
 
 const UserBody = Type.Object({ userId: Type.String({ maxLength: 64 }) })
-const ListedSession = Type.Object({ ...CurrentSession.properties, current: Type.Boolean() })
+const ListedSession = Type.Object(
+  { ...CurrentSession.properties, current: Type.Boolean() },
+  named('SessionOfUser'),
+)
 const Succeeded = Type.Object({ success: Type.Boolean() })
 const SUCCESS = { success: true }
 
@@ -138,8 +141,8 @@ function impersonationRoutes(app: App, kernel: Kernel, access: AuthAccess, sessi
 }
 
 const Stopped = Type.Object({
-  session: Nullable(Type.Object(CurrentSession.properties, named('SessionOrNone'))),
-  user: Nullable(Type.Object(FullUser.properties, named('UserOrNone'))),
+  session: Nullable(CurrentSession),
+  user: Nullable(FullUser),
   message: Type.String(),
 })
 

@@ -261,5 +261,6 @@ test('has-permission asks the same table, and ignores user and role of the reque
   ]
   for (const [body, success] of asks)
     assert.deepEqual(await ok(clerk, 'has-permission', body), { error: null, success }, JSON.stringify(body))
-  assert.equal(await refused(clerk, 'has-permission', { permissions: 'x' }), '400 VALIDATION_ERROR')
+  for (const body of [{ permissions: 'x' }, {}])
+    assert.equal(await refused(clerk, 'has-permission', body), '400 VALIDATION_ERROR')
 })

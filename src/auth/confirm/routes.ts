@@ -4,7 +4,7 @@ import type { MailedPurpose } from '#identity/tickets.ts'
 import { Failure } from '#kernel/errors.ts'
 import { readForms } from '#kernel/http/body.ts'
 import { sendPage, wantsPage } from '#kernel/http/page.ts'
-import { HtmlPage } from '#kernel/http/schemas.ts'
+import { HtmlPage, NOT_EMPTY } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { type AuthAccess, kernelFor } from '../access.ts'
@@ -78,12 +78,15 @@ function confirmRoute(app: App, kernel: Kernel, access: AuthAccess, page: FlowsP
     schema: {
       operationId: `confirm${pascalCase(name)}`,
       summary: `${summary}: the button of that page`,
-      body: Type.Object({
-        token: Type.Optional(Token),
-        callbackURL,
-        ...(fields.includes('password') && { password: Type.Optional(Password()) }),
-        ...(fields.includes('newPassword') && { newPassword: Type.Optional(Password()) }),
-      }),
+      body: Type.Object(
+        {
+          token: Type.Optional(Token),
+          callbackURL,
+          ...(fields.includes('password') && { password: Type.Optional(Password()) }),
+          ...(fields.includes('newPassword') && { newPassword: Type.Optional(Password()) }),
+        },
+        NOT_EMPTY,
+      ),
       consumes: ['application/x-www-form-urlencoded'],
       response: { 200: HtmlPage, 303: REDIRECTED },
     },

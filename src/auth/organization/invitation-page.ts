@@ -4,7 +4,7 @@ import { Failure } from '#kernel/errors.ts'
 import { html } from '#kernel/html.ts'
 import { readForms } from '#kernel/http/body.ts'
 import { type Page, sendPage, wantsPage } from '#kernel/http/page.ts'
-import { HtmlPage } from '#kernel/http/schemas.ts'
+import { HtmlPage, NOT_EMPTY } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { type AuthAccess, type Caller, kernelFor } from '../access.ts'
@@ -46,7 +46,7 @@ export function invitationPage(app: App, kernel: Kernel, access: AuthAccess): vo
       schema: {
         operationId: 'confirmInvitation',
         summary: 'Accept an invitation: the button of that page',
-        body: Asked,
+        body: Type.Object(Asked.properties, NOT_EMPTY),
         consumes: ['application/x-www-form-urlencoded'],
         response: { 200: HtmlPage },
       },

@@ -1,7 +1,7 @@
 import type { FastifyReply } from 'fastify'
 import { Type } from 'typebox'
 import { edge } from '#kernel/http/failures.ts'
-import { Nullable } from '#kernel/http/schemas.ts'
+import { NOT_EMPTY, Nullable } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { type AuthAccess, callerOf, kernelFor } from '../access.ts'
@@ -212,15 +212,18 @@ export function organizationRoutes(app: App, kernel: Kernel, auth: AuthAccess): 
     schema: {
       operationId: 'hasOrganizationPermission',
       summary: 'May the user do this in the organization?',
-      body: Type.Object({
-        ...Named,
-        permissions: Type.Optional(Permissions),
-        permission: Type.Optional({
-          ...Permissions,
-          description: 'Former name of `permissions`',
-          deprecated: true,
-        }),
-      }),
+      body: Type.Object(
+        {
+          ...Named,
+          permissions: Type.Optional(Permissions),
+          permission: Type.Optional({
+            ...Permissions,
+            description: 'Former name of `permissions`',
+            deprecated: true,
+          }),
+        },
+        NOT_EMPTY,
+      ),
       response: { 200: Type.Object({ error: Type.Null(), success: Type.Boolean() }) },
     },
     handler: async (request) => {

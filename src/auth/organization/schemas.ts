@@ -36,6 +36,7 @@ export const OrganizationName = Type.String({ maxLength: 8 * NAME_MAX, examples:
 const Logo = Type.Optional(Nullable(Type.String({ maxLength: 2 * IMAGE_MAX })))
 const Metadata = Type.Optional(
   Type.Unsafe<object | string | null>({
+    ...named('OrganizationMetadata'),
     type: ['object', 'string', 'null'],
     description: 'An object, or the JSON text of one',
   }),
@@ -86,7 +87,7 @@ const INVITATION = {
 
 export const Organization = Type.Object(ORGANIZATION, named('Organization'))
 export const OrganizationOrNull = Nullable(
-  Type.Object(ORGANIZATION, { ...named('OrganizationOrNull'), description: 'Null: none is active' }),
+  Type.Object(ORGANIZATION, { ...named('Organization'), description: 'Null: none is active' }),
 )
 const Member = Type.Object(MEMBER, named('Member'))
 const MemberUser = Type.Object(

@@ -20,11 +20,14 @@ const CREDENTIAL = {
 export const AttestationResponse = Type.Object(
   {
     ...CREDENTIAL,
-    response: Type.Object({
-      clientDataJSON: Binary(8_192),
-      attestationObject: Binary(65_536),
-      transports: Type.Optional(Nullable(Type.Array(Type.String({ maxLength: 64 }), { maxItems: 16 }))),
-    }),
+    response: Type.Object(
+      {
+        clientDataJSON: Binary(8_192),
+        attestationObject: Binary(65_536),
+        transports: Type.Optional(Nullable(Type.Array(Type.String({ maxLength: 64 }), { maxItems: 16 }))),
+      },
+      named('PasskeyAttestation'),
+    ),
   },
   {
     ...named('PasskeyRegistration'),
@@ -37,12 +40,15 @@ export type AttestationResponse = Static<typeof AttestationResponse>
 export const AssertionResponse = Type.Object(
   {
     ...CREDENTIAL,
-    response: Type.Object({
-      clientDataJSON: Binary(8_192),
-      authenticatorData: Binary(8_192),
-      signature: Binary(8_192),
-      userHandle: Type.Optional(Nullable(Binary(128))),
-    }),
+    response: Type.Object(
+      {
+        clientDataJSON: Binary(8_192),
+        authenticatorData: Binary(8_192),
+        signature: Binary(8_192),
+        userHandle: Type.Optional(Nullable(Binary(128))),
+      },
+      named('PasskeySignature'),
+    ),
   },
   {
     ...named('PasskeyAssertion'),
@@ -57,21 +63,28 @@ export const ChallengeId = Type.String({
 })
 
 const Descriptors = Type.Array(
-  Type.Object({
-    id: Type.String(),
-    type: Type.String(),
-    transports: Type.Optional(Type.Array(Type.String())),
-  }),
+  Type.Object(
+    { id: Type.String(), type: Type.String(), transports: Type.Optional(Type.Array(Type.String())) },
+    named('PasskeyDescriptor'),
+  ),
 )
-const Selection = Type.Object({
-  authenticatorAttachment: Type.Optional(Type.String()),
-  residentKey: Type.String(),
-  requireResidentKey: Type.Boolean(),
-  userVerification: Type.String(),
-})
-const RelyingParty = Type.Object({ id: Type.String(), name: Type.String() })
-const UserEntity = Type.Object({ id: Type.String(), name: Type.String(), displayName: Type.String() })
-const Extensions = Type.Object({ credProps: Type.Optional(Type.Boolean()) })
+const Selection = Type.Object(
+  {
+    authenticatorAttachment: Type.Optional(Type.String()),
+    residentKey: Type.String(),
+    requireResidentKey: Type.Boolean(),
+    userVerification: Type.String(),
+  },
+  named('PasskeySelection'),
+)
+const Verification = Type.Object({ userVerification: Type.String() }, named('PasskeyVerification'))
+const RelyingParty = Type.Object({ id: Type.String(), name: Type.String() }, named('PasskeyRelyingParty'))
+const UserEntity = Type.Object(
+  { id: Type.String(), name: Type.String(), displayName: Type.String() },
+  named('PasskeyUser'),
+)
+const Algorithm = Type.Object({ type: Type.String(), alg: Type.Integer() }, named('PasskeyAlgorithm'))
+const Extensions = Type.Object({ credProps: Type.Optional(Type.Boolean()) }, named('PasskeyExtensions'))
 
 export const CreationOptions = Type.Object(
   {
@@ -79,7 +92,7 @@ export const CreationOptions = Type.Object(
     challengeId: ChallengeId,
     rp: RelyingParty,
     user: UserEntity,
-    pubKeyCredParams: Type.Array(Type.Object({ type: Type.String(), alg: Type.Integer() })),
+    pubKeyCredParams: Type.Array(Algorithm),
     timeout: Type.Integer({ description: 'Milliseconds' }),
     excludeCredentials: Descriptors,
     authenticatorSelection: Selection,
@@ -102,7 +115,7 @@ export const RequestOptions = Type.Object(
     timeout: Type.Integer({ description: 'Milliseconds' }),
     allowCredentials: Type.Optional({ ...Descriptors, description: 'Only with a session' }),
     userVerification: Type.String(),
-    authenticatorSelection: Type.Object({ userVerification: Type.String() }),
+    authenticatorSelection: Verification,
     extensions: Extensions,
   },
   { ...named('PasskeyRequestOptions'), description: 'For PublicKeyCredential.parseRequestOptionsFromJSON()' },

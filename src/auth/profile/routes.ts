@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import { IMAGE_MAX } from '#identity/images.ts'
 import { NAME_MAX } from '#identity/names.ts'
-import { Nullable } from '#kernel/http/schemas.ts'
+import { NOT_EMPTY, Nullable } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { type AuthAccess, callerOf, kernelFor } from '../access.ts'
@@ -39,12 +39,15 @@ export function profileRoutes(app: App, kernel: Kernel, access: AuthAccess): voi
     },
     schema: {
       summary: 'Change name, picture or username',
-      body: Type.Object({
-        name: Type.Optional(Type.String({ maxLength: NAME_MAX })),
-        image: Type.Optional(Nullable(Type.String({ maxLength: IMAGE_MAX }))),
-        username: Type.Optional(Type.String({ maxLength: 128 })),
-        displayUsername: Type.Optional(Type.String({ maxLength: 128 })),
-      }),
+      body: Type.Object(
+        {
+          name: Type.Optional(Type.String({ maxLength: NAME_MAX })),
+          image: Type.Optional(Nullable(Type.String({ maxLength: IMAGE_MAX }))),
+          username: Type.Optional(Type.String({ maxLength: 128 })),
+          displayUsername: Type.Optional(Type.String({ maxLength: 128 })),
+        },
+        NOT_EMPTY,
+      ),
       response: { 200: Status },
     },
     handler: async (request) => {

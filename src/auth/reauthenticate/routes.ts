@@ -2,6 +2,7 @@ import { Type } from 'typebox'
 import { CurrentSession, SignedInUser } from '#identity/schemas.ts'
 import { named } from '#kernel/http/components.ts'
 import { edge } from '#kernel/http/failures.ts'
+import { NOT_EMPTY } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { type AuthAccess, callerOf, kernelFor } from '../access.ts'
@@ -16,17 +17,20 @@ import { beginReauthentication, reauthenticateByIdToken } from '../social/social
 import type { SocialProviders } from '../social/social-providers.ts'
 import { reauthenticate } from './reauthenticate.ts'
 
-const Reauthentication = Type.Object({
-  password: Type.Optional(Password()),
-  code: Type.Optional(Code({ description: 'Of the authenticator app, by mail, or a backup code' })),
-  response: Type.Optional(AssertionResponse),
-  challengeId: Type.Optional(ChallengeId),
-  provider: Type.Optional(VISIT.provider),
-  callbackURL: CallbackUrl('With `provider`: where the browser is sent then'),
-  errorCallbackURL: CallbackUrl('Where it is sent after a failure, with `?error=`'),
-  disableRedirect: VISIT.disableRedirect,
-  idToken: VISIT.idToken,
-})
+const Reauthentication = Type.Object(
+  {
+    password: Type.Optional(Password()),
+    code: Type.Optional(Code({ description: 'Of the authenticator app, by mail, or a backup code' })),
+    response: Type.Optional(AssertionResponse),
+    challengeId: Type.Optional(ChallengeId),
+    provider: Type.Optional(VISIT.provider),
+    callbackURL: CallbackUrl('With `provider`: where the browser is sent then'),
+    errorCallbackURL: CallbackUrl('Where it is sent after a failure, with `?error=`'),
+    disableRedirect: VISIT.disableRedirect,
+    idToken: VISIT.idToken,
+  },
+  NOT_EMPTY,
+)
 /** By a provider's page: `url` and `redirect`. Else the session with its new token. */
 const Reauthenticated = Type.Object(
   {

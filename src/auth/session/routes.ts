@@ -16,7 +16,7 @@ import { createSignOut } from './sign-out.ts'
 const SESSION_ANSWER = { session: CurrentSession, user: FullUser }
 const SessionAnswer = Type.Object(SESSION_ANSWER, named('SessionAndUser'))
 const SessionOrNull = Nullable(
-  Type.Object(SESSION_ANSWER, { ...named('SessionOrNull'), description: 'Null without a session' }),
+  Type.Object(SESSION_ANSWER, { ...named('SessionAndUser'), description: 'Null without a session' }),
 )
 const ListedSession = Type.Object(
   {

@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import { type Static, Type } from 'typebox'
 import { open } from '#kernel/http/access.ts'
+import { NOT_EMPTY } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { type AuthAccess, kernelFor } from '../access.ts'
@@ -15,13 +16,16 @@ import type { SocialProviders } from './social-providers.ts'
 const RESPONSE = ['code', 'state', 'error', 'iss', 'user'] as const
 const Parameter = (maxLength: number) => Type.Optional(Type.String({ maxLength }))
 /** Together they fit in the headers of a request (`limits.header`), since a form's answer goes on as a query. */
-const Response = Type.Object({
-  code: Parameter(4_096),
-  state: Parameter(256),
-  error: Parameter(256),
-  iss: Parameter(1_024),
-  user: Parameter(2_048),
-})
+const Response = Type.Object(
+  {
+    code: Parameter(4_096),
+    state: Parameter(256),
+    error: Parameter(256),
+    iss: Parameter(1_024),
+    user: Parameter(2_048),
+  },
+  NOT_EMPTY,
+)
 const Provider = Type.Object({ provider: Type.String({ maxLength: 64 }) })
 const REDIRECTED = {
   type: 'null',

@@ -1,4 +1,5 @@
 import { Type } from 'typebox'
+import { named } from '#kernel/http/components.ts'
 import { CallbackUrl } from '../schemas.ts'
 
 /** RFC 6749, appendices A.12 and A.17. */
@@ -18,6 +19,7 @@ const IdToken = Type.Object(
     ),
   },
   {
+    ...named('ProviderIdToken'),
     description:
       'An ID token that a native app or a script of the provider has received, in place of the redirect',
   },

@@ -3,6 +3,7 @@ import { Type } from 'typebox'
 import { nameFrom } from '#identity/names.ts'
 import { SignedInUser } from '#identity/schemas.ts'
 import { Failure } from '#kernel/errors.ts'
+import { named } from '#kernel/http/components.ts'
 import { edge } from '#kernel/http/failures.ts'
 import { Id, Nullable, Timestamp } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
@@ -135,12 +136,10 @@ const Code = Type.Object({ code: Type.String({ maxLength: 64, examples: ['287082
 const VerifiedAnswer = Type.Object({ status: Type.Boolean(), token: Type.String(), user: SignedInUser })
 const VerifiedByBackupCode = Type.Object({
   ...VerifiedAnswer.properties,
-  session: Type.Object({
-    token: Type.String(),
-    userId: Id,
-    createdAt: Timestamp,
-    expiresAt: Timestamp,
-  }),
+  session: Type.Object(
+    { token: Type.String(), userId: Id, createdAt: Timestamp, expiresAt: Timestamp },
+    named('ReducedSession'),
+  ),
 })
 
 type VerifyRequest = FastifyRequest<{ Body: Typed & { disableSession?: boolean; token?: string } }>

@@ -6,13 +6,13 @@ import { openSupabase } from './supabase/settings.ts'
 
 type Entry = {
   readonly make: MakeDriver
-  /** The names by which requests may call the driver (`driver` of POST /query/sql). */
+  /** Other names by which requests may call the driver (`driver` of POST /query/sql). */
   readonly aliases: readonly string[]
 }
 
 /** Factories of drivers by name. `clientUrlForms` of the configuration has the form of their URLs. */
 export const DRIVERS: Readonly<Record<DriverName, Entry>> = {
-  postgresql: { make: openPostgres, aliases: ['postgresql', 'postgres'] },
-  supabase: { make: openSupabase, aliases: ['supabase'] },
-  scylladb: { make: openScylla, aliases: ['scylla', 'scylladb'] },
+  postgresql: { make: openPostgres, aliases: ['postgres'] },
+  supabase: { make: openSupabase, aliases: [] },
+  scylladb: { make: openScylla, aliases: ['scylla'] },
 }

@@ -2,7 +2,7 @@ import { Type } from 'typebox'
 import type { Clients } from '#databases/clients/clients.ts'
 import { DRIVER_NAMES } from '#kernel/config/addresses.ts'
 import { named } from '#kernel/http/components.ts'
-import { Id, Nullable, OneOf, Timestamp } from '#kernel/http/schemas.ts'
+import { Id, NOT_EMPTY, Nullable, OneOf, Timestamp } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import type { GatewayAccess } from '../access.ts'
@@ -61,7 +61,7 @@ const NewClient = Type.Object({
   client_name: Type.String({ maxLength: 200, examples: ['reporting'] }),
   ...REQUEST_FIELDS,
 })
-const ClientChange = Type.Object(REQUEST_FIELDS)
+const ClientChange = Type.Object(REQUEST_FIELDS, NOT_EMPTY)
 const ByName = Type.Object({ name: Type.String({ maxLength: 63, examples: ['reporting'] }) })
 
 /** A row of an older version may have an unknown driver. */
@@ -109,7 +109,10 @@ const Runtime = Type.Object(
     source: OneOf(['config', 'database'], named('ClientSource')),
     is_active: Type.Boolean(),
     is_frozen: Type.Boolean(),
-    pool: Type.Object({ total: Type.Integer(), idle: Type.Integer(), waiting: Type.Integer() }),
+    pool: Type.Object(
+      { total: Type.Integer(), idle: Type.Integer(), waiting: Type.Integer() },
+      named('ConnectionPool'),
+    ),
     circuit: OneOf(['closed', 'open', 'half_open']),
   },
   named('ClientRuntime'),

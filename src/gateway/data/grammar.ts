@@ -94,9 +94,9 @@ export const columnsOf = (max: number): TSchema =>
   })
 
 const direction = Type.Optional(
-  OneOf(['asc', 'desc', 'ascending', 'descending'], {
+  OneOf(['asc', 'desc'], {
     ...named('SortDirection'),
-    description: 'Default: asc',
+    description: 'Default: asc. Also accepted: ascending, descending',
   }),
 )
 const nulls = Type.Optional(

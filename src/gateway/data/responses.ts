@@ -7,27 +7,31 @@ import { Row } from './grammar.ts'
 const CacheKey = Type.String({ pattern: '^[0-9a-f]{64}$' })
 const rows = Type.Array(Row)
 
+const Aggregation = Type.Object(
+  {
+    column: Type.String(),
+    strategy: Type.Union([Type.Literal('cumulative_sum'), Type.Null()]),
+    sum: Type.Number({ description: 'Exact, so it may have more digits than a double' }),
+    cumulative_sum: Type.Optional(Type.Number({ description: 'Sum of this group and all groups before it' })),
+    count: Type.Integer({ description: 'Values that were added up; nulls are none' }),
+  },
+  named('Aggregation'),
+)
+
 const PostProcessing = Type.Object(
   {
     grouped: Type.Array(
-      Type.Object({
-        label: Type.Union([Type.String(), Type.Null()], {
-          description:
-            'The value of group_by as text, or the start of its day, hour or minute. Sorted ascending by code points; null is last',
-        }),
-        rows,
-        aggregation: Type.Optional(
-          Type.Object({
-            column: Type.String(),
-            strategy: Type.Union([Type.Literal('cumulative_sum'), Type.Null()]),
-            sum: Type.Number({ description: 'Exact, so it may have more digits than a double' }),
-            cumulative_sum: Type.Optional(
-              Type.Number({ description: 'Sum of this group and all groups before it' }),
-            ),
-            count: Type.Integer({ description: 'Values that were added up; nulls are none' }),
+      Type.Object(
+        {
+          label: Type.Union([Type.String(), Type.Null()], {
+            description:
+              'The value of group_by as text, or the start of its day, hour or minute. Sorted ascending by code points; null is last',
           }),
-        ),
-      }),
+          rows,
+          aggregation: Type.Optional(Aggregation),
+        },
+        named('RowGroup'),
+      ),
     ),
   },
   named('PostProcessing'),

@@ -2,7 +2,8 @@ import { type TSchema, Type } from 'typebox'
 import type { Config } from '#kernel/config/config.ts'
 import { described, named } from '#kernel/http/components.ts'
 import { HEADER } from '#kernel/http/header-names.ts'
-import { OneOf, Parsed } from '#kernel/http/schemas.ts'
+import { OneOf, Parsed, spelled } from '#kernel/http/schemas.ts'
+import { EXAMPLES } from './examples.ts'
 import { CountMode, columnsOf, conditionsOf, OrderBy, Row, SortBy } from './grammar.ts'
 
 /**
@@ -77,63 +78,6 @@ export function dataBodies({ limits, gateway }: Config) {
     DataQuery: queryOf(gateway.max_rows),
   }
 }
-
-/** Examples for the quick start's table, like the README's commands. */
-const ADA = { title: 'Notes on the Analytical Engine', author: 'Ada Lovelace', pages: 66 }
-const IS_BY_ADA = [{ eq_column: 'author', eq_value: 'Ada Lovelace' }]
-const EXAMPLES = {
-  insert: [
-    {
-      table_name: 'books',
-      insert_body: [
-        ADA,
-        { title: 'The Art of Computer Programming', author: 'Donald Knuth', pages: 3_168 },
-        { title: 'Untitled' },
-      ],
-    },
-  ],
-  fetch: [
-    {
-      table_name: 'books',
-      columns: ['title', 'pages'],
-      conditions: [{ operator: 'gt', column: 'pages', value: 50 }],
-      sort_by: { field: 'pages', direction: 'desc' },
-      current_page: 1,
-      page_size: 10,
-      count: 'exact',
-    },
-    { table_name: 'books', conditions: IS_BY_ADA },
-    {
-      table_name: 'books',
-      conditions: [
-        {
-          or: [
-            { column: 'pages', operator: 'lt', value: 100 },
-            { column: 'pages', value: null },
-          ],
-        },
-      ],
-    },
-    { table_name: 'books', conditions: [{ operator: 'not', value: 'pages.gt.50,author.is.null' }] },
-    {
-      table_name: 'books',
-      group_by: 'author',
-      aggregation_column: 'pages',
-      aggregation_strategy: 'cumulative_sum',
-    },
-  ],
-  count: [{ table_name: 'books', conditions: IS_BY_ADA }],
-  update: [{ table_name: 'books', update_body: { pages: 67 }, conditions: IS_BY_ADA }],
-  delete: [{ table_name: 'books', conditions: [{ eq_column: 'title', eq_value: 'Untitled' }] }],
-  transaction: [
-    {
-      operations: [
-        { id: 'add', kind: 'insert', payload: { table_name: 'books', insert_body: { title: 'Sketches' } } },
-        { id: 'look', kind: 'fetch', payload: { table_name: 'books', limit: 10 } },
-      ],
-    },
-  ],
-} as const
 
 const bodyOf = (name: string, members: Record<string, TSchema>): TSchema => Type.Object(members, named(name))
 
@@ -267,10 +211,13 @@ const transactionOf = (max: number, bodies: TSchema[]) =>
         { minItems: 1, description: `Operations in order, at most ${max}. They are atomic` },
       ),
       options: Type.Optional(
-        Type.Object({
-          isolation_level: text('read_committed, repeatable_read or serializable', 'serializable'),
-          read_only: flag('Reject writes'),
-        }),
+        Type.Object(
+          {
+            isolation_level: text('read_committed, repeatable_read or serializable', 'serializable'),
+            read_only: flag('Reject writes'),
+          },
+          named('TransactionOptions'),
+        ),
       ),
       idempotency_key: text('Instead of the header Idempotency-Key'),
     },
@@ -292,7 +239,12 @@ const queryOf = (max: number) =>
     sort_by: text('Column to sort by', 'title'),
     sortBy: aliasOf('sort_by', Type.String()),
     order_by: aliasOf('sort_by', Type.String()),
-    sort_direction: oneOf('Direction of sort_by. Default: asc', 'asc', 'desc', 'ascending', 'descending'),
+    sort_direction: Type.Optional(
+      OneOf(['asc', 'desc'], {
+        description: 'Direction of sort_by. Default: asc. Also accepted: ascending, descending',
+        ...spelled({ ascending: 'asc', descending: 'desc' }),
+      }),
+    ),
     ...GROUPING_FIELDS,
     ...FORMAT,
     api_key: text('The API key, if headers cannot be sent'),

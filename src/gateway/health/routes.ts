@@ -14,16 +14,18 @@ import { type Component, componentStates, databaseFacts, readiness, troubles } f
 import { FRESH, keepFor, type Mirrors } from './mirrors.ts'
 import { startPage } from './start-page.ts'
 
-const ComponentState = Type.Object({
-  name: Type.String(),
-  status: Type.String(),
-  message: Type.Optional(Type.String()),
-})
+const ComponentState = Type.Object(
+  { name: Type.String(), status: Type.String(), message: Type.Optional(Type.String()) },
+  named('HealthOfComponent'),
+)
 const Health = Type.Object({
   status: Type.String({ description: '`ok`, or `degraded` if a component is offline' }),
   version: Type.Optional(Type.String()),
   versions: Type.Optional(
-    Type.Object({ gatehouse: Type.String(), node: Type.String(), postgresql: Nullable(Type.String()) }),
+    Type.Object(
+      { gatehouse: Type.String(), node: Type.String(), postgresql: Nullable(Type.String()) },
+      named('Versions'),
+    ),
   ),
   clock_drift_ms: Type.Optional(
     Nullable(
@@ -52,14 +54,19 @@ const Cluster = Type.Object(
     athena_scylladb: Type.String({ description: 'Clients of ScyllaDB: online, offline or not configured' }),
     cargo_toml_version: Type.String({ description: 'Version of this service' }),
     mirrors: Type.Array(
-      Type.Object({
-        url: Type.String({ format: 'uri' }),
-        status: OneOf(['online', 'offline']),
-        latency_ms: Type.Number(),
-        download_bytes_per_sec: Type.Number(),
-        cargo_toml_version: Type.String({ description: 'Version of the mirror; empty while it is offline' }),
-        message: Type.String(),
-      }),
+      Type.Object(
+        {
+          url: Type.String({ format: 'uri' }),
+          status: OneOf(['online', 'offline']),
+          latency_ms: Type.Number(),
+          download_bytes_per_sec: Type.Number(),
+          cargo_toml_version: Type.String({
+            description: 'Version of the mirror; empty while it is offline',
+          }),
+          message: Type.String(),
+        },
+        named('Mirror'),
+      ),
     ),
   },
   named('ClusterHealth'),

@@ -18,7 +18,9 @@ const DECISION = {
 }
 const KeyConfig = Type.Object({
   ...DECISION,
-  clients: Type.Array(Type.Object({ client_name: Type.String(), ...DECISION })),
+  clients: Type.Array(
+    Type.Object({ client_name: Type.String(), ...DECISION }, named('KeyEnforcementOfClient')),
+  ),
 })
 const ByName = Type.Object({ client_name: Type.String({ maxLength: 63, examples: ['default'] }) })
 const ClientDecision = Type.Object({ client_name: Type.String(), enforce_api_keys: Type.Boolean() })

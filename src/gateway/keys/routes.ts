@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import type { Clients } from '#databases/clients/clients.ts'
 import { named } from '#kernel/http/components.ts'
-import { Id, Nullable, PathId, Timestamp } from '#kernel/http/schemas.ts'
+import { Id, NOT_EMPTY, Nullable, PathId, Timestamp } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import type { GatewayAccess } from '../access.ts'
@@ -38,7 +38,7 @@ const REQUEST_FIELDS = {
   expires_at: Type.Optional(Nullable(Type.String({ format: 'date-time', description: 'Default: never' }))),
 }
 const NewKey = Type.Object(REQUEST_FIELDS)
-const KeyChange = Type.Partial(Type.Object({ ...REQUEST_FIELDS, is_active: Type.Boolean() }))
+const KeyChange = Type.Partial(Type.Object({ ...REQUEST_FIELDS, is_active: Type.Boolean() }), NOT_EMPTY)
 
 const KeyRecord = Type.Object(
   {
@@ -186,7 +186,9 @@ export function keyRoutes(app: App, kernel: Kernel, clients: Clients, access: Ga
       response: {
         200: successOf(
           Type.Object({
-            rights: Type.Array(Type.Object({ right: Type.String(), description: Type.String() })),
+            rights: Type.Array(
+              Type.Object({ right: Type.String(), description: Type.String() }, named('Right')),
+            ),
           }),
         ),
       },

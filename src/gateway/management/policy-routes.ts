@@ -72,14 +72,22 @@ const NewSecurity = Type.Object({
   ),
 })
 
-const OtherPolicy = Type.Object({
-  name: Type.String(),
-  command: Command,
-  permissive: Type.Boolean(),
-  roles: Type.Array(Type.String()),
-  using: Nullable(Type.String()),
-  check: Nullable(Type.String()),
-})
+const OtherPolicy = Type.Object(
+  {
+    name: Type.String(),
+    command: Command,
+    permissive: Type.Boolean(),
+    roles: Type.Array(Type.String()),
+    using: Nullable(Type.String()),
+    check: Nullable(Type.String()),
+  },
+  named('OtherPolicy'),
+)
+const ReplacedDefault = Type.Object(
+  { column: Type.String(), default_expression: Type.String() },
+  named('ReplacedDefault'),
+)
+const Grant = Type.Object({ role: Type.String(), privileges: Type.Array(Type.String()) }, named('TableGrant'))
 
 const Security = Type.Object(
   {
@@ -88,11 +96,11 @@ const Security = Type.Object(
     enabled: Type.Boolean(),
     policies: Type.Array(Policy),
     other_policies: Type.Array(OtherPolicy),
-    replaced_defaults: Type.Array(Type.Object({ column: Type.String(), default_expression: Type.String() }), {
+    replaced_defaults: Type.Array(ReplacedDefault, {
       description:
         'Defaults that presets have replaced. Each comes back when its preset goes, unless the column has another default by then',
     }),
-    grants: Type.Array(Type.Object({ role: Type.String(), privileges: Type.Array(Type.String()) })),
+    grants: Type.Array(Grant),
   },
   named('RowLevelSecurity'),
 )

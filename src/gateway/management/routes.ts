@@ -24,7 +24,9 @@ const Capabilities = Type.Object(
     retention_mutation_supported: Type.Boolean(),
     replication_mutation_supported: Type.Boolean(),
     supported_operations: Type.Array(Type.String()),
-    required_rights: Type.Array(Type.Object({ operation: Type.String(), required_right: Type.String() })),
+    required_rights: Type.Array(
+      Type.Object({ operation: Type.String(), required_right: Type.String() }, named('RequiredRight')),
+    ),
     allowed_index_methods: Type.Array(Type.String()),
     allowed_column_data_types: Type.Array(Type.String()),
   },

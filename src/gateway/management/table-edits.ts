@@ -4,15 +4,10 @@ import { fail } from '../errors.ts'
 /** A column in a request. */
 type AskedColumn = Omit<NewColumn, 'default_expression'> & { readonly default_expression?: string | null }
 
-export const newColumn = ({ references, ...column }: AskedColumn): NewColumn => ({
+export const newColumn = (column: AskedColumn): NewColumn => ({
   ...column,
   default_expression: column.default_expression ?? undefined,
-  ...(references && { references: { ...references, on_delete: deleteAction(references.on_delete) } }),
 })
-
-/** `SET_NULL` → `set null`. */
-const deleteAction = (spelling: string | undefined): string | undefined =>
-  spelling?.toLowerCase().replaceAll('_', ' ')
 
 export const EDITS = [
   'add_column',

@@ -1,19 +1,24 @@
 import { Type } from 'typebox'
 import { named } from '#kernel/http/components.ts'
-import { Nullable, OneOf } from '#kernel/http/schemas.ts'
+import { Nullable, OneOf, spelled } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
 import { success, successOf } from '../envelope.ts'
 import { CascadeFlag, nameLike, type RouteParts, SchemaName } from './route-parts.ts'
 import { EDITS, newColumn, tableEdit } from './table-edits.ts'
 import { createManagedTable, dropManagedColumn, dropManagedTable, editManagedTable } from './tables.ts'
 
-const DELETE_ACTIONS = ['no action', 'restrict', 'cascade', 'set null', 'set default']
+const DELETE_ACTIONS = ['no action', 'restrict', 'cascade', 'set null', 'set default'] as const
 
 /** As in SQL, in lower or upper case, and with underscores. */
-const spellingsOf = (action: string): string[] => {
-  const spellings = [action, action.replaceAll(' ', '_')]
-  return [...new Set([...spellings, ...spellings.map((spelling) => spelling.toUpperCase())])]
-}
+const SPELLINGS = Object.fromEntries(
+  DELETE_ACTIONS.flatMap((action) => {
+    const spellings = [action, action.replaceAll(' ', '_')]
+    return [...spellings, ...spellings.map((spelling) => spelling.toUpperCase())].map((spelling) => [
+      spelling,
+      action,
+    ])
+  }),
+)
 
 const ColumnDefinition = Type.Object(
   {
@@ -24,11 +29,14 @@ const ColumnDefinition = Type.Object(
     primary_key: Type.Optional(Type.Boolean({ default: false })),
     unique: Type.Optional(Type.Boolean({ default: false })),
     references: Type.Optional(
-      Type.Object({
-        table: Type.String({ minLength: 1, maxLength: 130 }),
-        column: nameLike('id'),
-        on_delete: Type.Optional(OneOf(DELETE_ACTIONS.flatMap(spellingsOf), { default: 'no action' })),
-      }),
+      Type.Object(
+        {
+          table: Type.String({ minLength: 1, maxLength: 130 }),
+          column: nameLike('id'),
+          on_delete: Type.Optional(OneOf(DELETE_ACTIONS, { default: 'no action', ...spelled(SPELLINGS) })),
+        },
+        named('ColumnReference'),
+      ),
     ),
   },
   named('ColumnDefinition'),
@@ -60,13 +68,16 @@ const Table = Type.Object(
     schema_name: Type.String(),
     table_name: Type.String(),
     columns: Type.Array(
-      Type.Object({
-        name: Type.String(),
-        data_type: Type.String(),
-        nullable: Type.Boolean(),
-        default_expression: Nullable(Type.String()),
-        primary_key: Type.Boolean(),
-      }),
+      Type.Object(
+        {
+          name: Type.String(),
+          data_type: Type.String(),
+          nullable: Type.Boolean(),
+          default_expression: Nullable(Type.String()),
+          primary_key: Type.Boolean(),
+        },
+        named('ManagedColumn'),
+      ),
     ),
   },
   named('ManagedTable'),

@@ -3,7 +3,7 @@ import type { Body } from '#databases/request/fields.ts'
 import { readTableName } from '#databases/request/table-name.ts'
 import type { Config } from '#kernel/config/config.ts'
 import { named } from '#kernel/http/components.ts'
-import { OneOf, Parsed } from '#kernel/http/schemas.ts'
+import { NOT_EMPTY, OneOf, Parsed } from '#kernel/http/schemas.ts'
 import { columnsOf, conditionsOf } from '../data/grammar.ts'
 
 type NamedTable = {
@@ -172,6 +172,7 @@ export function pipelineSchemas({ limits }: Pick<Config, 'limits'>) {
         ),
       },
       {
+        ...NOT_EMPTY,
         examples: [
           {
             source: { table_name: 'books', columns: ['title', 'author'] },

@@ -7,7 +7,7 @@ import { open } from '#kernel/http/access.ts'
 import { allowOrigin, sendPreflight } from '#kernel/http/cors.ts'
 import { edge } from '#kernel/http/failures.ts'
 import { HEADER } from '#kernel/http/header-names.ts'
-import { Parsed } from '#kernel/http/schemas.ts'
+import { NOT_EMPTY, Parsed } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import type { GatewayAccess } from '../access.ts'
@@ -95,7 +95,7 @@ function adminRoutes(app: App, kernel: Kernel, clients: Clients, access: Gateway
       operationId: 'changePublicRoute',
       summary: 'Change a public route',
       params: ByKey,
-      body: Type.Partial(Type.Object(facts)),
+      body: Type.Partial(Type.Object(facts), NOT_EMPTY),
       response: { 200: successOf(RouteRecord) },
     },
     handler: async (request) => {

@@ -19,7 +19,7 @@ const RateLimit = Type.Object(
     requests: Type.Integer({ minimum: 1, maximum: 1_000_000 }),
     window_seconds: Type.Integer({ minimum: 1, maximum: 86_400 }),
   },
-  { description: 'Requests of one address within a window' },
+  { ...named('RateLimit'), description: 'Requests of one address within a window' },
 )
 const RunAs = OneOf(['caller', 'owner'], {
   ...named('RunAs'),
@@ -80,7 +80,9 @@ export const factsOf = (kernel: Kernel) => ({
     ),
   ),
   is_active: Type.Optional(Type.Boolean()),
-  metadata: Type.Optional(Nullable(Type.Record(Type.String({ maxLength: 200 }), Type.Unknown()))),
+  metadata: Type.Optional(
+    Nullable(Type.Record(Type.String({ maxLength: 200 }), Type.Unknown(), named('Metadata'))),
+  ),
 })
 
 export const RouteRecord = Type.Object(

@@ -7,7 +7,7 @@ import type { Config } from '#kernel/config/config.ts'
 import { named } from '#kernel/http/components.ts'
 import { edge } from '#kernel/http/failures.ts'
 import { isGet } from '#kernel/http/methods.ts'
-import { Nullable, Parsed } from '#kernel/http/schemas.ts'
+import { NOT_EMPTY, Nullable, Parsed } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import type { GatewayAccess } from '../access.ts'
@@ -56,7 +56,7 @@ const bodyOf = ({ columns, conditions }: Config['limits']) =>
       ),
       ...WRAPPER,
     },
-    { examples: [{ function: 'add', args: { a: 1, b: 2 } }] },
+    { ...NOT_EMPTY, examples: [{ function: 'add', args: { a: 1, b: 2 } }] },
   )
 const CallBody = Type.Object(
   {},

@@ -56,7 +56,9 @@ const Constraint = Type.Object(
     constraint_name: Type.String(),
     constraint_type: Type.String({ examples: ['FOREIGN KEY'] }),
     columns: Type.Array(Type.String()),
-    references: Nullable(Type.Object({ ...TABLE_FIELDS, columns: Type.Array(Type.String()) })),
+    references: Nullable(
+      Type.Object({ ...TABLE_FIELDS, columns: Type.Array(Type.String()) }, named('ReferencedColumns')),
+    ),
     definition: Type.String(),
   },
   named('ConstraintDescription'),

@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { FAILURES_OF } from '#databases/failures.ts'
 import type { Json } from '#databases/request/request.ts'
-import { Nullable } from '#kernel/http/schemas.ts'
+import { Nullable, OneOf, spelled } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import type { GatewayAccess } from '../access.ts'
@@ -10,7 +10,7 @@ import { gatewayCaller } from '../caller.ts'
 import { ROWS_TYPES } from '../data/csv.ts'
 import { InFormat } from '../data/schemas.ts'
 import { Ran, sendExecuted } from './send-executed.ts'
-import { DRIVER_ALIASES, type RequestedSql, runSql } from './sql.ts'
+import { DRIVER_SPELLINGS, NAMED_DRIVERS, type RequestedSql, runSql } from './sql.ts'
 
 const SQL_FIELDS = {
   query: Type.String({
@@ -39,10 +39,9 @@ const SQL_FIELDS = {
 }
 
 const SqlBody = Type.Object({
-  driver: Type.Unsafe<string>({
-    type: 'string',
-    enum: DRIVER_ALIASES,
-    description: "The client's driver",
+  driver: OneOf(NAMED_DRIVERS, {
+    ...spelled(DRIVER_SPELLINGS),
+    description: `The client's driver. Also accepted: ${Object.keys(DRIVER_SPELLINGS).join(', ')}`,
     examples: ['postgresql'],
   }),
   ...SQL_FIELDS,

@@ -2,6 +2,7 @@ import type { FastifyReply } from 'fastify'
 import { Type } from 'typebox'
 import { linesOf } from '#databases/drivers/csv-lines.ts'
 import type { SqlResult } from '#databases/drivers/driver.ts'
+import { named } from '#kernel/http/components.ts'
 import { sendCsv, wantsCsv } from '../data/csv.ts'
 import { Row } from '../data/grammar.ts'
 import { sendWhole } from '../data/send-result.ts'
@@ -9,20 +10,24 @@ import { successOf } from '../envelope.ts'
 import type { ExecutedSql } from './sql.ts'
 
 /** The response to SQL. */
-export const Ran = Type.Intersect([
-  successOf(Type.Array(Row)),
-  Type.Object({
-    meta: Type.Object({
-      backend: Type.String({ examples: ['postgresql'] }),
-      returned_row_count: Type.Integer(),
-      rows_affected: Type.Integer({
-        description: 'Number of rows inserted, updated and deleted by all statements',
-      }),
-      statement_count: Type.Integer(),
-      duration_ms: Type.Integer(),
-    }),
-  }),
-])
+export const Ran = Type.Object(
+  {
+    ...successOf(Type.Array(Row)).properties,
+    meta: Type.Object(
+      {
+        backend: Type.String({ examples: ['postgresql'] }),
+        returned_row_count: Type.Integer(),
+        rows_affected: Type.Integer({
+          description: 'Number of rows inserted, updated and deleted by all statements',
+        }),
+        statement_count: Type.Integer(),
+        duration_ms: Type.Integer(),
+      },
+      named('SqlMeta'),
+    ),
+  },
+  named('SqlResult'),
+)
 
 /** The rows are already JSON text. */
 export async function sendExecuted(

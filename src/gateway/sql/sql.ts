@@ -21,7 +21,11 @@ export type RequestedSql = {
 /** An older name in the interface. It means the client's own driver, of any kind. */
 const ANY_DRIVER = 'athena'
 
-export const DRIVER_ALIASES = [...Object.values(DRIVERS).flatMap(({ aliases }) => aliases), ANY_DRIVER]
+/** The drivers that a request can name, and further spellings of them. */
+export const NAMED_DRIVERS = [...Object.keys(DRIVERS), ANY_DRIVER]
+export const DRIVER_SPELLINGS = Object.fromEntries(
+  Object.entries(DRIVERS).flatMap(([name, { aliases }]) => aliases.map((alias) => [alias, name])),
+)
 
 export type ExecutedSql = {
   readonly result: SqlResult
@@ -64,10 +68,10 @@ export async function runSql(
   return { result, backend: backend.name, milliseconds: Math.round(performance.now() - began) }
 }
 
-function requireDriver(alias: string | undefined, name: DriverName): void {
-  if (alias === undefined || alias === ANY_DRIVER || DRIVERS[name].aliases.includes(alias)) return
+function requireDriver(driver: string | undefined, name: DriverName): void {
+  if (driver === undefined || driver === ANY_DRIVER || driver === name) return
   throw fail('driver_mismatch', {
     hint: `The client's driver is ${name}; use it, or another client`,
-    details: { field: 'driver', driver: alias, client_driver: name },
+    details: { field: 'driver', driver, client_driver: name },
   })
 }

@@ -114,7 +114,7 @@ const Listed = Type.Object(
     bucket: Type.String(),
     prefix: Type.String(),
     delimiter: Nullable(Type.String()),
-    objects: Type.Array(Type.Object({ key: Type.String(), ...FACTS })),
+    objects: Type.Array(Type.Object({ key: Type.String(), ...FACTS }, named('ListedObject'))),
     common_prefixes: Type.Array(Type.String()),
     key_count: Type.Integer({ description: 'Objects and common prefixes of this page' }),
     is_truncated: Type.Boolean(),

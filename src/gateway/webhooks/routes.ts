@@ -5,7 +5,7 @@ import { examplePayload } from '#kernel/events/documented-events.ts'
 import { EVENT_NAMES, ROUTE_KEYS } from '#kernel/events/route-keys.ts'
 import { EVENTS } from '#kernel/events.ts'
 import { named } from '#kernel/http/components.ts'
-import { Id, Nullable, OneOf, Parsed, PathId, Timestamp } from '#kernel/http/schemas.ts'
+import { Id, NOT_EMPTY, Nullable, OneOf, Parsed, PathId, Timestamp } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import type { GatewayAccess } from '../access.ts'
@@ -24,6 +24,7 @@ const PAGES = pagination({ usual: 50, maximum: 500 })
 const ClientName = Nullable(Type.String({ maxLength: 63, examples: ['default'] }))
 const Url = Type.String({ minLength: 1, maxLength: 2_048, examples: ['https://example.com/hooks/gatehouse'] })
 const Headers = Type.Record(Type.String(), Type.String({ maxLength: 8_192 }), {
+  ...named('WebhookHeaders'),
   maxProperties: 50,
   description: 'Sent with each delivery',
   examples: [{ authorization: 'Bearer 6f1c' }],
@@ -217,7 +218,7 @@ export function webhookRoutes(app: App, kernel: Kernel, clients: Clients, access
       summary:
         'Change a webhook; headers are replaced as a whole, and given again with a url of another origin',
       params: ById,
-      body: Type.Partial(Type.Object({ ...fields, route_key: RouteKey, url: Url })),
+      body: Type.Partial(Type.Object({ ...fields, route_key: RouteKey, url: Url }), NOT_EMPTY),
       response: { 200: successOf(WebhookRecord) },
     },
     handler: async (request) => {

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { EXACT, PARSED } from './schemas.ts'
+import { EXACT, PARSED, SPELLINGS } from './schemas.ts'
 
 /** The keyword that makes a schema one of `components.schemas`, under this name. */
 const NAME = 'x-component'
@@ -26,7 +26,7 @@ export function withComponents(document: Described): Described {
   const hoist = (node: unknown): unknown => {
     if (Array.isArray(node)) return node.map(hoist)
     if (typeof node !== 'object' || node === null) return node
-    const { [NAME]: name, [REFERENCE]: reference, [PARSED]: _, [EXACT]: __, ...rest } = node as Described // of a JSON document
+    const { [NAME]: name, [REFERENCE]: reference, ...rest } = without(node as Described, INTERNAL) // of a JSON document
     if (typeof reference === 'string') return { ...refTo(reference), ...rest }
     const members = Object.fromEntries(
       Object.entries(rest).map(([key, value]) => [
@@ -35,12 +35,31 @@ export function withComponents(document: Described): Described {
       ]),
     )
     if (typeof name !== 'string') return withConst(members)
-    schemas[name] = sameAs(schemas[name], withConst(members), name)
-    return refTo(name)
+    const { use, shape } = split(members, name)
+    schemas[name] = sameAs(schemas[name], withConst(shape), name)
+    return use
   }
   const { components, ...rest } = document
   const hoisted = hoist(rest) as Described // an object stays one
   return { ...hoisted, components: { ...(components as Described), schemas: sorted(schemas) } }
+}
+
+/** Keywords for validation only. */
+const INTERNAL = [PARSED, EXACT, SPELLINGS]
+
+const without = (members: Described, names: readonly string[]): Described =>
+  Object.fromEntries(Object.entries(members).filter(([name]) => !names.includes(name)))
+
+/**
+ * A named schema, and how to use it in its place. An object that may also be null is a union of the object and null, because generators
+ * have no class for a list of types.
+ */
+function split(members: Described, name: string): { readonly use: Described; readonly shape: Described } {
+  const { type, description, ...shape } = members
+  if (!Array.isArray(type) || !type.includes('object')) return { use: refTo(name), shape: members }
+  const others = type.filter((one) => one !== 'object').map((one) => ({ type: one }))
+  const use = { anyOf: [refTo(name), ...others], ...(description !== undefined && { description }) }
+  return { use, shape: { type: 'object', ...shape } }
 }
 
 /** Descriptions may differ, because those of parameters are next to the schema. */
@@ -78,7 +97,7 @@ function withoutDefaults(properties: unknown): unknown {
 
 export type Described = Readonly<Record<string, unknown>>
 
-const refTo = (name: string) => ({ $ref: `#/components/schemas/${name}` })
+const refTo = (name: string): Described => ({ $ref: `#/components/schemas/${name}` })
 
 const sorted = (members: Described): Described =>
   Object.fromEntries(Object.entries(members).sort(([a], [b]) => (a < b ? -1 : 1)))

@@ -10,6 +10,7 @@ import type { Kernel } from '../kernel.ts'
 import { VERSION } from '../version.ts'
 import { open } from './access.ts'
 import { type Described, withComponents } from './components.ts'
+import { withOptionalBodies, withSharedFailures } from './document-operations.ts'
 import { HEADER } from './header-names.ts'
 import { createOperationNames, documentedOperation, type Feature } from './operations.ts'
 import type { App } from './surface.ts'
@@ -38,11 +39,15 @@ export function describeRoutes(app: App, { config }: Kernel): void {
     transform: ({ url, route }) => ({ url, schema: documented(route) }),
     // The library's types know this object as a document of any version.
     transformObject: (made) =>
-      withComponents({
-        ...('openapiObject' in made ? made.openapiObject : made.swaggerObject),
-        tags: [...features.values()],
-        webhooks: documentedEvents(WEBHOOKS),
-      } as Described),
+      withSharedFailures(
+        withComponents(
+          withOptionalBodies({
+            ...('openapiObject' in made ? made.openapiObject : made.swaggerObject),
+            tags: [...features.values()],
+            webhooks: documentedEvents(WEBHOOKS),
+          } as Described),
+        ),
+      ),
   })
 }
 

@@ -2,7 +2,7 @@ import type { RouteOptions } from 'fastify'
 import type { FailureTable } from '../errors.ts'
 import { type Access, open } from './access.ts'
 import { isNamed, named } from './components.ts'
-import { EDGE_FAILURES } from './failures.ts'
+import { failureResponses, RESPONSE_DESCRIPTION } from './documented-failures.ts'
 import { HEADER, shownHeader } from './header-names.ts'
 
 /** A part of the API reference: the routes of one feature. */
@@ -18,40 +18,6 @@ declare module 'fastify' {
     feature?: Feature
   }
 }
-
-/** A failure that a route may answer. */
-export type Declared = { readonly status: number; readonly code: string }
-
-/** Every failure that a route may answer: those of its access, its method, its surface, and its own. */
-function declaredFailures({ method, url, config = {} }: Route): readonly Declared[] {
-  const { access = open, failures = [] } = config
-  const codes: FailureTable = config.codes ?? EDGE_FAILURES
-  const taken = method === 'GET' || method === 'HEAD' ? [] : BODY_FAILURES
-  const chosen = config.produces === undefined ? [] : ['not_acceptable']
-  const all = [
-    ...new Set([...REQUEST_FAILURES, ...chosen, ...taken, ...(access.failures ?? []), ...failures]),
-  ]
-  return all.map((code) => {
-    const row = codes[code] ?? codes[code.toUpperCase()]
-    if (row === undefined)
-      throw new Error(`${method} ${url} declares ${code}, which no table of failures has`)
-    const [status, , shown = codes[code] === undefined ? code.toUpperCase() : code] = row
-    return { status, code: shown }
-  })
-}
-
-type Route = Pick<RouteOptions, 'method' | 'url' | 'config'>
-
-/** Failures of any request, and of a body. */
-const REQUEST_FAILURES = [
-  'validation_error',
-  'invalid_text',
-  'headers_too_large',
-  'internal_error',
-  'service_unavailable',
-  'timeout',
-]
-const BODY_FAILURES = ['invalid_json', 'request_timeout', 'payload_too_large', 'unsupported_media_type']
 
 /** The part of the document that every route has: name, feature, access and failures. */
 export function documentedOperation(route: RouteOptions, name: Name): object {
@@ -77,9 +43,6 @@ export function documentedOperation(route: RouteOptions, name: Name): object {
 
 /** JSON Schema objects, as TypeBox builds them. */
 type Described = Readonly<Record<string, object>>
-
-/** Where fastify-swagger expects the description of a response. */
-const RESPONSE_DESCRIPTION = 'x-response-description'
 
 function successes({ method, schema, config }: RouteOptions, name: Name): object {
   const responses = (schema?.response ?? {}) as Described
@@ -109,33 +72,6 @@ const REDIRECT = {
   type: 'null',
   description: 'To the redirect target of the request, with `?error=CODE` after a failure',
   headers: { location: { type: 'string', format: 'uri-reference' } },
-}
-
-function failureResponses(route: RouteOptions): object {
-  const { surface } = route.config ?? {}
-  const schema = surface === 'auth' ? AUTH_ERROR : GATEWAY_ERROR
-  const declared = declaredFailures(route)
-  const ranges = [...new Set(declared.map(({ status }) => rangeOf(status)))].sort()
-  return Object.fromEntries(
-    ranges.map((range) => [
-      range,
-      {
-        ...schema,
-        [RESPONSE_DESCRIPTION]: declared
-          .filter(({ status }) => rangeOf(status) === range)
-          .map(({ code }) => `\`${code}\``)
-          .join(', '),
-        ...((range === '429' || range === '5XX') && { headers: RETRY_AFTER }),
-      },
-    ]),
-  )
-}
-
-/** All failures of the service or a database are one entry. */
-const rangeOf = (status: number): string => (status >= 500 ? '5XX' : String(status))
-
-const RETRY_AFTER = {
-  'retry-after': { type: 'integer', description: 'Seconds to wait; with 429 and 503' },
 }
 
 const CLIENT = shownHeader(HEADER.client)
@@ -168,37 +104,6 @@ function openQuery(query: Described = {}): object {
 }
 
 const TEXT = { type: 'string' }
-
-const AUTH_ERROR = {
-  ...named('AuthError'),
-  description: 'A failure of the authentication surface',
-  type: 'object',
-  required: ['message', 'code'],
-  properties: {
-    message: { ...TEXT, description: 'A message for users' },
-    code: { ...TEXT, description: 'Stable, for programs', examples: ['VALIDATION_ERROR'] },
-    details: { type: 'object', additionalProperties: true, description: 'Facts for programs' },
-  },
-}
-
-const GATEWAY_ERROR = {
-  ...named('GatewayError'),
-  description: 'A failure of the gateway surface',
-  type: 'object',
-  required: ['status', 'message', 'error', 'code', 'request_id'],
-  properties: {
-    status: { ...TEXT, const: 'error' },
-    message: { ...TEXT, description: 'A message for users' },
-    error: { ...TEXT, description: 'Advice, or the message of the database' },
-    code: { ...TEXT, description: 'Stable, for programs', examples: ['validation_error'] },
-    request_id: { ...TEXT, description: 'Also in the header x-request-id, and in the log' },
-    data: {
-      type: 'object',
-      required: ['operation', 'details'],
-      properties: { operation: TEXT, details: { type: 'object', additionalProperties: true } },
-    },
-  },
-}
 
 export type Name = { readonly id: string; readonly aliasOf?: string }
 

@@ -16,6 +16,15 @@ export function Nullable<T extends TSchema>(schema: T) {
 export const OneOf = <const T extends readonly string[]>(words: T, more: object = {}) =>
   Type.Unsafe<T[number]>({ type: 'string', enum: words, ...more })
 
+/** The keyword of further spellings of the words of an enum. */
+export const SPELLINGS = 'x-spellings'
+
+/** Options of an enum whose words have further spellings: spelling → word. Validation replaces them; the document has the words only. */
+export const spelled = (spellings: Readonly<Record<string, string>>): object => ({ [SPELLINGS]: spellings })
+
+/** Options of a body of which no single member is required, but one. The document tells; the verb refuses an empty body. */
+export const NOT_EMPTY = { minProperties: 1 }
+
 /** The keyword of a schema for a body that the verb parses itself. */
 export const PARSED = 'x-parsed'
 

@@ -4,7 +4,7 @@ import { Compile } from 'typebox/compile'
 import { isCleanText, readJson } from './body.ts'
 import { edge, misspeltMember } from './failures.ts'
 import { misspeltIn } from './misspelt.ts'
-import { PARSED } from './schemas.ts'
+import { PARSED, SPELLINGS } from './schemas.ts'
 
 /**
  * Validation of body, query, path and headers by TypeBox. Flags and numbers may be texts, and objects JSON texts
@@ -67,6 +67,8 @@ type Shape = {
   readonly required?: readonly string[]
   readonly enum?: readonly unknown[]
   readonly minimum?: number
+  readonly minProperties?: number
+  readonly [SPELLINGS]?: Readonly<Record<string, string>>
   readonly [PARSED]?: boolean
 }
 
@@ -75,15 +77,15 @@ type Shape = {
  * checks the rest, with more specific failures, and accepts further spellings.
  */
 function validated<T extends Shape>(schema: T): T {
-  // With the same keywords, or fewer.
+  // Both results have the same keywords, or fewer.
   if (schema[PARSED] === true) return { ...parsed(schema), [PARSED]: true } as T
-  const { properties, items } = schema
+  const { properties, items, minProperties: _, ...rest } = schema
   if (properties === undefined && items === undefined) return schema
   return {
-    ...schema,
+    ...rest,
     ...(properties !== undefined && { properties: eachOf(properties, validated) }),
     ...(items !== undefined && { items: validated(items) }),
-  }
+  } as T
 }
 
 function parsed({ type, enum: words, minimum, properties }: Shape): Shape {
@@ -110,6 +112,7 @@ function normalise(shape: Shape, value: unknown): unknown {
     : typeof value === 'string' && !types.includes('string')
       ? fromText(types, value)
       : value
+  if (typeof typed === 'string') return wordOf(shape, typed)
   if (typeof typed !== 'object' || typed === null) return typed
   if (Array.isArray(typed))
     return shape.items === undefined ? typed : typed.map((item) => normalise(shape.items ?? {}, item))
@@ -123,6 +126,10 @@ function normalise(shape: Shape, value: unknown): unknown {
   }
   return record
 }
+
+/** The word of an enum that has further spellings. */
+const wordOf = ({ [SPELLINGS]: words = {} }: Shape, typed: string): string | undefined =>
+  Object.hasOwn(words, typed) ? words[typed] : typed
 
 /**
  * Clients in other languages send null for absent members: in an optional member whose schema has no null, null counts as absent,

@@ -1,0 +1,59 @@
+import type { Described } from './components.ts'
+
+/**
+ * The document with the responses to failures once, in `components.responses`. A reference keeps the description of its operation, which
+ * lists the codes. Expects schemas that are components already.
+ */
+export function withSharedFailures(document: Described): Described {
+  const responses: Record<string, Described> = {}
+  const shared = (response: Described): Described => {
+    const { description, ...rest } = response
+    const error = errorOf(rest)
+    if (error === undefined) return response
+    const name = rest.headers === undefined ? error : `${error}WithRetryAfter`
+    responses[name] = { description: 'A failure. `code` tells which', ...rest }
+    return { $ref: `#/components/responses/${name}`, description }
+  }
+  const changed = withOperations(document, ({ responses = {}, ...operation }) => ({
+    ...operation,
+    responses: eachOf(responses as Described, shared), // by status
+  }))
+  return { ...changed, components: { ...(changed.components as Described), responses } }
+}
+
+/** `AuthError` or `GatewayError`, where the body of the response is one. */
+function errorOf({ content }: Described): string | undefined {
+  const { 'application/json': { schema: { $ref = '' } = {} } = {} } = (content ?? {}) as Content
+  return /\/(AuthError|GatewayError)$/.exec($ref)?.[1]
+}
+
+/** The document in which a body is required unless the service takes an absent one: its schema then requires no member. */
+export function withOptionalBodies(document: Described): Described {
+  return withOperations(document, ({ requestBody, ...operation }) =>
+    requestBody === undefined
+      ? operation
+      : { ...operation, requestBody: { ...requestBody, required: isRequired(requestBody as Body) } },
+  )
+}
+
+type Content = Readonly<Record<string, { readonly schema?: BodySchema }>>
+type Body = { readonly content: Content }
+type BodySchema = {
+  readonly $ref?: string
+  readonly required?: readonly string[]
+  readonly minProperties?: number
+}
+
+const isRequired = ({ content }: Body): boolean =>
+  Object.values(content).every(
+    ({ schema: { required = [], minProperties = 0 } = {} }) => required.length > 0 || minProperties > 0,
+  )
+
+const withOperations = (document: Described, change: (operation: Described) => Described): Described => ({
+  ...document,
+  paths: eachOf(document.paths as Described, (methods) => eachOf(methods, change)),
+})
+
+/** Members that are objects, each changed. */
+const eachOf = (members: Described, change: (member: Described) => Described): Described =>
+  Object.fromEntries(Object.entries(members).map(([name, member]) => [name, change(member as Described)]))
