@@ -9,7 +9,7 @@ import { createMirrors } from '#gateway/health/mirrors.ts'
 import { createAuditLog } from '#gateway/management/audit.ts'
 import { createPipelineRegistry, type PipelineRegistry } from '#gateway/pipelines/registry.ts'
 import { createStepLog } from '#gateway/pipelines/run/step-log.ts'
-import { gatewaySurface } from '#gateway/surface.ts'
+import { type GatewayParts, gatewaySurface } from '#gateway/surface.ts'
 import { createDeliveryWorkers, type DeliveryWorkers } from '#gateway/webhooks/delivery/workers.ts'
 import { measureDeliveries } from '#gateway/webhooks/log/retention.ts'
 import { createSessions } from '#identity/sessions.ts'
@@ -96,32 +96,14 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   const backupRunner = createBackupRunner(kernel, backups)
 
   let draining = false
-  const app = createServer(kernel)
-  const book = keepRouteBook(app)
-  describeRoutes(app, kernel)
-  app.register(async (auth: App) => authSurface(auth, kernel, book, sessions), {
-    prefix: config.auth.base_path,
-  })
-  app.register(async (gateway: App) => {
-    const health = {
-      isDraining: () => draining,
-      checks: () => checksOf(kernel, clients),
-      mirrors,
-      metrics: options.metricsOfAll ?? (() => kernel.metrics.registry.metrics()),
-    }
-    gatewaySurface(gateway, kernel, book, {
-      clients,
-      sessions,
-      audit,
-      backups,
-      deliveries,
-      pipelines,
-      adminKey,
-      health,
-    })
-    if (hasDevMail(config)) addFeature(gateway, DEV_MAIL, (app) => devMailRoutes(app, kernel))
-    if (config.docs.enabled) addFeature(gateway, REFERENCE, addReferenceRoutes)
-  })
+  const health = {
+    isDraining: () => draining,
+    checks: () => checksOf(kernel, clients),
+    mirrors,
+    metrics: options.metricsOfAll ?? (() => kernel.metrics.registry.metrics()),
+  }
+  const parts = { clients, sessions, audit, backups, deliveries, pipelines, adminKey, health }
+  const { app, book } = addSurfaces(kernel, parts)
   measure(kernel, clients)
   measureDeliveries(kernel)
   await app.ready()
@@ -173,6 +155,26 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       ])
     },
   }
+}
+
+/** Both surfaces on one server, and a book of their routes. */
+export function addSurfaces(
+  kernel: Kernel,
+  parts: GatewayParts,
+): { readonly app: App; readonly book: RouteBook } {
+  const { config } = kernel
+  const app = createServer(kernel)
+  const book = keepRouteBook(app)
+  describeRoutes(app, kernel)
+  app.register(async (auth: App) => authSurface(auth, kernel, book, parts.sessions), {
+    prefix: config.auth.base_path,
+  })
+  app.register(async (gateway: App) => {
+    gatewaySurface(gateway, kernel, book, parts)
+    if (hasDevMail(config)) addFeature(gateway, DEV_MAIL, (app) => devMailRoutes(app, kernel))
+    if (config.docs.enabled) addFeature(gateway, REFERENCE, addReferenceRoutes)
+  })
+  return { app, book }
 }
 
 async function listenOn(app: App, { server: { host, port } }: Config): Promise<number> {
