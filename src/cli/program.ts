@@ -11,6 +11,8 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   orgs: async () => (await import('./orgs.ts')).orgsCommand(),
   mail: async () => (await import('./mail.ts')).mailCommand(),
   pipelines: async () => (await import('./pipelines.ts')).pipelinesCommand(),
+  export: async () => (await import('./export.ts')).exportCommand(),
+  import: async () => (await import('./import.ts')).importCommand(),
   webhooks: async () => (await import('./webhooks.ts')).webhooksCommand(),
   backup: async () => (await import('./backup.ts')).backupCommand(),
   restore: async () => (await import('./restore.ts')).restoreCommand(),

@@ -35,6 +35,10 @@ export const terminal = {
     process.stdout.isTTY === true
       ? terminal.say(text.replaceAll('\r\n', '\n'))
       : void process.stdout.write(`${text}\n`),
+  /** Writes bytes of a file to standard output unchanged, as fast as its reader takes them. */
+  async pass(bytes: Buffer): Promise<void> {
+    if (!process.stdout.write(bytes)) await once(process.stdout, 'drain')
+  },
   warn: (line: string): void => void process.stderr.write(`${escapeInvisible(line)}\n`),
 }
 

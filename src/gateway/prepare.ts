@@ -41,6 +41,8 @@ type Operations = {
   csv: { readonly request: ReadRequest; readonly result: LinesResult }
   /** A read whose rows are worked with while it runs: as many as there are, for as long as it takes (gateway.md 9). */
   stream: { readonly request: ReadRequest; readonly result: RowsResult }
+  /** As `stream`, as CSV. */
+  export: { readonly request: ReadRequest; readonly result: LinesResult }
   count: { readonly request: CountRequest; readonly result: number }
   insert: { readonly request: InsertRequest; readonly result: WriteResult }
   update: { readonly request: UpdateRequest; readonly result: WriteResult }
@@ -78,6 +80,11 @@ const OPERATIONS: { readonly [K in Kind]: Operation<K> } = {
     read: (body, options) => readFetch(body, withoutRowLimit(options)),
     run: (driver, plan, _on, presence) => stream(driver, plan, presence),
   },
+  export: {
+    event: undefined,
+    read: (body, options) => ({ ...readFetch(body, withoutRowLimit(options)), stripNulls: false }),
+    run: (driver, plan, _on, presence) => exportCsv(driver, plan, presence),
+  },
   count: {
     event: undefined,
     read: readCount,
@@ -105,6 +112,11 @@ async function readCsv(driver: Driver, plan: PlanFor<'csv'>, presence?: Presence
   return collectedLines(await driver.select(plan, undefined, presence), columnsOf(plan))
 }
 
+async function exportCsv(driver: Driver, plan: PlanFor<'export'>, presence?: Presence): Promise<LinesResult> {
+  if (driver.streamCsv !== undefined) return driver.streamCsv(plan, presence)
+  return collectedLines(await stream(driver, plan, presence), columnsOf(plan))
+}
+
 /** The columns of the rows of a plan. */
 export const columnsOf = ({ output }: PlanFor<'csv'>): readonly ResultColumn[] =>
   output.map((item) => ({ name: item.as, isJson: item.kind === 'relation' || isJson(item) }))
@@ -124,7 +136,7 @@ const withoutRowLimit = ({ limits, ...naming }: RequestOptions): RequestOptions 
 function stream(driver: Driver, plan: PlanFor<'stream'>, presence?: Presence): Promise<RowsResult> {
   if (driver.stream !== undefined) return driver.stream(plan, presence)
   if (plan.page.limit > COLLECTED)
-    throw unsupported(driver.name, `reads of more than ${COLLECTED} rows; set source.limit`)
+    throw unsupported(driver.name, `reads of more than ${COLLECTED} rows; set a limit`)
   return driver.select(plan, undefined, presence)
 }
 const COLLECTED = 10_000

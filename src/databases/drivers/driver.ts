@@ -20,6 +20,8 @@ export type Driver = Backend & {
   select(plan: ReadPlan, on?: OpenTransaction, presence?: Presence): Promise<RowsResult>
   /** The same rows as CSV. Absent where a backend has JSON, which csv-lines.ts converts. */
   selectCsv?(plan: ReadPlan, presence?: Presence): Promise<LinesResult>
+  /** As `stream`, as CSV. */
+  streamCsv?(plan: ReadPlan, presence?: Presence): Promise<LinesResult>
   /**
    * Reads rows whose reader works with them meanwhile, however many there are and however long that takes. A JSON null has a tab before it,
    * an SQL NULL has none. Absent where a backend has no such read.

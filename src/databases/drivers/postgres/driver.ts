@@ -180,6 +180,12 @@ export function createPostgresDriver(given: PostgresOptions): PostgresDriver {
       },
       stream: (planned, presence) =>
         attempt(planned, (plan) => streamRows(streaming, plan, limits, presence)),
+      async streamCsv(planned, presence) {
+        const csv = { ...limits, isCsv: true }
+        const read = (plan: ReadPlan) => streamRows(streaming, plan, csv, presence)
+        const { json, facts } = await attempt(planned, read)
+        return { lines: json, facts }
+      },
       count: (planned, on, presence) =>
         attempt(planned, (plan) => countRows(mine, plan, plan.mode, on, presence), on !== undefined),
       insert: write,

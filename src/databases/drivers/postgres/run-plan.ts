@@ -76,7 +76,7 @@ export async function selectRows(
 export async function streamRows(
   run: Runner,
   plan: ReadPlan,
-  limits: ResultLimits,
+  { isCsv = false, ...limits }: ResultLimits & { readonly isCsv?: boolean },
   presence: Presence | undefined,
 ): Promise<RowsResult> {
   const { page, table, stripNulls } = plan
@@ -88,6 +88,7 @@ export async function streamRows(
     runsCode: readsCode(plan),
     stripNulls,
     marksJsonNull: true,
+    isCsv,
     limit: page.limit,
     highWater: HIGH_WATER,
     isLong: true,

@@ -1,10 +1,8 @@
-import type { Client, Clients } from '#databases/clients/clients.ts'
+import type { Clients } from '#databases/clients/clients.ts'
 import type { Presence } from '#databases/drivers/driver.ts'
-import { unknownClient } from '#gateway/called-client.ts'
-import { callerOn } from '#gateway/identify.ts'
+import { createOperator } from '#gateway/operator-caller.ts'
 import { prepare } from '#gateway/prepare.ts'
 import type { Kernel } from '#kernel/kernel.ts'
-import { uuidv7 } from '#kernel/random.ts'
 import { bodyOf, type PipelineBody, type PipelineDefinition } from '../definition.ts'
 import { mergePipelines } from '../merge.ts'
 import { runPipeline } from './run.ts'
@@ -28,19 +26,10 @@ export async function runByOperator(
   { body, named, client, presence, onEstimate }: OperatorRun,
 ): Promise<RunResult> {
   const parts = mergePipelines(named, body)
-  const requestId = uuidv7(kernel.now(), kernel.random)
-  const retained = new Map<Client, (answered: boolean) => void>()
-  const end = (name = client): RunRequest['source'] => ({
-    client: name,
-    async caller() {
-      const found = await clients.find(name)
-      if (found === undefined) throw unknownClient()
-      if (found.source === 'database' && !retained.has(found)) retained.set(found, clients.retain(found))
-      return callerOn(await clients.locate(found), { kind: 'admin' }, requestId, presence)
-    },
-  })
+  const operator = createOperator(kernel, clients, presence)
+  const end = (name = client): RunRequest['source'] => ({ client: name, caller: () => operator.on(name) })
   const request = {
-    requestId,
+    requestId: operator.requestId,
     pipeline: body.pipeline,
     parts,
     presence,
@@ -53,7 +42,7 @@ export async function runByOperator(
     const onProgress = await onEstimate(await estimate(kernel, request))
     return await runPipeline(kernel, { ...request, onProgress })
   } finally {
-    for (const release of retained.values()) release(true)
+    operator.release()
   }
 }
 
