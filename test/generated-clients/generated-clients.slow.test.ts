@@ -38,17 +38,25 @@ test('a client of @hey-api/openapi-ts is generated without a warning, compiles, 
   await run(folder, process.execPath, 'compiled/program.js', t.url, apiKey, ADMIN_KEY)
 })
 
-test('a client of openapi-python-client is generated without a warning, its types are right, and it does what they say', {
+test('a client of openapi-python-client is generated but for bodies of files, its types are right, and it does what they say', {
   skip: WITHOUT_PYTHON_CLIENT,
 }, async () => {
   const folder = await folderWith('python/program.py')
   const bin = path.join(PYTHON_FOLDER, 'bin')
-  const generate = ['generate', '--path', 'openapi.json', '--output-path', 'generated', '--fail-on-warning']
-  await run(folder, path.join(bin, 'openapi-python-client'), ...generate)
+  const generate = ['generate', '--path', 'openapi.json', '--output-path', 'generated']
+  const said = await run(folder, path.join(bin, 'openapi-python-client'), ...generate)
+  assert.deepEqual(said.match(/^WARNING .*|^Unsupported .*/gm), UNSUPPORTED)
   await symlink('generated/gatehouse_client', path.join(folder, 'gatehouse_client'))
   await run(folder, path.join(bin, 'mypy'), '--strict', '--follow-imports=silent', 'program.py')
   await run(folder, path.join(bin, 'python'), 'program.py', t.url, apiKey, ADMIN_KEY)
 })
+
+/** The Python generator knows no bodies of CSV or JSON lines. */
+const UNSUPPORTED = [
+  'WARNING parsing POST /gateway/import within import_. Endpoint will not be generated.',
+  'Unsupported content type text/csv',
+  'Unsupported content type application/x-ndjson',
+]
 
 const TSCONFIG = {
   compilerOptions: {

@@ -136,7 +136,7 @@ export function importRoutes(app: App, kernel: Kernel, access: GatewayAccess): v
       }),
       querystring: ImportQuery,
       response: {
-        200: Type.Intersect([successOf(Imported), Type.Object({ affected_rows: Type.Integer() })]),
+        200: Type.Object({ ...successOf(Imported).properties, affected_rows: Type.Integer() }),
       },
     },
     // The body is a stream.

@@ -27,7 +27,7 @@ function errorOf({ content }: Described): string | undefined {
   return /\/(AuthError|GatewayError)$/.exec($ref)?.[1]
 }
 
-/** The document in which a body is required unless the service takes an absent one: its schema then requires no member. */
+/** The document in which a body is required unless the service takes an absent one: an object of which no member is required. */
 export function withOptionalBodies(document: Described): Described {
   return withOperations(document, ({ requestBody, ...operation }) =>
     requestBody === undefined
@@ -40,13 +40,15 @@ type Content = Readonly<Record<string, { readonly schema?: BodySchema }>>
 type Body = { readonly content: Content }
 type BodySchema = {
   readonly $ref?: string
+  readonly type?: string
   readonly required?: readonly string[]
   readonly minProperties?: number
 }
 
 const isRequired = ({ content }: Body): boolean =>
   Object.values(content).every(
-    ({ schema: { required = [], minProperties = 0 } = {} }) => required.length > 0 || minProperties > 0,
+    ({ schema: { type, required = [], minProperties = 0 } = {} }) =>
+      type !== 'object' || required.length > 0 || minProperties > 0,
   )
 
 const withOperations = (document: Described, change: (operation: Described) => Described): Described => ({
