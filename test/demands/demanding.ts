@@ -25,7 +25,7 @@ export type Demanding = {
   readonly needsPassword?: true
 }
 
-const begun = { ...NO_FACTOR, factorBegun: true }
+const begun = { ...NO_FACTOR, factorBegun: 'S' } as const
 
 /** A verb of auth/demands.ts without an entry does not compile. */
 export const DEMANDING: Readonly<Record<keyof typeof DEMANDS, Demanding>> = {

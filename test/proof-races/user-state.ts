@@ -310,7 +310,7 @@ export async function readStates(
         kernel,
         own(accounts).find(({ providerId }) => providerId === 'github'),
       ),
-      ...factorOf(user),
+      ...factorOf(user, person),
       passkeys: own(passkeys)
         .map(({ name }) => name ?? '')
         .toSorted(),

@@ -628,12 +628,12 @@ export const VERBS = {
   'two-factor, begun': {
     action: (_person, me) => post('/two-factor/enable', { password: PASSWORD }, me),
     refused: aliveAsOwner,
-    leaves: (state) => ({ ...state, factorBegun: true }),
+    leaves: (state, me) => ({ ...state, factorBegun: me }),
   },
   'two-factor, put in force': {
-    start: { factorBegun: true },
+    start: { factorBegun: 'S' },
     action: (_person, me) => post('/two-factor/verify-totp', { code: codeNow('second') }, me),
-    refused: (now, me) => alive(now, me) ?? (now.factorBegun ? undefined : withoutBegunFactor(now)),
+    refused: (now, me) => alive(now, me) ?? (now.factorBegun === me ? undefined : withoutBegunFactor(now)),
     leaves(state, me) {
       // A first factor ends the other sessions.
       const left = state.factor === 'none' ? ended(state, other(me), `${other(me)} renewed`, 'new') : state

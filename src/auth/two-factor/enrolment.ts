@@ -135,7 +135,7 @@ export async function removeSecondFactor(kernel: Kernel, user: User, exceptOf?: 
 /** The URI of the factor that waits for its first code, or of the one in force. */
 export async function totpUriOf(kernel: Kernel, caller: Caller, owner: Owner): Promise<string> {
   return actAsOwner(kernel, caller, owner, async (kernel, user, expectProof) => {
-    const begun = await findBegunFactor(kernel, user.id)
+    const begun = await findBegunFactor(kernel, user.id, caller.session)
     const factor = begun?.method === 'totp' ? begun : await findFactor(kernel.db, user.id, true)
     await expectProof(factor?.inForce === false ? 'readBegunSecret' : 'readSecret')
     const sealed = factor?.secret ?? undefined

@@ -27,7 +27,7 @@ export function sendCode(kernel: Kernel, by: Verifying): Promise<void> {
   const { session } = by.caller
   return actAsCaller(kernel, by.caller, async (kernel, user) => {
     const subject = await subjectOf(kernel, user, session)
-    const factor = await factorInSession(kernel, user, 'otp')
+    const factor = await factorInSession(kernel, user, session, 'otp')
     expectMailedCode(factor, await getStanding(kernel.db, session.id))
     await expectUnlocked(kernel, factor, subject.counters)
     await mailCode(kernel, user, subject)

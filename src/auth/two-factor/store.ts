@@ -1,4 +1,5 @@
 import { type Selectable, sql } from 'kysely'
+import type { Session } from '#identity/sessions.ts'
 import type { Db } from '#kernel/db/connect.ts'
 import type { TwoFactorTable } from '#kernel/db/tables.ts'
 import type { Kernel } from '#kernel/kernel.ts'
@@ -19,10 +20,18 @@ export async function findFactor(db: Db, userId: string, inForce: boolean): Prom
 /** Milliseconds in which the first right code has to come. Later, a factor that was begun could be the trap of a session long ended. */
 const WAIT = 3_600_000
 
-/** The factor that waits for its first right code. */
-export async function findBegunFactor({ db, now }: Kernel, userId: string): Promise<Factor | undefined> {
+/**
+ * The factor that waits for its first right code in this session. Another session neither reads it nor puts it in force: one of the two may be
+ * a stranger's, who would know the secret or the backup codes.
+ */
+export async function findBegunFactor(
+  { db, now }: Kernel,
+  userId: string,
+  { id }: Pick<Session, 'id'>,
+): Promise<Factor | undefined> {
   const found = await findFactor(db, userId, false)
-  return found !== undefined && now().getTime() < found.createdAt.getTime() + WAIT ? found : undefined
+  if (found === undefined || found.addedBy !== id) return undefined
+  return now().getTime() < found.createdAt.getTime() + WAIT ? found : undefined
 }
 
 export type NewFactor = Pick<Factor, 'id' | 'userId' | 'method' | 'secret' | 'addedBy' | 'createdAt'>

@@ -154,7 +154,7 @@ function verifyInSession(
   typed: Typed,
 ): Promise<Verified | Refused> {
   return actAsCaller(kernel, caller, async (kernel, user) => {
-    const factor = await factorInSession(kernel, user, name)
+    const factor = await factorInSession(kernel, user, caller.session, name)
     const isRestricted = !factor.inForce && (await expectMayEnrol(kernel, user, caller))
     const { session } = caller
     const word = await wordInSession(kernel, session, name, factor, isRestricted)
@@ -195,8 +195,13 @@ export const subjectOf = async (
 })
 
 /** A factor that waits for its first code comes first. Backup codes and codes by mail also serve a user of TOTP. */
-export async function factorInSession(kernel: Kernel, { id }: User, name: CheckName): Promise<Factor> {
-  const waiting = await findBegunFactor(kernel, id)
+export async function factorInSession(
+  kernel: Kernel,
+  { id }: User,
+  session: Pick<Session, 'id'>,
+  name: CheckName,
+): Promise<Factor> {
+  const waiting = await findBegunFactor(kernel, id, session)
   if (waiting?.method === name) return waiting
   const factor = await findFactor(kernel.db, id, true)
   if (factor === undefined || (name === 'totp' && factor.method !== 'totp')) throw notEnabled(name)
