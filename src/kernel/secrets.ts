@@ -20,6 +20,7 @@ export type Sealed = (typeof SEALED)[number]
 export const DERIVED = [
   'backup',
   'database-role',
+  'id-token-nonce',
   'installation',
   'mail-recipient',
   'sign-up',

@@ -8,6 +8,7 @@ import { type AuthAccess, type Caller, callerOf, kernelFor } from '../access.ts'
 import { fail } from '../errors.ts'
 import { Status } from '../schemas.ts'
 import { refreshProviderTokens } from '../social/authorization.ts'
+import { hasOwnNonce } from '../social/id-token.ts'
 import type { SocialProviders } from '../social/social-providers.ts'
 import { type AccountName, unlinkAccount } from './account.ts'
 import { type AccountDescription, describeAccount } from './describe-account.ts'
@@ -42,7 +43,9 @@ const TokenSet = Type.Object(
   {
     accessToken: Nullable(Type.String()),
     refreshToken: Nullable(Type.String()),
-    idToken: Nullable(Type.String()),
+    idToken: Nullable(
+      Type.String({ description: 'Of a sign-in on the page of the provider; it proves nothing here' }),
+    ),
     tokenType: Nullable(Type.String()),
     accessTokenExpiresAt: Nullable(Timestamp),
     refreshTokenExpiresAt: Nullable(Timestamp),
@@ -119,14 +122,16 @@ export function accountRoutes(
       body: Name,
       response: { 200: TokenSet },
     },
-    handler: (request) => getAccessToken(kernel, refreshes, callerOf(request), request.body),
+    handler: async (request) =>
+      givenOut(kernel, await getAccessToken(kernel, refreshes, callerOf(request), request.body)),
   })
   app.route({
     method: 'POST',
     url: '/refresh-token',
     config: { access: signedIn, failures: [...REFRESHING, 'REFRESH_TOKEN_NOT_FOUND'] },
     schema: { summary: 'New tokens of a linked account', body: Name, response: { 200: TokenSet } },
-    handler: (request) => refreshTokens(kernel, refreshes, callerOf(request), request.body),
+    handler: async (request) =>
+      givenOut(kernel, await refreshTokens(kernel, refreshes, callerOf(request), request.body)),
   })
 
   const describing = {
@@ -163,3 +168,10 @@ const describedAccount = ({
   const { accountId: id, name, email = null, emailVerified, image } = identity
   return { user: { id, name, email, emailVerified, image }, data, account }
 }
+
+/**
+ * Any session may ask for the tokens, and must not become fresh by them, or another session by its own end. So an ID token is given out only
+ * when no endpoint takes it as a proof (hasOwnNonce).
+ */
+const givenOut = <T extends { readonly idToken: string | null }>(kernel: Kernel, tokens: T): T =>
+  tokens.idToken === null || hasOwnNonce(kernel, tokens.idToken) ? tokens : { ...tokens, idToken: null }

@@ -9,6 +9,7 @@ import type { LinkedAccount, ProviderTokens } from '#identity/provider-tokens.ts
 import type { Kernel } from '#kernel/kernel.ts'
 import { randomToken } from '#kernel/random.ts'
 import { askProvider } from './ask-provider.ts'
+import { newNonce } from './id-token.ts'
 import { identityOfAccessToken, identityOfIdToken } from './identities.ts'
 import type { Claims } from './provider.ts'
 import { connectTo, type ProviderClient, redirectUri } from './provider-client.ts'
@@ -22,9 +23,9 @@ export type Secrets = {
   readonly nonce?: string
 }
 
-export const newSecrets = ({ random }: Kernel, { server }: ProviderClient): Secrets => ({
-  codeVerifier: randomToken(random),
-  ...(server.type === 'oidc' && { nonce: randomToken(random) }),
+export const newSecrets = (kernel: Kernel, { server }: ProviderClient): Secrets => ({
+  codeVerifier: randomToken(kernel.random),
+  ...(server.type === 'oidc' && { nonce: newNonce(kernel) }),
 })
 
 type Asked = Secrets & {

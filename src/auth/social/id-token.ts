@@ -1,5 +1,6 @@
 import { decodeJwt, errors, type JWTVerifyGetKey, jwtVerify } from 'jose'
 import type { Kernel } from '#kernel/kernel.ts'
+import { randomToken } from '#kernel/random.ts'
 import { fail } from '../errors.ts'
 import type { Claims } from './provider.ts'
 
@@ -17,6 +18,31 @@ const ALGORITHMS = [
   'EdDSA',
   'Ed25519',
 ]
+
+/** A nonce of an authorization request, by which this service knows the ID token that answers it. */
+export function newNonce({ random, secrets }: Pick<Kernel, 'random' | 'secrets'>): string {
+  const value = randomToken(random)
+  return `${value}.${secrets.derive('id-token-nonce', value)}`
+}
+
+/**
+ * Was the ID token issued to this service itself? The endpoints of a linked account give it out to any session, so that whoever shows it has
+ * proven nothing by it.
+ */
+export function hasOwnNonce({ secrets }: Pick<Kernel, 'secrets'>, token: string): boolean {
+  const { nonce } = claimsIn(token)
+  const [value = '', tag, ...rest] = typeof nonce === 'string' ? nonce.split('.') : []
+  const tags = (['current', 'previous'] as const).map((age) => secrets.derive('id-token-nonce', value, age))
+  return tag !== undefined && rest.length === 0 && tags.includes(tag)
+}
+
+function claimsIn(token: string): Claims {
+  try {
+    return decodeJwt(token)
+  } catch {
+    return {}
+  }
+}
 
 /** Seconds by which the clocks may differ. */
 const TOLERANCE = 30

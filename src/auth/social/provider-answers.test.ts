@@ -52,9 +52,11 @@ test('a refresh whose ID token is of another account, issuer or client is refuse
   }
   const again = await refresh(await idToken(right))
   assert.deepEqual([again.status, again.body.accessToken], [200, 'new access'])
-  assert.equal(decodeJwt(again.body.idToken).sub, sub)
+  const refreshed = (await stored())[0]?.idToken ?? ''
+  assert.equal(decodeJwt(refreshed).sub, sub)
   const without = await refresh(undefined)
-  assert.deepEqual([without.status, without.body.idToken], [200, again.body.idToken])
+  assert.deepEqual([without.status, (await stored())[0]?.idToken], [200, refreshed])
+  assert.deepEqual([again.body.idToken, without.body.idToken], [null, null], 'it would sign in')
 })
 
 test('keys that cannot be read are a failure of the provider, not of the token, and are asked for once in 10 s', async () => {

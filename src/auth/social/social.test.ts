@@ -32,7 +32,7 @@ test('a person signs in at the provider, and a user with a session is there', as
     ),
     ['code', 'openid email profile', 'S256', `${AUTH}/callback/acme`, ada.email],
   )
-  assert.match(asked.get('nonce') ?? '', /^[\w-]{43}$/)
+  assert.match(asked.get('nonce') ?? '', /^[\w-]{43}\.[\w-]{43}$/)
   assert.equal(await visitor.arrive(await visitor.visit(url.href)), '/welcome')
   assert.equal(await visitor.whoAmI(), ada.email)
   const [account] = await accountsOf(ada.sub)

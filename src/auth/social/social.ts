@@ -14,6 +14,7 @@ import { withQuery } from '../redirect.ts'
 import type { SignInContext } from '../sign-in-context.ts'
 import { redeemCode } from './authorization.ts'
 import { type Entered, enter } from './enter.ts'
+import { hasOwnNonce } from './id-token.ts'
 import { identityOfIdToken } from './identities.ts'
 import { linkIdentity } from './link.ts'
 import { asClaims } from './provider.ts'
@@ -138,12 +139,13 @@ export async function reauthenticateByIdToken(
   })
 }
 
-function identityOfGiven(
+async function identityOfGiven(
   kernel: Kernel,
   client: ProviderClient,
   { token, nonce, accessToken, refreshToken, expiresAt }: GivenIdToken,
   since?: Date,
 ): Promise<Identity> {
+  if (hasOwnNonce(kernel, token)) throw fail('INVALID_ID_TOKEN')
   const tokens = {
     idToken: token,
     ...(accessToken !== undefined && {
