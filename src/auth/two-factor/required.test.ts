@@ -139,11 +139,12 @@ test('a user without any factor enrols within ten minutes of the proof, and afte
   const { body: begun } = await enable(again)
   // The password in that body was a proof.
   t.advance(10 * MINUTE + 1)
-  const confirm = (who: Actor) =>
-    who.post(`${AUTH}/two-factor/verify-totp`, { code: codeOf(t, secretIn(begun.totpURI)) })
-  assert.equal(said(await confirm(again)), '403 SESSION_NOT_FRESH')
+  const confirm = (who: Actor, { totpURI }: { readonly totpURI: string }) =>
+    who.post(`${AUTH}/two-factor/verify-totp`, { code: codeOf(t, secretIn(totpURI)) })
+  assert.equal(said(await confirm(again, begun)), '403 SESSION_NOT_FRESH')
   const third = await signIn(ada.email)
-  const { body: confirmed } = await confirm(third)
+  assert.equal(said(await confirm(third, begun)), '400 TOTP_NOT_ENABLED', 'another session has begun it')
+  const { body: confirmed } = await confirm(third, (await enable(third)).body)
   assert.equal(await opens(withToken(confirmed.token)), OPEN)
 })
 
