@@ -77,7 +77,8 @@ export const hasShown = async (
   kernel: Kernel,
   session: Pick<Session, 'id'>,
   verb: DemandingVerb,
-): Promise<boolean> => missing(kernel, await getStanding(kernel.db, session.id), verb) === undefined
+  inBody: readonly Shown[] = [],
+): Promise<boolean> => missing(kernel, await showing(kernel, session, inBody), verb) === undefined
 
 /** Keeps what the request has shown, with the user's row locked. */
 export async function showing(

@@ -4,6 +4,7 @@ import { setRoleByOperator } from '#auth/admin/operator.ts'
 import { createAuthenticator } from '#test/authenticator.ts'
 import {
   type Actor,
+  actor,
   type Answer,
   confirm,
   linkIn,
@@ -274,4 +275,21 @@ test('deleting the account without a password needs a proof within ten minutes, 
   const { body } = await ada.post(`${AUTH}/reauthenticate`, { password: PASSWORD })
   const deleted = await t.anon.post(`${AUTH}/delete-user`, {}, as(body.token))
   assert.equal(deleted.body.message, 'User deleted')
+})
+
+test('a password that a stolen session has set deletes no account', async () => {
+  const ada = await enrolTotp(t, await t.signUp('Ada'))
+  await prove(ada)
+  const key = createAuthenticator()
+  assert.equal((await passkeys.register(ada, key)).status, 200)
+  await dropPassword(ada)
+  const { token } = (await passkeys.signIn(key)).body
+  t.advance(60 * MINUTE)
+  const thief = actor(t.url, { authorization: `Bearer ${token}` })
+  assert.equal((await thief.post(`${AUTH}/set-password`, { newPassword: THEIRS })).status, 200)
+  await t.mails()
+  const { body } = await thief.post(`${AUTH}/delete-user`, { password: THEIRS })
+  assert.match(body.message, /[Mm]ail/)
+  assert.equal(mailsTo(ada.email, await t.mails()).length, 1, 'the owner is asked')
+  assert.ok(await addressOf(ada.id))
 })

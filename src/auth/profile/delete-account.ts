@@ -35,7 +35,9 @@ export async function deleteAccount(
   }
   const proven = asked.password === undefined ? caller : await checkPassword(kernel, caller, asked.password)
   const outcome = await actAsCaller(kernel, proven, async (kernel, user) => {
-    const isProven = proven.password !== undefined || (await hasShown(kernel, caller.session, 'deleteUser'))
+    // A password that this session has set is no proof (auth.md 2).
+    const inBody = proven.password === undefined ? [] : (['password'] as const)
+    const isProven = await hasShown(kernel, caller.session, 'deleteUser', inBody)
     await (isProven ? removeUser(kernel, user) : mailDeletion(kernel, caller, user, asked.callbackURL))
     return isProven ? 'deleted' : 'mailed'
   })
