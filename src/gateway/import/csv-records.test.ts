@@ -70,6 +70,11 @@ test('a file that is not CSV is refused with the line, and a record that does no
     read(`a\n"${'x\n'.repeat(600)}`, 50),
     /^The row that begins in line 2 has more than 1000 characters/,
   )
+  for (const cell of [',', '"",'])
+    await refused(
+      read(`a\n${cell.repeat(100)}`, 50),
+      /^The row that begins in line 2 has more than 1000 characters/,
+    )
   await refused(read(Buffer.from([0x61, 0xff, 0x0a])), /not UTF-8/)
   await refused(read(Buffer.from('ä').subarray(0, 1)), /not UTF-8/)
 })

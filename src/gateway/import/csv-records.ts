@@ -48,6 +48,7 @@ function createCsvReader({ delimiter, maxLength }: CsvOptions) {
   let records: CsvRecord[] = []
 
   function endCell(cell: string | null): void {
+    length += CELL
     cells.push(cell)
     value = ''
     state = START
@@ -147,6 +148,9 @@ function createCsvReader({ delimiter, maxLength }: CsvOptions) {
     },
   }
 }
+
+/** A cell counts as this many characters: it takes memory even if it is empty, and a record of delimiters alone would have no end. */
+const CELL = 16
 
 const [LINE, RETURN, QUOTE] = [0x0a, 0x0d, 0x22]
 
