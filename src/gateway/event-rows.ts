@@ -4,47 +4,50 @@ import type { RowsOf } from '#kernel/events/outbox.ts'
 import { MAX_ROWS_BYTES } from '#kernel/events/payload.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { conditionOf } from './webhooks/filter/filter.ts'
-import { type FieldOf, someRowMeets } from './webhooks/filter/row-filter.ts'
+import { type FieldOf, judgeRows } from './webhooks/filter/row-filter.ts'
 
-/** The rows of a plan's answer, as JSON. */
-type Returned = { readonly output: readonly Output[]; readonly head: boolean; readonly stripNulls: boolean }
-
-/**
- * The rows of an event, from the answer of the caller's own statement. `json` is undefined when the answer is longer than an event may
- * be. Such an event passes every filter, since a row that is not seen may be the one that is waited for.
- */
-export function rowsOfPlan(
-  kernel: Kernel,
-  json: readonly Buffer[] | undefined,
-  plan: Returned,
-): RowsOf | undefined {
-  return plan.head ? undefined : rowsOf(kernel, json, fieldsOf(plan))
+/** The answer of a plan. */
+type Returned = {
+  readonly kind: string
+  readonly output: readonly Output[]
+  readonly head: boolean
+  readonly stripNulls: boolean
 }
 
+/** The outcome of an operation: the rows of its answer as JSON, undefined when they are more than an event may have. */
+type Answered = { readonly json: readonly Buffer[] | undefined; readonly affected: number }
+
+/** The rows of an event, from the answer of the caller's own statement: what is not in it, a filter cannot judge. */
+export const rowsOfPlan = (kernel: Kernel, answered: Answered, plan: Returned): RowsOf =>
+  plan.head
+    ? () => ({
+        json: null,
+        judge: async () => (plan.kind === 'read' || answered.affected > 0 ? 'unknown' : 'unmet'),
+      })
+    : rowsOf(kernel, answered, fieldsOf(plan))
+
 /** Rows whose columns have no known type. */
-export const rowsOfAnswer = (kernel: Kernel, json: readonly Buffer[] | undefined): RowsOf =>
-  rowsOf(kernel, json, (member) => ({ member, column: undefined, isStripped: false }))
+export const rowsOfAnswer = (kernel: Kernel, answered: Answered): RowsOf =>
+  rowsOf(kernel, answered, (member) => ({ member, column: undefined, isStripped: false }))
 
 const rowsOf =
-  (kernel: Kernel, chunks: readonly Buffer[] | undefined, fieldOf: FieldOf): RowsOf =>
+  (kernel: Kernel, { json: chunks, affected }: Answered, fieldOf: FieldOf): RowsOf =>
   () => {
     const size = chunks?.reduce((sum, { length }) => sum + length, 0) ?? Number.POSITIVE_INFINITY
-    if (chunks === undefined || size > MAX_ROWS_BYTES) return { json: undefined, matches: async () => true }
+    if (chunks === undefined || size > MAX_ROWS_BYTES)
+      return { json: undefined, judge: async () => 'unknown' }
     const json = Buffer.concat(chunks, size).toString()
-    return { json, matches: (filter) => someRowMeets(json, conditionOf(kernel, filter), fieldOf) }
+    return { json, judge: (filter) => judgeRows(json, conditionOf(kernel, filter), fieldOf, affected) }
   }
 
-/** Filters name columns as the table does, whatever the caller calls them in the answer. */
+/** Filters name columns as the table does, whatever the caller calls them in the answer. A cast may change what they compare. */
 const fieldsOf =
   ({ output, stripNulls }: Returned): FieldOf =>
   (name) => {
-    const own = output.flatMap((member) =>
-      member.kind === 'column' && member.column.name === name ? [member] : [],
-    )
-    const found = own.find(({ cast }) => cast === undefined) ?? own[0]
-    if (found === undefined) return undefined
-    const column = found.cast === undefined ? found.column : undefined
-    return { member: found.as, column, isStripped: stripNulls }
+    for (const member of output)
+      if (member.kind === 'column' && member.column.name === name && member.cast === undefined)
+        return { member: member.as, column: member.column, isStripped: stripNulls }
+    return undefined
   }
 
 export type SeenRows = {

@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { eachRow } from '#databases/drivers/json-rows.ts'
 import type { Column } from '#databases/plan/catalogue.ts'
 import { acceptableFilter, conditionOf } from '#gateway/webhooks/filter/filter.ts'
-import { someRowMeets } from '#gateway/webhooks/filter/row-filter.ts'
+import { judgeRows } from '#gateway/webhooks/filter/row-filter.ts'
 import { withClient } from '#test/database.ts'
 import { testService } from '#test/harness.ts'
 
@@ -154,9 +154,9 @@ test('a filter lets through the rows that the same conditions find in PostgreSQL
           compared++
           const filter = acceptableFilter(t.service.kernel, [one]) ?? ''
           const judged = await Promise.all(
-            texts.map((text) => someRowMeets(`[${text}]`, conditionOf(t.service.kernel, filter), fieldOf)),
+            texts.map((text) => judgeRows(`[${text}]`, conditionOf(t.service.kernel, filter), fieldOf)),
           )
-          const met = judged.flatMap((isMet, id) => (isMet ? [id] : []))
+          const met = judged.flatMap((isMet, id) => (isMet === 'met' ? [id] : []))
           const expected = found.body.data.map(({ id }: { id: number }) => id)
           assert.deepEqual(met, expected, JSON.stringify({ one, texts }))
         }
@@ -167,23 +167,40 @@ test('a filter lets through the rows that the same conditions find in PostgreSQL
   assert.ok(compared > RUNS, `${compared} comparisons`)
 })
 
-test('a column that the rows do not have decides nothing, and numbers keep every digit without a type', async () => {
+test('a column that the rows do not have is unknown unless another decides, and numbers keep every digit without a type', async () => {
   const meets = (row: string, filter: object) =>
-    someRowMeets(`[${row}]`, conditionOf(t.service.kernel, JSON.stringify(filter)), (member) => ({
+    judgeRows(`[${row}]`, conditionOf(t.service.kernel, JSON.stringify(filter)), (member) => ({
       member,
       column: undefined,
       isStripped: false,
     }))
-  assert.equal(await meets('{"a":1}', { operator: 'is', column: 'b', value: 'null' }), false)
-  assert.equal(await meets('{"a":1}', { not: { column: 'b', value: 1 } }), false)
+  assert.equal(await meets('{"a":1}', { operator: 'is', column: 'b', value: 'null' }), 'unknown')
+  assert.equal(await meets('{"a":1}', { not: { column: 'b', value: 1 } }), 'unknown')
+  const [a, b] = [
+    { column: 'a', value: 1 },
+    { column: 'b', value: 1 },
+  ]
+  for (const [row, and, or] of [
+    ['{"a":1}', 'unknown', 'met'],
+    ['{"a":2}', 'unmet', 'unknown'],
+    ['{"a":null}', 'unmet', 'unknown'],
+  ] as const) {
+    assert.equal(await meets(row, { and: [a, b] }), and, row)
+    assert.equal(await meets(row, { or: [a, b] }), or, row)
+    assert.equal(
+      await meets(row, { not: { and: [a, b] } }),
+      and === 'unmet' && row !== '{"a":null}' ? 'met' : 'unknown',
+      row,
+    )
+  }
   assert.equal(
     await meets('{"a":12345678901234567891}', { operator: 'gt', column: 'a', value: '12345678901234567890' }),
-    true,
+    'met',
   )
   assert.equal(
     await meets('{"a":12345678901234567890}', { operator: 'gt', column: 'a', value: '12345678901234567890' }),
-    false,
+    'unmet',
   )
-  assert.equal(await meets('{"a":"x"}', { column: 'a', value: 'x' }), true)
-  assert.equal(await meets('{"a":{"b":1}}', { operator: 'neq', column: 'a', value: 'x' }), false)
+  assert.equal(await meets('{"a":"x"}', { column: 'a', value: 'x' }), 'met')
+  assert.equal(await meets('{"a":{"b":1}}', { operator: 'neq', column: 'a', value: 'x' }), 'unmet')
 })

@@ -136,14 +136,14 @@ type DataEvent = ReadEvent | NonNullable<Prepared['event']>
 export async function emitEvent(
   kernel: Kernel,
   operation: Pick<Prepared, 'caller' | 'plan' | 'event'>,
-  { affected, json }: Done,
+  done: Done,
   name: DataEvent | undefined = operation.event,
 ): Promise<void> {
   // Counting emits nothing.
   if (name === undefined || operation.plan.kind === 'count') return
   const { client, table } = occasionOf(operation, name)
-  const data = { client, request_id: operation.caller.requestId, table, affected_rows: affected }
-  await emit(kernel, name, data, rowsOfPlan(kernel, json, operation.plan))
+  const data = { client, request_id: operation.caller.requestId, table, affected_rows: done.affected }
+  await emit(kernel, name, data, rowsOfPlan(kernel, done, operation.plan))
 }
 
 const occasionOf = ({ caller, plan }: Pick<Prepared, 'caller' | 'plan'>, name: DataEvent) => ({

@@ -52,7 +52,7 @@ export async function runFixedSql(
     throw explained(caller, error)
   })
   const event = { client: client.name, request_id: requestId, affected_rows: result.affected }
-  await emit(kernel, 'gateway_query', event, rowsOfAnswer(kernel, result.json))
+  await emit(kernel, 'gateway_query', event, rowsOfAnswer(kernel, result))
   return { result, backend: backend.name, milliseconds: Math.round(performance.now() - began) }
 }
 

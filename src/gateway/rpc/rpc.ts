@@ -69,7 +69,7 @@ export async function callFunction(
     kernel,
     'gateway_rpc',
     { client: client.name, request_id: requestId, function: name, affected_rows: 0 },
-    rowsOfAnswer(kernel, json),
+    rowsOfAnswer(kernel, { json, affected: 0 }),
   )
   return rows
 }

@@ -63,7 +63,7 @@ export async function runSql(
       request_id: caller.requestId,
       affected_rows: result.affected,
     },
-    rowsOfAnswer(kernel, result.json),
+    rowsOfAnswer(kernel, result),
   )
   return { result, backend: backend.name, milliseconds: Math.round(performance.now() - began) }
 }

@@ -136,7 +136,6 @@ test('a filter lets through events with a row that meets it', async () => {
   })
   await insert({ insert_body: { id: 20_000, rating: 3, title: 'a' } })
   await insert({ insert_body: { id: 20_001, rating: 4, title: 'b' } })
-  await insert({ insert_body: { id: 20_002, rating: 4, title: 'a' }, columns: ['id'] })
   assert.deepEqual(await types(), [])
   await insert({
     insert_body: [

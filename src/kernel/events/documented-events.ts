@@ -78,7 +78,11 @@ function dataSchema(name: EventName, example: object): object {
 
 const ROWS = {
   rows: { type: 'array', items: {}, description: 'The rows that the caller has got' },
-  rows_omitted: { type: 'boolean', enum: [true], description: 'They are longer than 256 KB' },
+  rows_omitted: {
+    type: 'boolean',
+    enum: [true],
+    description: 'They are longer than 256 KB, or lack what the filter needs',
+  },
 }
 
 /** Examples have no null. */

@@ -9,7 +9,7 @@ import { createGroupCommit } from '../group-commit.ts'
 import type { Log } from '../log.ts'
 import type { Metrics } from '../metrics.ts'
 import { type Random, uuidv7 } from '../random.ts'
-import { type EventRows, type Payload, payloadText } from './payload.ts'
+import { type EventRows, type Match, type Payload, payloadText } from './payload.ts'
 import { createSubscriptions, type Occasion, type Subscription } from './subscriptions.ts'
 
 type Listener = (name: EventName, data: EventData[EventName]) => void
@@ -92,29 +92,32 @@ export function createEvents({ db, now, random, metrics, log, ...parts }: Outbox
   ): Promise<void> {
     const webhooks = await subscribed
     const rows = webhooks.length > 0 ? rowsOf?.() : undefined
-    const matched: Subscription[] = []
-    for (const webhook of webhooks) if (await isMatched(webhook, rows)) matched.push(webhook)
-    if (matched.length === 0) return
+    const by: Record<Match, Subscription[]> = { met: [], unknown: [], unmet: [] }
+    for (const webhook of webhooks) by[await judged(webhook, rows)].push(webhook)
     const { requestId } = kernel.origin
-    const entry = entryOf({ name, data, rows, requestId }, matched)
-    await (kernel.db.isTransaction ? insertEvents(kernel.db, [entry]) : commit(entry))
-    const ids = matched.map(({ id }) => id)
+    const entries: Entry[] = []
+    if (by.met.length > 0) entries.push(entryOf({ name, data, rows, requestId }, by.met))
+    if (by.unknown.length > 0)
+      entries.push(entryOf({ name, data, rows: { json: undefined }, requestId }, by.unknown))
+    if (entries.length === 0) return
+    await (kernel.db.isTransaction ? insertEvents(kernel.db, entries) : Promise.all(entries.map(commit)))
+    const ids = [...by.met, ...by.unknown].map(({ id }) => id)
     kernel.afterCommit(() => {
       for (const wake of wakers) wake(ids)
     })
   }
 
   /** A filter that cannot be judged passes: its failure would lose the event for all other webhooks too. */
-  async function isMatched({ id, filter }: Subscription, rows: EventRows | undefined): Promise<boolean> {
-    if (filter === null) return true
+  async function judged({ id, filter }: Subscription, rows: EventRows | undefined): Promise<Match> {
+    if (filter === null) return 'met'
     try {
-      return (await rows?.matches(filter)) === true
+      return (await rows?.judge(filter)) ?? 'unmet'
     } catch (error) {
       log.error(
         { event: 'webhook_filter_failed', webhook_id: id, error },
         'the filter of a webhook could not be judged, so the event is delivered',
       )
-      return true
+      return 'unknown'
     }
   }
 

@@ -1,11 +1,14 @@
 import type { EventData, EventName } from '../events.ts'
 
+/** Whether a row meets a filter. Unknown when the caller's answer lacks what would decide it. */
+export type Match = 'met' | 'unmet' | 'unknown'
+
 /** The rows of an event, which the caller's own statement has returned. */
 export type EventRows = {
-  /** JSON text of the array; undefined when it is longer than MAX_ROWS_BYTES. */
-  readonly json: string | undefined
+  /** JSON text of the array; undefined when it is longer than MAX_ROWS_BYTES, null when the caller wanted none. */
+  readonly json: string | undefined | null
   /** Whether a row meets the conditions, given as JSON text. */
-  matches(filter: string): Promise<boolean>
+  judge(filter: string): Promise<Match>
 }
 
 /** Rows in an event, bytes (gateway.md 12). */
@@ -17,7 +20,7 @@ export type Payload<Name extends EventName = EventName> = {
   readonly name: Name
   readonly at: Date
   readonly data: EventData[Name]
-  readonly rows?: EventRows | undefined
+  readonly rows?: Pick<EventRows, 'json'> | undefined
   /** The request that has caused it, where the data does not name one. */
   readonly requestId?: string | null | undefined
 }
@@ -26,7 +29,7 @@ export type Payload<Name extends EventName = EventName> = {
 export function payloadText({ id, name, at, data, rows, requestId = null }: Payload): string {
   const { client, request_id, ...facts } = { client: null, request_id: requestId, ...data }
   const envelope = { id, type: name, timestamp: at.toISOString(), client, request_id, data: facts }
-  if (rows === undefined) return JSON.stringify(envelope)
+  if (rows === undefined || rows.json === null) return JSON.stringify(envelope)
   if (rows.json === undefined) return JSON.stringify({ ...envelope, data: { ...facts, rows_omitted: true } })
   // `data` is the last member, and has at least one of its own.
   return `${JSON.stringify(envelope).slice(0, -2)},"rows":${rows.json}}}`

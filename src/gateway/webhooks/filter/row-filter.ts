@@ -1,10 +1,11 @@
 import { eachMember, eachRow } from '#databases/drivers/json-rows.ts'
 import type { Column } from '#databases/plan/catalogue.ts'
 import type { Comparison, Condition, Json } from '#databases/request/request.ts'
+import type { Match } from '#kernel/events/payload.ts'
 import { startTimeSlice } from '#kernel/time-slice.ts'
 import { type Comparable, comparableOf, comparableOfJson } from './comparable.ts'
 
-/** Where the rows of an event have a column, and its type if that is known. Undefined: they do not have it. */
+/** Where the rows of an event have a column, and its type if that is known. Undefined: they do not have it as it is stored. */
 export type FieldOf = (column: string) => Field | undefined
 export type Field = {
   readonly member: string
@@ -13,24 +14,40 @@ export type Field = {
   readonly isStripped: boolean
 }
 
-/** Whether one of the rows meets the condition. `json` is the text of the array, whose digits are all kept. */
-export async function someRowMeets(
+/**
+ * Whether one of the rows meets the condition. `json` is the text of the array, whose digits are all kept. `affected` rows were written; what
+ * the answer leaves out of them, whole rows or a column, may meet it.
+ */
+export async function judgeRows(
   json: string,
   condition: Condition<string>,
   fieldOf: FieldOf,
-): Promise<boolean> {
-  const meets = judgeOf(condition, fieldOf)
+  affected = 0,
+): Promise<Match> {
+  const judge = judgeOf(condition, fieldOf)
   const slice = startTimeSlice()
+  let seen = 0
+  let isPossible = false
   for (const row of eachRow(json)) {
-    if (meets(new Map(eachMember(row))) === true) return true
+    const truths = judge(new Map(eachMember(row)))
+    if (truths === TRUE) return 'met'
+    if ((truths & TRUE) !== 0) isPossible = true
+    seen++
     if (slice.isOver()) await slice.next()
   }
-  return false
+  return isPossible || seen < affected ? 'unknown' : 'unmet'
 }
 
-/** Undefined is the `unknown` of SQL: NULL was compared, the rows do not have the column, or a value does not fit its type. */
+/** Undefined is the `unknown` of SQL: NULL was compared, or a value does not fit its type. */
 type Truth = boolean | undefined
-type Judge = (row: ReadonlyMap<string, string>) => Truth
+
+/** The truths that are possible, as bits: more than one where the row lacks a column. */
+type Truths = number
+const [TRUE, FALSE, NULL] = [1, 2, 4] as const
+const ANY: Truths = TRUE | FALSE | NULL
+type Judge = (row: ReadonlyMap<string, string>) => Truths
+
+const only = (truth: Truth): Truths => (truth === undefined ? NULL : truth ? TRUE : FALSE)
 
 function judgeOf(condition: Condition<string>, fieldOf: FieldOf): Judge {
   if (condition.kind === 'compare') return comparisonJudge(condition, fieldOf)
@@ -48,28 +65,34 @@ function judgeOf(condition: Condition<string>, fieldOf: FieldOf): Judge {
   return (row) => negated(anyOf(negations, row))
 }
 
-const negated = (truth: Truth): Truth => (truth === undefined ? undefined : !truth)
+const negated = (truths: Truths): Truths =>
+  (truths & NULL) | ((truths & TRUE) !== 0 ? FALSE : 0) | ((truths & FALSE) !== 0 ? TRUE : 0)
 
-function anyOf(judges: readonly Judge[], row: ReadonlyMap<string, string>): Truth {
-  let truth: Truth = false
+function anyOf(judges: readonly Judge[], row: ReadonlyMap<string, string>): Truths {
+  let truths: Truths = FALSE
   for (const judge of judges) {
-    const one = judge(row)
-    if (one === true) return true
-    if (one === undefined) truth = undefined
+    truths = either(truths, judge(row))
+    if (truths === TRUE) return TRUE
   }
-  return truth
+  return truths
+}
+
+/** False only when both can be, and NULL when one can be and the other need not be true. */
+function either(one: Truths, other: Truths): Truths {
+  const isNull = ((one | other) & NULL) !== 0 && one !== TRUE && other !== TRUE
+  return ((one | other) & TRUE) | (one & other & FALSE) | (isNull ? NULL : 0)
 }
 
 function comparisonJudge(comparison: Comparison<string>, fieldOf: FieldOf): Judge {
   const field = fieldOf(comparison.column)
-  if (field === undefined) return () => undefined
+  if (field === undefined) return () => ANY
   const { member, column, isStripped } = field
   const known = column && comparableOf(column)
-  const judge = (json: string | null): Truth =>
-    compared(comparison, json, json === null || column !== undefined ? known : comparableOfJson(json))
+  const judge = (json: string | null): Truths =>
+    only(compared(comparison, json, json === null || column !== undefined ? known : comparableOfJson(json)))
   return (row) => {
     const json = row.get(member)
-    if (json === undefined) return isStripped ? judge(null) : undefined
+    if (json === undefined) return isStripped ? judge(null) : ANY
     return judge(json === 'null' ? null : json)
   }
 }
