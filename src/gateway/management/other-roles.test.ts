@@ -32,6 +32,19 @@ test('row-level security stays on while it keeps rows from a role of others', as
   }
 })
 
+test('row-level security stays on while it keeps rows from the owner of the table as well', async () => {
+  await createTable('forced', [TEXT, USER])
+  await insert(admin, 'forced', { text: 'hidden' })
+  await secured('forced', [])
+  await sql('alter table forced force row level security')
+  assert.deepEqual(await sql('select text from forced'), [])
+  const refused = await secure('forced', { enabled: false })
+  assert.deepEqual([refused.status, refused.body.code], [409, 'object_in_use'], refused.text)
+  assert.deepEqual(await sql('select text from forced'), [])
+  await sql('alter table forced no force row level security')
+  await secured('forced', [], { enabled: false })
+})
+
 test('a key learns nothing about values of rows that policies hide from it', async () => {
   await createTable('typed', [TEXT, USER])
   await insert(admin, 'typed', { text: 'hidden' })

@@ -10,7 +10,7 @@ export type SecurityState = {
   readonly enabled: boolean
   readonly policies: readonly StoredPolicy[]
   readonly rights: readonly RoleRights[]
-  /** Other roles with rights on the rows, as far as policies apply to them. */
+  /** Other roles with rights on the rows, as far as policies apply to them: with FORCE, also to the owner. */
   readonly others: readonly Pick<RoleRights, 'role' | 'privileges'>[]
   /** Sequences that defaults of the table use, as SQL. */
   readonly sequences: readonly string[]
@@ -79,10 +79,10 @@ select json_build_object(
     select coalesce(json_agg(json_build_object('role', r.rolname, 'privileges', held.privileges) order by r.rolname), '[]')
     from (
       select g.grantee, array_agg(distinct lower(g.privilege_type) order by lower(g.privilege_type)) as privileges
-      from (select c.relacl as acl union all select attacl from pg_attribute where attrelid = c.oid) a cross join aclexplode(a.acl) g
+      from (select case when c.relforcerowsecurity then coalesce(c.relacl, acldefault('r', c.relowner)) else c.relacl end as acl union all select attacl from pg_attribute where attrelid = c.oid) a cross join aclexplode(a.acl) g
       where g.privilege_type in ('SELECT', 'INSERT', 'UPDATE', 'DELETE') group by 1
     ) held join pg_roles r on r.oid = held.grantee
-    where r.rolname not in ($3, $4) and not r.rolsuper and not r.rolbypassrls and not pg_has_role(r.oid, c.relowner, 'usage')
+    where r.rolname not in ($3, $4) and not r.rolsuper and not r.rolbypassrls and (c.relforcerowsecurity or not pg_has_role(r.oid, c.relowner, 'usage'))
   ),
   'sequences', (
     select coalesce(json_agg(distinct s.oid::regclass::text), '[]') from pg_class s
