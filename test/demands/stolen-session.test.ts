@@ -4,8 +4,8 @@ import { setRoleByOperator } from '#auth/admin/operator.ts'
 import { createAuthenticator } from '#test/authenticator.ts'
 import {
   type Actor,
-  actor,
   type Answer,
+  actor,
   confirm,
   linkIn,
   PASSWORD,

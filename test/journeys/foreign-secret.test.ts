@@ -24,7 +24,7 @@ const elsewhere = await mkdtemp(path.join(tmpdir(), 'gatehouse-foreign-'))
 const ANYTHING = 'x'
 /** Commands that open no database and use no secret; `restore` is refused where there is a server. All others must fail. */
 const NEEDS_NO_INSTALLATION = new Set([
-  ...['config show', 'mail list', 'mail show', 'pipelines check'],
+  ...['config show', 'mail list', 'mail show', 'openapi', 'pipelines check'],
   `restore ${ANYTHING}`,
 ])
 /** Values for options that are checked before a database is opened. */
@@ -56,7 +56,10 @@ async function commands(): Promise<string[][]> {
 }
 
 /** Arguments that a command requires although none of them is always required. */
-const FURTHER: Readonly<Record<string, readonly string[]>> = { 'pipelines run': ['--file', PIPELINE] }
+const FURTHER: Readonly<Record<string, readonly string[]>> = {
+  'pipelines run': ['--file', PIPELINE],
+  import: ['--format', 'csv'],
+}
 
 const leavesOf = (command: Command, names: readonly string[] = []): [readonly string[], Command][] =>
   command.commands.length === 0

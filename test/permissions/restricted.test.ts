@@ -62,6 +62,7 @@ const OF_SESSIONS = [
   'POST /gateway/data',
   'POST /gateway/delete',
   'POST /gateway/fetch',
+  'POST /gateway/import',
   'POST /gateway/insert',
   'POST /gateway/query',
   'POST /gateway/rpc',
