@@ -115,6 +115,7 @@ table service."backup_job"
   transaction_id text
   database text
   installation_id uuid
+  waits boolean not null default false
   constraint backup_job_format_check CHECK ((format = ANY (ARRAY['dump'::text, 'archive'::text])))
   constraint backup_job_pkey PRIMARY KEY (id)
   constraint backup_job_source_id_fkey FOREIGN KEY (source_id) REFERENCES service.backup_job(id) ON DELETE SET NULL
@@ -125,9 +126,16 @@ table service."backup_job"
   CREATE INDEX backup_job_by_schedule ON service.backup_job USING btree (schedule, id) WHERE (schedule IS NOT NULL)
   CREATE INDEX backup_job_by_source ON service.backup_job USING btree (source_id)
   CREATE INDEX backup_job_restores ON service.backup_job USING btree (client_name) WHERE ((job_type = 'restore'::text) AND (status = 'running'::text))
-  CREATE UNIQUE INDEX backup_job_active ON service.backup_job USING btree (client_name) WHERE (status = ANY (ARRAY['pending'::text, 'running'::text]))
+  CREATE UNIQUE INDEX backup_job_active ON service.backup_job USING btree (client_name) WHERE ((status = ANY (ARRAY['pending'::text, 'running'::text])) AND (NOT waits))
+  CREATE UNIQUE INDEX backup_job_waiting ON service.backup_job USING btree (schedule) WHERE ((status = 'pending'::text) AND waits)
   CREATE TRIGGER backup_job_restore_came AFTER UPDATE OF status, database ON service.backup_job FOR EACH ROW WHEN ((new.job_type = 'restore'::text)) EXECUTE FUNCTION service.tell_word('backup_restores')
   CREATE TRIGGER backup_job_restore_gone AFTER DELETE ON service.backup_job FOR EACH ROW WHEN ((old.job_type = 'restore'::text)) EXECUTE FUNCTION service.tell_word('backup_restores')
+
+table service."backup_schedule"
+  name text not null
+  cron text not null
+  seen_until timestamp with time zone not null
+  constraint backup_schedule_pkey PRIMARY KEY (name)
 
 table service."database_client"
   id uuid not null

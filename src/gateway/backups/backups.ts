@@ -25,6 +25,7 @@ import {
   lockRestoresOf,
   requestCancel,
   restoredBy,
+  WAITING_JOB_KEY,
 } from './store.ts'
 
 export type BackupRequest = {
@@ -74,7 +75,7 @@ const newJob = ({ origin }: Kernel, id: string, now: Date) => ({
 
 type NewRow = Parameters<typeof insertJob>[1]
 
-/** One job of a client at a time: a second one is refused, so that none pile up. */
+/** One job of a client at a time: a second one is refused, or waits if it is a schedule's, one for each schedule. So none pile up. */
 async function addJob(
   kernel: Kernel,
   sources: BackupSources,
@@ -92,14 +93,18 @@ async function addJob(
       const action = job.jobType === 'backup' ? 'backup.requested' : 'restore.requested'
       const details = job.sourceId === null ? {} : { backup_id: job.sourceId }
       await recordAct(kernel, action, { ...actOn(job), details })
-      if (!isRunHere) await kernel.jobs.enqueue(kernel.db, 'run-backup', { job: job.id })
+      if (!isRunHere && !job.waits) await kernel.jobs.enqueue(kernel.db, 'run-backup', { job: job.id })
       return job
     })
   } catch (error) {
-    if (isConflict(error, ACTIVE_JOB_KEY)) throw fail('backup_job_active')
-    throw error
+    if (isConflict(error, WAITING_JOB_KEY)) throw fail('backup_job_active', { message: STILL_WAITS })
+    if (!isConflict(error, ACTIVE_JOB_KEY)) throw error
+    if (row.schedule == null) throw fail('backup_job_active')
+    return addJob(kernel, sources, { ...row, waits: true }, isRunHere)
   }
 }
+
+const STILL_WAITS = 'The run before still waits for its turn'
 
 /** Two restores of one database would wait for each other's locks. */
 async function requireSoleRestore({ db }: Kernel, { clientName, database }: NewRow): Promise<void> {

@@ -3,6 +3,7 @@ import { isOwnJob } from './foreign-jobs-store.ts'
 import { factsOf } from './job-facts.ts'
 import { storeOf } from './location/location.ts'
 import { endJob, isOfAnother, type JobRow } from './store.ts'
+import { beginNext } from './turns.ts'
 
 type End = Omit<Parameters<typeof endJob>[2], 'completedAt'>
 
@@ -18,6 +19,9 @@ export async function finishJob(kernel: Kernel, job: JobRow, end: End): Promise<
     return ended
   })
   if (ended?.status !== 'completed') await removeUnfinished(kernel, job)
+  await beginNext(kernel).catch((error: unknown) =>
+    kernel.log.warn({ event: 'job_failed', job: 'run-backup', error }, 'a waiting backup was not queued yet'),
+  )
   // A restored client takes writes again.
   if (job.jobType === 'restore') await kernel.coherence.settle()
   return ended

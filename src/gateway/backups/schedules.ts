@@ -1,15 +1,22 @@
+import { CronExpressionParser } from 'cron-parser'
 import { Failure } from '#kernel/errors.ts'
 import { CONFIGURED, type Recurring } from '#kernel/jobs.ts'
-import type { Kernel } from '#kernel/kernel.ts'
+import { atomically, type Kernel } from '#kernel/kernel.ts'
 import { deleteBackup, requestBackup } from './backups.ts'
+import { recordFailedRun } from './failed-run.ts'
+import { endOf } from './job-end.ts'
+import { storeOf } from './location/location.ts'
 import { endLost, queueAgain } from './lost-jobs.ts'
+import { keepSchedules, listCompleted, seeUntil } from './schedule-store.ts'
 import type { BackupSources } from './sources.ts'
-import { listSurplus } from './store.ts'
+import { beginNext } from './turns.ts'
 
 /** How often a process looks for the jobs of dead ones, milliseconds. Until they end, the clients of a restore stay frozen. */
 const LOOK_EVERY = 5_000
+/** The queue begins a run within two minutes. One that has not begun after this time will not, milliseconds. */
+const LATE = 5 * 60_000
 
-/** Recurring work of backups: one entry a schedule, and the end of jobs whose process has died. */
+/** Recurring work of backups: one entry a schedule, the end of jobs whose process has died, and runs that were missed. */
 export const backupSchedules = (kernel: Kernel, sources: BackupSources): readonly Recurring[] => [
   {
     name: 'fail-lost-backups',
@@ -17,6 +24,8 @@ export const backupSchedules = (kernel: Kernel, sources: BackupSources): readonl
     run: async () => {
       await queueAgain(kernel)
       await endLost(kernel, sources)
+      await beginNext(kernel)
+      await reportMissed(kernel, sources)
     },
   },
   ...Object.entries(kernel.config.backups.schedules).map(([schedule, { client, cron, keep }]) => ({
@@ -25,11 +34,12 @@ export const backupSchedules = (kernel: Kernel, sources: BackupSources): readonl
     run: async () => {
       await pruneSchedule(kernel, schedule, keep)
       await begin(kernel, sources, schedule, client)
+      await seeUntil(kernel.db, schedule, kernel.now())
     },
   })),
 ]
 
-/** A run that finds the one before still running is left out: none pile up. */
+/** A run that cannot begin is a failed job, never only a line of the log. */
 async function begin(
   kernel: Kernel,
   sources: BackupSources,
@@ -39,20 +49,63 @@ async function begin(
   try {
     await requestBackup(kernel, sources, { client_name: client, label: schedule, schedule })
   } catch (error) {
-    if (!(error instanceof Failure)) throw error
-    kernel.log.error({ event: 'backup_skipped', schedule, client, code: error.code }, error.message)
+    const { message } = endOf(error)
+    kernel.log.error({ event: 'backup_failed', schedule, client, error }, message)
+    await recordFailedRun(kernel, sources, { schedule, client, message })
   }
 }
 
-/** Deletes the completed backups of a schedule beyond the newest `keep`. One that cannot be deleted stays until the next run. */
-async function pruneSchedule(kernel: Kernel, schedule: string, keep: number): Promise<void> {
-  for (const { id } of await listSurplus(kernel.db, schedule, keep))
-    await deleteBackup(kernel, id).catch((error: unknown) => {
-      // A restore is reading it.
-      if (error instanceof Failure && error.code === 'backup_in_use') return
-      kernel.log.error(
-        { event: 'backup_kept', schedule, job_id: id, error },
-        'an old backup could not be deleted',
-      )
+/** Runs at whose time no process reached the control database, which is back now. Of several in a row the last one is told. */
+async function reportMissed(kernel: Kernel, sources: BackupSources): Promise<void> {
+  const schedules = Object.entries(kernel.config.backups.schedules).map(([name, given]) => ({
+    name,
+    ...given,
+  }))
+  await keepSchedules(kernel.db, schedules, kernel.now())
+  const before = new Date(kernel.now().getTime() - LATE)
+  for (const { name, cron, client } of schedules) {
+    const due = CronExpressionParser.parse(cron, { currentDate: before, tz: 'UTC' }).prev().toDate()
+    const message = `The run of ${due.toISOString().slice(0, 16)}Z did not begin: no process ran, or the control database did not answer.`
+    await atomically(kernel, async (kernel) => {
+      if (!(await seeUntil(kernel.db, name, due))) return
+      kernel.log.error({ event: 'backup_failed', schedule: name, client }, message)
+      await recordFailedRun(kernel, sources, { schedule: name, client, message })
     })
+  }
+}
+
+/**
+ * Deletes the completed backups of a schedule beyond the newest `keep` whose files are there. One that cannot be deleted stays until the next
+ * run, which is made in any case.
+ */
+async function pruneSchedule(kernel: Kernel, schedule: string, keep: number): Promise<void> {
+  try {
+    let good = 0
+    for (const job of await listCompleted(kernel.db, schedule)) {
+      if (good < keep) good += (await isThere(kernel, job)) ? 1 : 0
+      else await prune(kernel, schedule, job.id)
+    }
+  } catch (error) {
+    kernel.log.error({ event: 'backup_kept', schedule, error }, 'old backups could not be looked up')
+  }
+}
+
+async function isThere(
+  kernel: Kernel,
+  { location, sizeBytes }: { readonly location: string | null; readonly sizeBytes: string | null },
+): Promise<boolean> {
+  const file = location === null ? undefined : await storeOf(kernel, location).open(location)
+  await file?.close()
+  return file?.size === Number(sizeBytes)
+}
+
+async function prune(kernel: Kernel, schedule: string, id: string): Promise<void> {
+  await deleteBackup(kernel, id).catch((error: unknown) => {
+    // A restore is reading it.
+    if (error instanceof Failure && error.code === 'backup_in_use') return
+    kernel.log.error(
+      { event: 'backup_kept', schedule, job_id: id, error },
+      'an old backup could not be deleted',
+    )
+  })
 }

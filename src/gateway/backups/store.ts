@@ -13,10 +13,12 @@ export type JobStatus = (typeof JOB_STATUSES)[number]
 /** None in a database that was not opened as an installation. */
 const INSTALLATION = sql`select id from service.installation`
 /** Of the jobs: those of this installation, whose files it may remove. A copy has the jobs of its original too. */
-const isOwn = () => sql<boolean>`installation_id is not distinct from (${INSTALLATION})`
+export const isOwn = () => sql<boolean>`installation_id is not distinct from (${INSTALLATION})`
 
-/** One job of a client waits or runs at a time. */
+/** One job of a client waits for a process or runs at a time, besides those that wait for their turn. */
 export const ACTIVE_JOB_KEY = 'backup_job_active'
+/** One run of a schedule waits for its turn. */
+export const WAITING_JOB_KEY = 'backup_job_waiting'
 
 export const insertJob = (db: Db, row: Insertable<BackupJobTable>): Promise<JobRow> =>
   db
@@ -72,6 +74,7 @@ export const claimJob = (db: Db, id: string, times: Times): Promise<JobRow | und
     .set({ status: 'running', ...columnsOf(times) })
     .where('id', '=', id)
     .where('status', '=', 'pending')
+    .where('waits', '=', false)
     .where(isOwn)
     .returningAll()
     .executeTakeFirst()
@@ -198,6 +201,7 @@ export const listPending = (db: Db, since: Date): Promise<Pick<JobRow, 'id' | 'c
     .where('status', '=', 'pending')
     .where('leaseUntil', 'is', null)
     .where('updatedAt', '<', since)
+    .where('waits', '=', false)
     .where(isOwn)
     .execute()
 
@@ -282,16 +286,3 @@ async function isOf(
     .executeTakeFirst()
   return found !== undefined
 }
-
-/** The completed backups of a schedule beyond the newest `keep`, of this installation. */
-export const listSurplus = (db: Db, schedule: string, keep: number): Promise<Pick<JobRow, 'id'>[]> =>
-  db
-    .selectFrom('backupJob')
-    .select('id')
-    .where('schedule', '=', schedule)
-    .where('status', '=', 'completed')
-    .where(isOwn)
-    .orderBy('id', 'desc')
-    .offset(keep)
-    .limit(1_000)
-    .execute()

@@ -96,6 +96,13 @@ export interface BackupJobTable {
   transactionId: string | null
   database: string | null
   installationId: string | null
+  waits: Generated<boolean>
+}
+
+export interface BackupScheduleTable {
+  name: string
+  cron: string
+  seenUntil: Date
 }
 
 export interface DatabaseClientTable {
@@ -362,6 +369,7 @@ export interface DB {
   auditEvent: AuditEventTable
   backupCode: BackupCodeTable
   backupJob: BackupJobTable
+  backupSchedule: BackupScheduleTable
   databaseClient: DatabaseClientTable
   hiddenSignUp: HiddenSignUpTable
   installation: InstallationTable

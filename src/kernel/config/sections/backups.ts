@@ -69,7 +69,7 @@ function isField(field: string, [min, max]: readonly [number, number]): boolean 
 const schedule = section('A recurring backup.', {
   client: text('Client whose database is backed up.', { default: 'default' }, clientNameForm),
   cron: text(
-    'When, in UTC. A time at which no process runs is left out.',
+    'When, in UTC. A run that could not begin is a failed job.',
     { default: '30 3 * * *' },
     cronForm,
   ),
