@@ -134,7 +134,10 @@ test('a browser gets a page at the root, and a program that accepts JSON does no
 
 test('a value that is none of those allowed is refused with all of them', async () => {
   const jobs = await t.admin.get('/admin/backups/jobs?status=done')
-  assert.match(jobs.body.message, /^status must be one of pending, running, completed, failed, cancelled, foreign$/)
+  assert.match(
+    jobs.body.message,
+    /^status must be one of pending, running, completed, failed, cancelled, foreign$/,
+  )
   const route = { route_key: 'a', client_name: 'default', table_name: 'a', allowed_ops: ['fetch', 'select'] }
   const created = await t.admin.post('/admin/public-routes', route)
   assert.equal(created.body.message, 'allowed_ops.1 must be one of query, fetch, insert, update, delete')
