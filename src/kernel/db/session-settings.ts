@@ -57,11 +57,16 @@ const GIVEN: readonly (readonly [setting: string, since?: number])[] = [
   ['default_transaction_deferrable=off'],
   ['default_tablespace='],
   ['default_table_access_method=heap', 12],
+  // These two decide how the text of a value is read and written.
+  ['array_nulls=on'],
+  ['lc_monetary=C'],
   ['statement_timeout=0'],
   ['lock_timeout=0'],
   ['idle_in_transaction_session_timeout=0'],
   ['idle_session_timeout=0', 14],
   ['transaction_timeout=0', 17],
+  ['tcp_user_timeout=0', 12],
+  ['restrict_nonsystem_relation_kind=', 17],
 ]
 
 /** Takes `options` out of a connection string, where it would replace the other options in pg. */

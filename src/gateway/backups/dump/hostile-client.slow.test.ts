@@ -24,6 +24,8 @@ const LEFT = [
   `create function evil.refuse() returns trigger language plpgsql as $$ begin raise 'no'; end $$`,
   'create trigger trap before delete or truncate on service_idempotency execute function evil.refuse()',
   'create view keys as select key from service_idempotency',
+  `create table evil.kept (key text references service_idempotency, words text[], price money)`,
+  `insert into evil.kept values ('kept', '{☃,null}', '1234.56')`,
 ]
 
 const SETTINGS = [
@@ -38,6 +40,9 @@ const SETTINGS = [
   'role = shop_anon',
   'row_security = off',
   `default_table_access_method = 'nothing'`,
+  `client_encoding = 'LATIN1'`,
+  'array_nulls = off',
+  'tcp_user_timeout = 1',
 ]
 
 test(
@@ -58,7 +63,9 @@ test(
     )
     const backup = await done(await backUp())
     assert.deepEqual([backup.status, backup.error_message], ['completed', null])
-    await asOperator('delete from public.city where id > 10')
+    await asOperator(
+      'delete from public.city where id > 10; create table evil.later (); alter table evil.later owner to shop',
+    )
     const restored = await done(await restore(backup.id))
     assert.deepEqual([restored.status, restored.error_message], ['completed', null])
     await asOperator(
@@ -69,6 +76,10 @@ test(
       `select (select count(*)::int from evil.ran_as) as ran, to_regclass('public.service_idempotency') as keys`,
     )
     assert.deepEqual(left.rows, [{ ran: 0, keys: null }])
+    const kept = await onShop(
+      'select key, words, price::numeric::text as price, to_regclass($$evil.later$$) is null as is_gone from evil.kept',
+    )
+    assert.deepEqual(kept.rows, [{ key: 'kept', words: ['☃', null], price: '1234.56', is_gone: false }])
   },
 )
 

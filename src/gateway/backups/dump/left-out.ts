@@ -1,10 +1,11 @@
 import { text } from 'node:stream/consumers'
+import type pg from 'pg'
 import { onConnection } from '#kernel/db/guarded-client.ts'
 import { libpqEnvironment } from './libpq-environment.ts'
 import type { Program } from './programs.ts'
 import { runProgram, send } from './run-program.ts'
 
-/** The contents of a dump for `pg_restore --use-list`, and the entries that are not in the list. */
+/** The contents of a dump for `pg_restore --use-list`, and the entries of others that are not in the list. */
 export type Selection = { readonly list: string; readonly leftOut: readonly string[] }
 
 type Reading = {
@@ -17,16 +18,17 @@ type Reading = {
 
 /**
  * Event triggers and most extensions are made by superusers. The role of a client can neither drop nor create them, so they stay as they are
- * in its database, with the functions that event triggers call. Undefined if the dump has none.
+ * in its database, with the functions that event triggers call. A schema that is there stays too, since it cannot be dropped while it holds
+ * what the dump does not contain. Undefined if the dump has none of these.
  */
 export async function selectionOf(reading: Reading): Promise<Selection | undefined> {
-  const isForeign = await foreignEntries(reading.url)
+  const { isForeign, isThere } = await onConnection({ url: reading.url, name: 'backup' }, entriesThatStay)
   const entries = (await contentsOf(reading)).split('\n')
-  const leftOut = entries.filter(isForeign)
-  if (leftOut.length === 0) return undefined
+  const list = entries.filter((entry) => !isForeign(entry) && !isThere(entry))
+  if (list.length === entries.length) return undefined
   return {
-    list: entries.filter((entry) => !isForeign(entry)).join('\n'),
-    leftOut: leftOut.map((entry) => entry.replace(NUMBERS, '')),
+    list: list.join('\n'),
+    leftOut: entries.filter(isForeign).map((entry) => entry.replace(NUMBERS, '')),
   }
 }
 
@@ -54,18 +56,28 @@ async function contentsOf({ program, url, dump, signal }: Reading): Promise<stri
 /** In `3302; 3466 16444 EVENT TRIGGER - watch postgres`, before kind, schema, name and owner. */
 const NUMBERS = /^\d{1,10}; \d{1,10} \d{1,10} /
 
-async function foreignEntries(url: string): Promise<(entry: string) => boolean> {
-  const { rows } = await onConnection({ url, name: 'backup' }, (client) =>
-    client.query<{ name: string }>(FOREIGN),
-  )
-  const names = rows.map(({ name }) => name)
-  return (entry) => {
-    const rest = entry.replace(NUMBERS, '')
-    if (rest === entry) return false
-    return (
-      /^(?:(?:COMMENT|SECURITY LABEL) - )?EVENT TRIGGER /.test(rest) ||
-      names.some((name) => rest.startsWith(`${name} `))
-    )
+type Judge = (entry: string) => boolean
+
+async function entriesThatStay(
+  client: pg.Client,
+): Promise<{ readonly isForeign: Judge; readonly isThere: Judge }> {
+  const namesOf = async (query: string) => {
+    const { rows } = await client.query<{ name: string }>(query)
+    return rows.map(({ name }) => name)
+  }
+  const foreign = await namesOf(FOREIGN)
+  const schemas = new Set(await namesOf('select nspname as name from pg_namespace'))
+  return {
+    isForeign(entry) {
+      const rest = entry.replace(NUMBERS, '')
+      if (rest === entry) return false
+      return (
+        /^(?:(?:COMMENT|SECURITY LABEL) - )?EVENT TRIGGER /.test(rest) ||
+        foreign.some((name) => rest.startsWith(`${name} `))
+      )
+    },
+    // The last word is the owner. A schema whose name or owner this does not find is dropped and made again.
+    isThere: (entry) => schemas.has(/^\d{1,10}; \d{1,10} \d{1,10} SCHEMA - (.*) \S+$/.exec(entry)?.[1] ?? ''),
   }
 }
 

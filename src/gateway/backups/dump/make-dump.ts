@@ -18,13 +18,20 @@ export async function dumpOf(
   running: Running,
 ): Promise<AsyncGenerator<Buffer>> {
   const program = await programFor(kernel, sources, 'pg_dump', major)
-  const expected = (await databaseSize(url)) * COMPRESSED
+  const { size, encoding } = await factsOf(url)
+  const expected = size * COMPRESSED
   return dump()
 
   async function* dump(): AsyncGenerator<Buffer> {
     const abandoned = new AbortController()
     const signal = AbortSignal.any([running.signal, abandoned.signal])
-    const parameters = [...DUMP, `--lock-wait-timeout=${kernel.config.backups.lock_timeout}`]
+    const parameters = [
+      '--format=custom',
+      '--no-password',
+      // A role may have been given another one, which lacks characters of the database.
+      `--encoding=${encoding}`,
+      `--lock-wait-timeout=${kernel.config.backups.lock_timeout}`,
+    ]
     const dumping = runProgram(program, parameters, libpqEnvironment(url, program.major), signal)
     dumping.stdin.end()
     let done = 0
@@ -43,18 +50,14 @@ export async function dumpOf(
   }
 }
 
-const DUMP = [
-  '--format=custom',
-  '--no-password',
-  // Answers of the last day, which must not be replayed after a restore.
-  '--exclude-table-data=public.service_idempotency',
-]
+type Facts = { readonly size: number; readonly encoding: string }
 
-async function databaseSize(url: string): Promise<number> {
+async function factsOf(url: string): Promise<Facts> {
   return onConnection({ url, name: 'backup' }, async (client) => {
-    const { rows } = await client.query<{ size: string }>(
-      'select pg_database_size(current_database()) as size',
+    const { rows } = await client.query<{ size: string; encoding: string }>(
+      'select pg_database_size(current_database()) as size, getdatabaseencoding() as encoding',
     )
-    return Number(rows[0]?.size ?? 1)
+    const { size = '1', encoding = 'UTF8' } = rows[0] ?? {}
+    return { size: Number(size), encoding }
   })
 }

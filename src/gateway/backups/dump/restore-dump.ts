@@ -64,7 +64,7 @@ type Restoring = {
   readonly blocks: readonly string[]
 }
 
-/** `work` gets the parameters that leave out entries of the dump, which are logged. */
+/** `work` gets the parameters that leave out entries of the dump. Those of others are logged. */
 async function withSelection(
   { log }: Kernel,
   { source: { url }, program, job, running, file, blocks }: Restoring,
@@ -75,10 +75,11 @@ async function withSelection(
   const selection = await selectionOf({ program, url, dump, signal })
   if (selection === undefined) return work([])
   const { list, leftOut } = selection
-  log.warn(
-    { event: 'restore_left_out', job_id: job.id, client: job.clientName, entries: leftOut },
-    'what only a superuser can restore is left as it is',
-  )
+  if (leftOut.length > 0)
+    log.warn(
+      { event: 'restore_left_out', job_id: job.id, client: job.clientName, entries: leftOut },
+      'what only a superuser can restore is left as it is',
+    )
   const folder = await mkdtemp(path.join(tmpdir(), 'gatehouse-restore-'))
   try {
     const listed = path.join(folder, 'list')
