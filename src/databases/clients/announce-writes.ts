@@ -1,5 +1,5 @@
 import { isStructural } from '#databases/drivers/catalogue-cache.ts'
-import type { Driver, OpenTransaction } from '#databases/drivers/driver.ts'
+import type { Driver, OpenTransaction, SqlRequest } from '#databases/drivers/driver.ts'
 import type { Table } from '#databases/plan/catalogue.ts'
 import type { WritePlan } from '#databases/plan/plan.ts'
 
@@ -59,8 +59,11 @@ export const structureIn = (tag: string): string | undefined =>
 
 export type Announce = (tags: readonly string[]) => Promise<void>
 
+/** SQL that may change the structure. Plans by the former one would write values for columns of other types. */
+const changes = ({ readOnly, text }: SqlRequest): boolean => !readOnly && isStructural(text)
+
 /**
- * The same driver, but a change by management returns only when all processes know the new structure, and, with cached answers, an
+ * The same driver, but a change by management or SQL returns only when all processes know the new structure, and, with cached answers, an
  * operation that may have changed rows when no process serves an older answer.
  */
 export function announceWrites(driver: Driver, announce: Announce, cachesAnswers: boolean): Driver {
@@ -97,9 +100,16 @@ export function announceWrites(driver: Driver, announce: Announce, cachesAnswers
       ...management,
       run: (statements, conditions) => after(() => management.run(statements, conditions), structure),
     },
+    sql: sql && ((request) => (changes(request) ? after(() => sql(request), structure) : sql(request))),
+    fixedSql: fixedSql && {
+      ...fixedSql,
+      run: (request) =>
+        changes(request) ? after(() => fixedSql.run(request), structure) : fixedSql.run(request),
+    },
     policies: policies && { as: (persona) => announceWrites(policies.as(persona), announce, cachesAnswers) },
   }
   if (!cachesAnswers) return structural
+  const ofSql = (request: SqlRequest) => (changes(request) ? structure : tagsOfChange)
   return {
     ...structural,
     insert: (plan, on, presence) => write(plan, on, () => driver.insert(plan, on, presence)),
@@ -115,12 +125,12 @@ export function announceWrites(driver: Driver, announce: Announce, cachesAnswers
       sql &&
       ((request) => {
         if (request.readOnly) return sql(request)
-        return after(() => sql(request), isStructural(request.text) ? structure : tagsOfChange)
+        return after(() => sql(request), ofSql(request))
       }),
     fixedSql: fixedSql && {
       ...fixedSql,
       run: (request) =>
-        request.readOnly ? fixedSql.run(request) : after(() => fixedSql.run(request), tagsOfChange),
+        request.readOnly ? fixedSql.run(request) : after(() => fixedSql.run(request), ofSql(request)),
     },
     call:
       call && ((request) => (request.readOnly ? call(request) : after(() => call(request), tagsOfChange))),

@@ -54,5 +54,7 @@ export function createCatalogueCache<C extends Catalogue>(read: () => Promise<C>
   }
 }
 
-/** Whether the SQL contains a word that may change the structure. */
-export const isStructural = (text: string): boolean => /\b(?:create|alter|drop|do|call|into)\b/i.test(text)
+/** Whether the SQL contains a word that may change the structure. `insert into` and `on conflict do …` do not. */
+export const isStructural = (text: string): boolean => STRUCTURAL.test(text)
+const STRUCTURAL =
+  /\b(?:create|alter|drop|import|call|do(?!\s+(?:nothing|update)\b)|(?<!\b(?:insert|merge)\s+)into)\b/i
