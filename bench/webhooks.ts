@@ -29,6 +29,7 @@ const EVENTS_OF_A_ROUND = 3_000
 /** Operations of callers at once. */
 const CALLERS = 64
 const ENDPOINTS = [1, 8]
+const ACTOR = { kind: 'admin_key', id: null } as const
 const DATA = { ...EVENTS.gateway_insert.example, client: 'default' }
 
 const bare = (endpoints: number) => `bare signed POSTs, ${endpoints * MAX_IN_FLIGHT} at once`
@@ -100,7 +101,7 @@ async function postsPerSecond(
   return perSecond(endpoints * MAX_IN_FLIGHT, async () => {
     const at = now()
     const id = uuidv7(at, random)
-    const body = payloadText({ id, name: 'gateway_insert', at, data: DATA })
+    const body = payloadText({ id, name: 'gateway_insert', at, data: DATA, actor: ACTOR })
     const timestamp = Math.floor(at.getTime() / 1_000)
     const headers = {
       'content-type': 'application/json',

@@ -444,7 +444,6 @@ table service."verification"
 table service."webhook"
   id uuid not null
   client_name text
-  route_key text not null
   table_name text
   url text not null
   description text
@@ -463,15 +462,17 @@ table service."webhook"
   former_secrets_until timestamp with time zone[] not null default '{}'::timestamp with time zone[]
   failing_days integer not null default 0
   last_failure_at timestamp with time zone
+  route_keys text[] not null
   constraint webhook_former_secrets CHECK ((cardinality(sealed_former_secrets) = cardinality(former_secrets_until)))
   constraint webhook_pkey PRIMARY KEY (id)
+  constraint webhook_route_keys CHECK ((cardinality(route_keys) > 0))
   constraint webhook_secret CHECK (((deleted_at IS NOT NULL) OR (sealed_secret IS NOT NULL)))
   constraint webhook_timeout CHECK (((timeout_ms >= 1) AND (timeout_ms <= 30000)))
   CREATE INDEX webhook_by_age ON service.webhook USING btree (created_at, id) WHERE (deleted_at IS NULL)
   CREATE INDEX webhook_by_client ON service.webhook USING btree (client_name, created_at, id) WHERE (deleted_at IS NULL)
   CREATE INDEX webhook_removed ON service.webhook USING btree (deleted_at) WHERE (deleted_at IS NOT NULL)
   CREATE TRIGGER webhook_came_or_went AFTER INSERT OR DELETE ON service.webhook FOR EACH ROW EXECUTE FUNCTION service.tell_word('webhook')
-  CREATE TRIGGER webhook_changed AFTER UPDATE OF client_name, route_key, table_name, url, description, is_active, sealed_headers, sealed_secret, sealed_former_secrets, former_secrets_until, filter, timeout_ms, disabled_reason, updated_at, deleted_at ON service.webhook FOR EACH ROW WHEN ((old.* IS DISTINCT FROM new.*)) EXECUTE FUNCTION service.tell_word('webhook')
+  CREATE TRIGGER webhook_changed AFTER UPDATE OF client_name, route_keys, table_name, url, description, is_active, sealed_headers, sealed_secret, sealed_former_secrets, former_secrets_until, filter, timeout_ms, disabled_reason, updated_at, deleted_at ON service.webhook FOR EACH ROW WHEN ((old.* IS DISTINCT FROM new.*)) EXECUTE FUNCTION service.tell_word('webhook')
   CREATE TRIGGER webhook_emptied AFTER TRUNCATE ON service.webhook FOR EACH STATEMENT EXECUTE FUNCTION service.tell_word('all')
 
 table service."webhook_delivery"

@@ -31,7 +31,7 @@ export async function addWebhook(kernel: Kernel, added: AddedWebhook) {
       id,
       url: added.url,
       clientName: added.clientName === undefined ? 'default' : added.clientName,
-      routeKey: added.routeKey ?? 'gateway_insert',
+      routeKeys: [added.routeKey ?? 'gateway_insert'],
       timeoutMs: added.timeoutMs ?? 5_000,
       isActive: added.isActive ?? true,
       sealedSecret: kernel.secrets.seal('webhook-secret', secret, id),
@@ -50,7 +50,7 @@ export async function addEvents(kernel: Kernel, webhookId: string, count = 1): P
   const data = { client: 'default', request_id: null, table: 'public.notes', affected_rows: 1 }
   const events = Array.from({ length: count }, () => {
     const id = uuidv7(at, secureRandom)
-    const body = payloadText({ id, name: 'gateway_insert', at, data })
+    const body = payloadText({ id, name: 'gateway_insert', at, data, actor: { kind: 'admin_key', id: null } })
     return { id, routeKey: 'gateway_insert', body, createdAt: at }
   })
   await kernel.db.insertInto('webhookEvent').values(events).execute()

@@ -40,10 +40,11 @@ export async function addUser(kernel: Kernel, user: NewUser, password?: string):
   const added = await (password === undefined
     ? insertUser(db, user)
     : insertUserWithPassword(db, user, { id: uuidv7(now(), random), password }))
-  await recordAct(actingAsUser(kernel, added.id), 'user.created', {
+  const acting = actingAsUser(kernel, added.id)
+  await recordAct(acting, 'user.created', {
     targetId: added.id,
     details: { role: added.role },
   })
-  await emit(kernel, 'auth_user_created', { user_id: added.id })
+  await emit(acting, 'auth_user_created', { user_id: added.id })
   return added
 }

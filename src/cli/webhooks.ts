@@ -34,7 +34,7 @@ const listCommand = (): Command =>
         const found = await listWebhooks(db, client, { limit: 10_000, offset: 0 })
         const rows = found.map((webhook) => ({
           id: webhook.id,
-          event: webhook.routeKey,
+          event: webhook.routeKeys.join(', '),
           client: webhook.clientName,
           table: webhook.tableName,
           url: webhook.url,

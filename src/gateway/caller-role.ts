@@ -28,11 +28,17 @@ declare module 'fastify' {
 
 export type Impersonation = { readonly adminId: string; readonly userId: string }
 
-export type ActingAs = { readonly persona: Persona; readonly isImpersonated: boolean }
+export type ActingAs = {
+  readonly persona: Persona
+  readonly isImpersonated: boolean
+  /** The user of the session, or the admin who acts as the user. */
+  readonly userId: string | undefined
+}
 
 export const anonymous = ({ anonymousRole }: RowLevelSecurity): ActingAs => ({
   persona: { role: anonymousRole, claims: '{}' },
   isImpersonated: false,
+  userId: undefined,
 })
 
 export function createPersonaLookup(
@@ -50,7 +56,11 @@ export function createPersonaLookup(
       const isImpersonated = adminId !== null
       request.impersonation = isImpersonated ? { adminId, userId: live.user.id } : undefined
       const claims = JSON.stringify(claimsOf(kernel, live))
-      return { persona: { role: signedInRole, claims, readOnly: isImpersonated }, isImpersonated }
+      return {
+        persona: { role: signedInRole, claims, readOnly: isImpersonated },
+        isImpersonated,
+        userId: adminId ?? live.user.id,
+      }
     }
     // Count invalid tokens, to limit guessing.
     await kernel.limits.consume('default', request.clientAddress)

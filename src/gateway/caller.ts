@@ -3,7 +3,7 @@ import type { LocatedClient } from '#databases/clients/clients.ts'
 import type { Backend, Persona, Presence } from '#databases/drivers/driver.ts'
 import type { TableRight } from '#databases/plan/rights.ts'
 import type { Scope } from '#databases/request/request.ts'
-import { ADMIN_KEY, ANONYMOUS } from '#kernel/audit/origin.ts'
+import { ADMIN_KEY, ANONYMOUS, CLI } from '#kernel/audit/origin.ts'
 import { type Kernel, withOrigin } from '#kernel/kernel.ts'
 import type { Grant } from './grant.ts'
 
@@ -17,6 +17,8 @@ export type GatewayCaller = {
   readonly persona: Persona | undefined
   /** The caller's session is an impersonated one, which may only read. */
   readonly isImpersonated: boolean
+  /** The user of its session, or the admin who acts as the user. */
+  readonly userId?: string | undefined
   readonly grant: Grant
   /** The rights to tables that its operations have needed so far (`rightsOf`), which a stream goes on needing. */
   readonly needed: TableRight[]
@@ -46,6 +48,12 @@ export const kernelFor = (
     userAgent: headers['user-agent'],
     requestId,
   })
+
+/** The kernel for events of an operation, whose cause is the session's user, or else the key. A command stays the cause of its own. */
+export const kernelOf = (kernel: Kernel, { userId, grant, requestId }: GatewayCaller): Kernel =>
+  kernel.origin.actorId === CLI.actorId
+    ? kernel
+    : withOrigin(kernel, { actorId: userId ?? actorOf(grant), requestId })
 
 /** As the audit trail names it. */
 export const actorOf = (grant: Grant): string => {

@@ -15,7 +15,11 @@ type Returned = {
 }
 
 /** The outcome of an operation: the rows of its answer as JSON, undefined when they are more than an event may have. */
-type Answered = { readonly json: readonly Buffer[] | undefined; readonly affected: number }
+type Answered = {
+  readonly json: readonly Buffer[] | undefined
+  readonly affected: number
+  readonly areOld?: boolean
+}
 
 /** The rows of an event, from the answer of the caller's own statement: what is not in it, a filter cannot judge. */
 export const rowsOfPlan = (kernel: Kernel, answered: Answered, plan: Returned): RowsOf =>
@@ -24,20 +28,24 @@ export const rowsOfPlan = (kernel: Kernel, answered: Answered, plan: Returned): 
         json: null,
         judge: async () => (plan.kind === 'read' || answered.affected > 0 ? 'unknown' : 'unmet'),
       })
-    : rowsOf(kernel, answered, fieldsOf(plan))
+    : rowsOf(kernel, { ...answered, areOld: plan.kind === 'delete' }, fieldsOf(plan))
 
 /** Rows whose columns have no known type. */
 export const rowsOfAnswer = (kernel: Kernel, answered: Answered): RowsOf =>
   rowsOf(kernel, answered, (member) => ({ member, column: undefined, isStripped: false }))
 
 const rowsOf =
-  (kernel: Kernel, { json: chunks, affected }: Answered, fieldOf: FieldOf): RowsOf =>
+  (kernel: Kernel, { json: chunks, affected, areOld = false }: Answered, fieldOf: FieldOf): RowsOf =>
   () => {
     const size = chunks?.reduce((sum, { length }) => sum + length, 0) ?? Number.POSITIVE_INFINITY
     if (chunks === undefined || size > MAX_ROWS_BYTES)
       return { json: undefined, judge: async () => 'unknown' }
     const json = Buffer.concat(chunks, size).toString()
-    return { json, judge: (filter) => judgeRows(json, conditionOf(kernel, filter), fieldOf, affected) }
+    return {
+      json,
+      areOld,
+      judge: (filter) => judgeRows(json, conditionOf(kernel, filter), fieldOf, affected),
+    }
   }
 
 /** Filters name columns as the table does, whatever the caller calls them in the answer. A cast may change what they compare. */

@@ -69,8 +69,8 @@ export const createTakeRole =
     if (rowLevelSecurity === undefined) return caller
     const presented = await personaOf(request, rowLevelSecurity)
     if (presented === undefined && bypassesPolicies(caller.grant)) return caller
-    const { persona, isImpersonated } = presented ?? anonymous(rowLevelSecurity)
-    return { ...actingAs(caller, persona), isImpersonated }
+    const { persona, ...session } = presented ?? anonymous(rowLevelSecurity)
+    return { ...actingAs(caller, persona), ...session }
   }
 
 /** Identifies callers with row-level security. */

@@ -20,7 +20,7 @@ const at = kernel.now()
 await db
   .insertInto('webhook')
   .values({
-    ...{ id: crypto.randomUUID(), url: 'http://127.0.0.1:9/', clientName: null, routeKey: 'auth.*' },
+    ...{ id: crypto.randomUUID(), url: 'http://127.0.0.1:9/', clientName: null, routeKeys: ['auth.*'] },
     ...{ timeoutMs: 1_000, sealedSecret: '', sealedHeaders: '', createdAt: at, updatedAt: at },
   })
   .execute()

@@ -7,6 +7,7 @@ import { after, test } from 'node:test'
 import { testDatabase, withClient } from '#test/database.ts'
 import { TEST_SECRET, testService } from '#test/harness.ts'
 import { removeFolder } from '#test/temporary-folder.ts'
+import { addWebhook } from '#test/webhooks.ts'
 import { runProgram } from './program.ts'
 
 const database = await testDatabase()
@@ -53,6 +54,16 @@ test('an export has all rows, beyond gateway.max_rows, also on standard output',
   const missing = await run('export', '--table', 'nowhere', '--out', 'nowhere.csv')
   assert.equal(missing.code, 1)
   assert.deepEqual([existsSync(file('nowhere.csv')), existsSync(file('nowhere.csv.part'))], [false, false])
+})
+
+test('the actor in the event of an import is the command', async () => {
+  const { kernel } = t.service
+  await addWebhook(kernel, { url: 'https://hooks.example.com/in', clientName: 'books' })
+  await sql('truncate copy')
+  await writeFile(file('one.jsonl'), '{"id": 1, "title": "one"}\n')
+  assert.equal((await run('import', 'one.jsonl', '--table', 'copy')).code, 0)
+  const [event] = await kernel.db.deleteFrom('webhookEvent').returning('body').execute()
+  assert.deepEqual(JSON.parse(event?.body ?? '{}').data.actor, { kind: 'cli', id: null })
 })
 
 test('bad rows are told by row and line with exit code 1, and a dry run stores nothing', async () => {

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import type { OpenTransaction, RowsResult, WriteResult } from '#databases/drivers/driver.ts'
 import { type Body, flag, wholeNumber } from '#databases/request/fields.ts'
 import { emit, type Kernel } from '#kernel/kernel.ts'
-import type { GatewayCaller } from '../caller.ts'
+import { type GatewayCaller, kernelOf } from '../caller.ts'
 import { requireSamePersona } from '../caller-rights.ts'
 import { rowsOfPlan, seeRows } from '../event-rows.ts'
 import { type Prepared, prepare, prepareAgain } from '../prepare.ts'
@@ -143,7 +143,7 @@ export async function emitEvent(
   if (name === undefined || operation.plan.kind === 'count') return
   const { client, table } = occasionOf(operation, name)
   const data = { client, request_id: operation.caller.requestId, table, affected_rows: done.affected }
-  await emit(kernel, name, data, rowsOfPlan(kernel, done, operation.plan))
+  await emit(kernelOf(kernel, operation.caller), name, data, rowsOfPlan(kernel, done, operation.plan))
 }
 
 const occasionOf = ({ caller, plan }: Pick<Prepared, 'caller' | 'plan'>, name: DataEvent) => ({

@@ -125,6 +125,6 @@ async function actingFor(
   if (rowLevelSecurity === undefined) return caller
   if (record.runAs === 'owner') return actingAs(caller, OWNER)
   const presented = await personaOf(request, rowLevelSecurity)
-  const { persona, isImpersonated } = presented ?? anonymous(rowLevelSecurity)
-  return { ...actingAs(caller, persona), isImpersonated }
+  const { persona, ...session } = presented ?? anonymous(rowLevelSecurity)
+  return { ...actingAs(caller, persona), ...session }
 }

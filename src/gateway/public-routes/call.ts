@@ -6,7 +6,7 @@ import { outside } from '#databases/request/scope.ts'
 import { Failure } from '#kernel/errors.ts'
 import { edge } from '#kernel/http/failures.ts'
 import { emit, type Kernel } from '#kernel/kernel.ts'
-import type { GatewayCaller } from '../caller.ts'
+import { type GatewayCaller, kernelOf } from '../caller.ts'
 import { hasRight } from '../caller-rights.ts'
 import { fail } from '../errors.ts'
 import { rowsOfAnswer } from '../event-rows.ts'
@@ -52,7 +52,7 @@ export async function runFixedSql(
     throw explained(caller, error)
   })
   const event = { client: client.name, request_id: requestId, affected_rows: result.affected }
-  await emit(kernel, 'gateway_query', event, rowsOfAnswer(kernel, result))
+  await emit(kernelOf(kernel, caller), 'gateway_query', event, rowsOfAnswer(kernel, result))
   return { result, backend: backend.name, milliseconds: Math.round(performance.now() - began) }
 }
 

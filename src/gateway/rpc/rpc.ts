@@ -7,7 +7,7 @@ import { operatorOf } from '#databases/request/terms.ts'
 import { meantMember } from '#kernel/closest-name.ts'
 import { edge, misspeltMember } from '#kernel/http/failures.ts'
 import { emit, type Kernel } from '#kernel/kernel.ts'
-import type { GatewayCaller } from '../caller.ts'
+import { type GatewayCaller, kernelOf } from '../caller.ts'
 import { requireOwnSession, requirePersona } from '../caller-rights.ts'
 import { rowsOfAnswer, seeRows } from '../event-rows.ts'
 import { requestOptionsOf } from '../prepare.ts'
@@ -66,7 +66,7 @@ export async function callFunction(
     result,
   )
   await emit(
-    kernel,
+    kernelOf(kernel, caller),
     'gateway_rpc',
     { client: client.name, request_id: requestId, function: name, affected_rows: 0 },
     rowsOfAnswer(kernel, { json, affected: 0 }),

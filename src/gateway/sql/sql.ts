@@ -4,7 +4,7 @@ import { DRIVERS } from '#databases/drivers/index.ts'
 import type { Json } from '#databases/request/request.ts'
 import type { DriverName } from '#kernel/config/addresses.ts'
 import { emit, type Kernel } from '#kernel/kernel.ts'
-import type { GatewayCaller } from '../caller.ts'
+import { type GatewayCaller, kernelOf } from '../caller.ts'
 import { hasRight, requirePolicyBypass } from '../caller-rights.ts'
 import { fail } from '../errors.ts'
 import { rowsOfAnswer } from '../event-rows.ts'
@@ -56,7 +56,7 @@ export async function runSql(
     presence,
   }).catch(explainReadOnly(client))
   await emit(
-    kernel,
+    kernelOf(kernel, caller),
     'gateway_query',
     {
       client: client.name,

@@ -6,11 +6,13 @@ import { SECRET_PREFIX } from './delivery/signature.ts'
 import { acceptableFilter } from './filter/filter.ts'
 import { sealHeaders } from './headers.ts'
 import { NOT_FAILING, type Webhook } from './store.ts'
-import { fullTableName } from './subscription.ts'
+import { fullTableName, refused } from './subscription.ts'
 
 export type WebhookChange = {
   readonly client_name?: string | null
-  readonly route_key?: string
+  /** One event, or `route_keys` for several. */
+  readonly route_key?: string | null
+  readonly route_keys?: string[]
   readonly table_name?: string | null
   readonly url?: string
   readonly description?: string | null
@@ -21,10 +23,7 @@ export type WebhookChange = {
   readonly timeout_ms?: number
   readonly secret?: string
 }
-export type NewWebhook = WebhookChange & {
-  readonly route_key: string
-  readonly url: string
-}
+export type NewWebhook = WebhookChange & { readonly url: string }
 
 export const DEFAULT_TIMEOUT = 15_000
 
@@ -36,10 +35,11 @@ export async function columnsOf(
   given: WebhookChange,
 ): Promise<Columns> {
   const { client_name: clientName, table_name: table, is_active: isActive } = given
+  const routeKeys = routeKeysOf(given)
   if (typeof clientName === 'string' && (await clients.find(clientName)) === undefined) throw unknownClient()
   return {
     ...(clientName !== undefined && { clientName }),
-    ...(given.route_key !== undefined && { routeKey: given.route_key }),
+    ...(routeKeys !== undefined && { routeKeys }),
     ...(table !== undefined && { tableName: table === null ? null : fullTableName(table) }),
     ...(given.url !== undefined && { url: acceptableUrl(kernel, given.url) }),
     ...(given.description !== undefined && { description: given.description }),
@@ -50,6 +50,15 @@ export async function columnsOf(
     ...(given.filter !== undefined && { filter: acceptableFilter(kernel, given.filter) }),
     ...(given.timeout_ms !== undefined && { timeoutMs: given.timeout_ms }),
   }
+}
+
+/** Undefined when neither member is given. */
+export function routeKeysOf({ route_key: one, route_keys: several }: WebhookChange): string[] | undefined {
+  if (several === undefined) return typeof one === 'string' ? [one] : undefined
+  // A record has both members.
+  if (typeof one === 'string' && (several.length > 1 || several[0] !== one))
+    throw refused('route_keys', 'route_key and route_keys contradict each other', 'Leave one of them out')
+  return several
 }
 
 /** Nothing else of a webhook comes from an operator. */

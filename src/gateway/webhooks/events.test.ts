@@ -9,6 +9,7 @@ const t = await testService()
 const { kernel } = t.service
 const key = await t.key(['*'])
 const { made, at } = webhookRequests(t)
+const actor = { kind: 'api_key', id: key.keyId }
 
 type Payload = { type: string; data: Record<string, unknown> }
 
@@ -60,7 +61,7 @@ test('an operation writes its event with the rows that it returned, digit by dig
     type: 'gateway_insert',
     client: 'default',
     request_id: answer.headers.get('x-request-id'),
-    data: { table: 'public.track', affected_rows: 1, rows: JSON.parse(answer.text).data },
+    data: { table: 'public.track', affected_rows: 1, actor, rows: JSON.parse(answer.text).data },
   })
   assert.deepEqual(await receivers(), [webhook])
 
@@ -80,12 +81,15 @@ test('an operation writes its event with the rows that it returned, digit by dig
   assert.deepEqual(
     rest.map(({ type, data }) => [type, data]),
     [
-      ['gateway_data', { table: 'public.track', affected_rows: 0, rows: [{ id: 1 }] }],
-      ['gateway_delete', { table: 'public.track', affected_rows: 1, rows: [{ at: null }] }],
-      ['gateway_fetch', { table: 'public.track', affected_rows: 0 }],
-      ['gateway_query', { affected_rows: 0, rows: [{ one: 1 }] }],
-      ['gateway_rpc', { function: 'public.double_of', affected_rows: 0, rows: [{ double_of: 4 }] }],
-      ['gateway_update', { table: 'public.track', affected_rows: 1, rows: [{ title: 'c' }] }],
+      ['gateway_data', { table: 'public.track', affected_rows: 0, actor, rows: [{ id: 1 }] }],
+      [
+        'gateway_delete',
+        { table: 'public.track', affected_rows: 1, actor, rows: [{ at: null }], old_rows: [{ at: null }] },
+      ],
+      ['gateway_fetch', { table: 'public.track', affected_rows: 0, actor }],
+      ['gateway_query', { affected_rows: 0, actor, rows: [{ one: 1 }] }],
+      ['gateway_rpc', { function: 'public.double_of', affected_rows: 0, actor, rows: [{ double_of: 4 }] }],
+      ['gateway_update', { table: 'public.track', affected_rows: 1, actor, rows: [{ title: 'c' }] }],
     ],
   )
 })
@@ -98,7 +102,7 @@ test('more than 256 KB of rows are left out of the event, and the caller gets th
   assert.equal(answer.body.data.length, 2000)
   assert.deepEqual(answer.body, without.body)
   const [payload] = await payloads()
-  assert.deepEqual(payload?.data, { table: 'public.track', affected_rows: 0, rows_omitted: true })
+  assert.deepEqual(payload?.data, { table: 'public.track', affected_rows: 0, actor, rows_omitted: true })
   const some = await key.post('/gateway/fetch', { ...all, limit: 700 })
   assert.equal(some.body.data.length, 700)
   assert.equal((await payloads()).length, 1, 'none of the 700 rows, which fit, meets the filter')

@@ -14,8 +14,8 @@ test('no event is lost when thousands of webhooks match the operations of many c
   const { id } = await addWebhook(kernel, { url: 'https://hooks.example.com/in' })
   await withClient(t.controlUrl, (client) =>
     client.query(
-      `insert into service.webhook (id, client_name, route_key, url, sealed_secret, timeout_ms, created_at, updated_at)
-       select gen_random_uuid(), client_name, route_key, url, sealed_secret, timeout_ms, created_at, updated_at
+      `insert into service.webhook (id, client_name, route_keys, url, sealed_secret, timeout_ms, created_at, updated_at)
+       select gen_random_uuid(), client_name, route_keys, url, sealed_secret, timeout_ms, created_at, updated_at
        from service.webhook, generate_series(2, $2::int) where id = $1`,
       [id, WEBHOOKS],
     ),

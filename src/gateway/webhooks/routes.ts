@@ -42,6 +42,19 @@ const RouteKey = Type.String({
   examples: ['gateway_insert'],
 })
 
+/** The verb requires one of them. */
+const EVENTS_WANTED = {
+  route_key: Type.Optional(Nullable(RouteKey)),
+  route_keys: Type.Optional(
+    Type.Array(RouteKey, {
+      minItems: 1,
+      maxItems: ROUTE_KEYS.length,
+      uniqueItems: true,
+      description: 'In place of route_key: several',
+    }),
+  ),
+}
+
 const fieldsOf = ({ limits }: Kernel['config']) => ({
   client_name: Type.Optional(ClientName),
   table_name: Type.Optional(
@@ -70,7 +83,8 @@ const fieldsOf = ({ limits }: Kernel['config']) => ({
 const WebhookFields = {
   id: Id,
   client_name: ClientName,
-  route_key: Type.String(),
+  route_key: Nullable(Type.String({ description: 'Null where it has several' })),
+  route_keys: Type.Array(Type.String()),
   table_name: Nullable(Type.String()),
   url: Type.String(),
   description: Nullable(Type.String()),
@@ -113,7 +127,8 @@ const MASK = '***'
 const recordOf = (kernel: Kernel, webhook: Webhook) => ({
   ...webhook,
   client_name: webhook.clientName,
-  route_key: webhook.routeKey,
+  route_key: webhook.routeKeys.length === 1 ? (webhook.routeKeys[0] ?? null) : null,
+  route_keys: webhook.routeKeys,
   table_name: webhook.tableName,
   is_active: webhook.isActive,
   headers: Object.fromEntries(Object.keys(openHeaders(kernel, webhook) ?? {}).map((name) => [name, MASK])),
@@ -171,7 +186,7 @@ export function webhookRoutes(app: App, kernel: Kernel, clients: Clients, access
     schema: {
       operationId: 'createWebhook',
       summary: 'Make a webhook; the answer has its secret, which is shown only once',
-      body: Type.Object({ ...fields, route_key: RouteKey, url: Url }),
+      body: Type.Object({ ...EVENTS_WANTED, ...fields, url: Url }),
       response: { 201: successOf(IssuedWebhookRecord) },
     },
     handler: async (request, reply) => {
@@ -218,7 +233,7 @@ export function webhookRoutes(app: App, kernel: Kernel, clients: Clients, access
       summary:
         'Change a webhook; headers are replaced as a whole, and given again with a url of another origin',
       params: ById,
-      body: Type.Partial(Type.Object({ ...fields, route_key: RouteKey, url: Url }), NOT_EMPTY),
+      body: Type.Partial(Type.Object({ ...EVENTS_WANTED, ...fields, url: Url }), NOT_EMPTY),
       response: { 200: successOf(WebhookRecord) },
     },
     handler: async (request) => {

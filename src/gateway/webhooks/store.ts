@@ -175,7 +175,7 @@ export type EndpointRow = Pick<
   Webhook,
   | 'id'
   | 'url'
-  | 'routeKey'
+  | 'routeKeys'
   | 'isActive'
   | 'sealedHeaders'
   | 'sealedSecret'
@@ -188,7 +188,7 @@ export type EndpointRow = Pick<
 export function findEndpoint(db: Db, id: string): Promise<EndpointRow | undefined> {
   return db
     .selectFrom('webhook')
-    .select(['id', 'url', 'routeKey', 'isActive', 'timeoutMs'])
+    .select(['id', 'url', 'routeKeys', 'isActive', 'timeoutMs'])
     .select(['sealedHeaders', 'sealedSecret', 'sealedFormerSecrets', 'formerSecretsUntil'])
     .where('id', '=', id)
     .where('deletedAt', 'is', null)

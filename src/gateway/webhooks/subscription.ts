@@ -5,39 +5,50 @@ import type { Subscription } from '#kernel/events/subscriptions.ts'
 import { EVENTS } from '#kernel/events.ts'
 import { fail } from '../errors.ts'
 
-export const isOfUsers = (routeKey: string): boolean =>
-  eventsOf(routeKey).some((name) => EVENTS[name].category === 'auth')
+type RouteKeys = readonly string[]
 
-const hasTable = (routeKey: string): boolean =>
-  eventsOf(routeKey).some((name) => EVENTS[name].tableScope === true)
+export const isOfUsers = (routeKeys: RouteKeys): boolean =>
+  eventsOf(routeKeys).some((name) => EVENTS[name].category === 'auth')
+
+const isOfClients = (routeKeys: RouteKeys): boolean =>
+  eventsOf(routeKeys).some((name) => EVENTS[name].category !== 'auth')
+
+const hasTable = (routeKeys: RouteKeys): boolean =>
+  eventsOf(routeKeys).some((name) => EVENTS[name].tableScope === true)
 
 /** Operations that return rows, which a filter judges. */
-const hasRows = (routeKey: string): boolean =>
-  eventsOf(routeKey).some((name) => EVENTS[name].category === 'gateway')
+const hasRows = (routeKeys: RouteKeys): boolean =>
+  eventsOf(routeKeys).some((name) => EVENTS[name].category === 'gateway')
 
 /** Throws when the parts contradict each other: such a webhook would get nothing. */
 export function requireSubscription({
-  routeKey,
+  routeKeys,
   clientName,
   tableName,
   filter,
 }: Omit<Subscription, 'id'>): void {
-  if (!ROUTE_KEYS.includes(routeKey)) {
-    const meant = closestName(routeKey, ROUTE_KEYS)
-    throw refused(
-      'route_key',
-      `${JSON.stringify(routeKey.slice(0, 100))} is not a route key`,
-      `${meant === undefined ? '' : `Did you mean ${meant}? `}List them with GET /admin/webhooks/events`,
-    )
-  }
-  if (isOfUsers(routeKey) && clientName !== null)
+  const field = routeKeys.length === 1 ? 'route_key' : 'route_keys'
+  const unknown = routeKeys.find((routeKey) => !ROUTE_KEYS.includes(routeKey))
+  if (unknown !== undefined) throw notARouteKey(field, unknown)
+  if (isOfUsers(routeKeys) && isOfClients(routeKeys))
+    throw refused(field, 'Events of users belong to no client', 'Make a webhook of their own for them')
+  if (isOfUsers(routeKeys) && clientName !== null)
     throw refused('client_name', 'Events of users belong to no client', 'Leave client_name out')
-  if (!isOfUsers(routeKey) && clientName === null)
+  if (!isOfUsers(routeKeys) && clientName === null)
     throw refused('client_name', 'This webhook needs a client', 'Set client_name')
-  if (tableName !== null && !hasTable(routeKey))
-    throw refused('table_name', `${routeKey} has no table`, 'Leave table_name out')
-  if (filter !== null && !hasRows(routeKey))
-    throw refused('filter', `${routeKey} has no rows`, 'Leave filter out')
+  if (tableName !== null && !hasTable(routeKeys))
+    throw refused('table_name', `${routeKeys.join(', ')} has no table`, 'Leave table_name out')
+  if (filter !== null && !hasRows(routeKeys))
+    throw refused('filter', `${routeKeys.join(', ')} has no rows`, 'Leave filter out')
+}
+
+function notARouteKey(field: string, given: string) {
+  const meant = closestName(given, ROUTE_KEYS)
+  return refused(
+    field,
+    `${JSON.stringify(given.slice(0, 100))} is not a route key`,
+    `${meant === undefined ? '' : `Did you mean ${meant}? `}List them with GET /admin/webhooks/events`,
+  )
 }
 
 /** `schema.table`, as events name a table. */
@@ -46,5 +57,5 @@ export function fullTableName(name: string): string {
   return `${schema}.${table}`
 }
 
-const refused = (field: string, message: string, hint: string) =>
+export const refused = (field: string, message: string, hint: string) =>
   fail('invalid_webhook', { message, hint, details: { field } })

@@ -31,6 +31,7 @@ test('a webhook shows its secret once, and the values of its headers never', asy
     id: record.id,
     client_name: 'default',
     route_key: 'gateway_insert',
+    route_keys: ['gateway_insert'],
     table_name: 'public.track',
     url: ENDPOINT,
     description: null,
@@ -102,7 +103,11 @@ test('a webhook that could not work is refused, with the field that is wrong', a
 
 test('a webhook of an event that does not exist any more can be deactivated, but not activated', async () => {
   const id = await made({ route_key: 'gateway_insert' })
-  await kernel.db.updateTable('webhook').set({ routeKey: 'gateway_truncate' }).where('id', '=', id).execute()
+  await kernel.db
+    .updateTable('webhook')
+    .set({ routeKeys: ['gateway_truncate'] })
+    .where('id', '=', id)
+    .execute()
   const change = (is_active: boolean) => t.admin.send('PATCH', at(id), { body: { is_active }, ...FOR_CLIENT })
   assert.deepEqual([(await change(false)).status, (await change(true)).body.code], [200, 'invalid_webhook'])
 })
@@ -193,16 +198,12 @@ test('events of users are written with their transaction, and only for webhooks 
   const bodies = await texts()
   const [created, signedIn, ...more] = bodies.map((text) => JSON.parse(text))
   assert.deepEqual(more, [])
-  assert.deepEqual(
-    [created?.type, created?.client, created?.data],
-    ['auth_user_created', null, { user_id: ada.id }],
-  )
+  const facts = { user_id: ada.id, actor: { kind: 'user', id: ada.id } }
+  assert.deepEqual([created.type, created.client, created.data], ['auth_user_created', null, facts])
   assert.match(created.request_id, /^[0-9a-f-]{36}$/)
   assert.equal(signedIn.request_id, created.request_id)
-  assert.deepEqual(
-    [signedIn?.type, Object.keys(signedIn?.data ?? {})],
-    ['auth_user_signed_in', ['user_id', 'session_id']],
-  )
+  const members = ['user_id', 'session_id', 'actor']
+  assert.deepEqual([signedIn.type, Object.keys(signedIn.data)], ['auth_user_signed_in', members])
   const receivers = await kernel.db.selectFrom('webhookDelivery').select('webhookId').execute()
   assert.deepEqual(receivers.map(({ webhookId }) => webhookId).toSorted(), [named, all, all].toSorted())
   assert.equal(

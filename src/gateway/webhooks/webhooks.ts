@@ -14,6 +14,7 @@ import {
   DEFAULT_TIMEOUT,
   type NewWebhook,
   newSecret,
+  routeKeysOf,
   type WebhookChange,
 } from './definition.ts'
 import {
@@ -26,7 +27,7 @@ import {
   updateWebhook,
   type Webhook,
 } from './store.ts'
-import { isOfUsers, requireSubscription } from './subscription.ts'
+import { isOfUsers, refused, requireSubscription } from './subscription.ts'
 
 /** A webhook with its secret, which is shown only now. */
 export type IssuedWebhook = { readonly webhook: Webhook; readonly secret: string }
@@ -43,15 +44,22 @@ export async function createWebhook(
   const now = kernel.now()
   const id = uuidv7(now, kernel.random)
   const secret = acceptableSecret(kernel, asked.secret)
-  const clientName = asked.client_name ?? (isOfUsers(asked.route_key) ? null : calledClient)
+  const routeKeys = routeKeysOf(asked)
+  if (routeKeys === undefined)
+    throw refused(
+      'route_key',
+      'A webhook needs the event that it is of',
+      'Set route_key, or route_keys for several',
+    )
+  const clientName = asked.client_name ?? (isOfUsers(routeKeys) ? null : calledClient)
   const columns = await columnsOf(kernel, clients, id, { ...asked, client_name: clientName })
-  const { routeKey = asked.route_key, tableName = null, filter = null, url = asked.url } = columns
-  requireSubscription({ routeKey, clientName, tableName, filter })
+  const { tableName = null, filter = null, url = asked.url } = columns
+  requireSubscription({ routeKeys, clientName, tableName, filter })
   const webhook = {
     timeoutMs: DEFAULT_TIMEOUT,
     ...columns,
     id,
-    routeKey,
+    routeKeys,
     clientName,
     url,
     sealedSecret: kernel.secrets.seal('webhook-secret', secret, id),
@@ -96,8 +104,8 @@ export async function changeWebhook(
 }
 
 /** Otherwise a webhook of an event that a newer version does not have can still be changed, and deactivated. */
-const decidesEvents = ({ isActive, routeKey, clientName, tableName, filter }: Partial<Webhook>): boolean =>
-  isActive === true || [routeKey, clientName, tableName, filter].some((given) => given !== undefined)
+const decidesEvents = ({ isActive, routeKeys, clientName, tableName, filter }: Partial<Webhook>): boolean =>
+  isActive === true || [routeKeys, clientName, tableName, filter].some((given) => given !== undefined)
 
 /** Deletes a webhook. When it resolves, no event is written for it. */
 export async function removeWebhook(kernel: Kernel, id: string): Promise<void> {
@@ -172,11 +180,11 @@ function requireOwnHeaders(
 const record = (
   kernel: Kernel,
   action: Extract<Action, `webhook.${string}`>,
-  { id, clientName, routeKey }: Pick<Webhook, 'id' | 'clientName' | 'routeKey'>,
+  { id, clientName, routeKeys }: Pick<Webhook, 'id' | 'clientName' | 'routeKeys'>,
   fields?: readonly string[],
 ): Promise<void> =>
   recordAct(kernel, action, {
     targetId: id,
     ...(clientName !== null && { clientName }),
-    details: { route_key: routeKey, ...(fields !== undefined && { fields }) },
+    details: { route_keys: routeKeys, ...(fields !== undefined && { fields }) },
   })

@@ -313,7 +313,6 @@ export interface VerificationTable {
 export interface WebhookTable {
   id: string
   clientName: string | null
-  routeKey: string
   tableName: string | null
   url: string
   description: string | null
@@ -332,6 +331,7 @@ export interface WebhookTable {
   formerSecretsUntil: Generated<Date[]>
   failingDays: Generated<number>
   lastFailureAt: Date | null
+  routeKeys: string[]
 }
 
 export interface WebhookDeliveryTable {

@@ -1,5 +1,6 @@
 import { EVENTS, type EventData, type EventName } from '../events.ts'
 import { named } from '../http/components.ts'
+import { ACTOR_KINDS, type Actor } from './actor.ts'
 import { payloadText } from './payload.ts'
 import { EVENT_NAMES } from './route-keys.ts'
 
@@ -7,7 +8,15 @@ const EXAMPLE = { id: '0198c0de-0000-7000-8000-000000000000', at: new Date('2026
 
 /** The payload of an event with its example. It has no rows. */
 export const examplePayload = (name: EventName): Readonly<Record<string, unknown>> =>
-  JSON.parse(payloadText({ ...EXAMPLE, name, data: EVENTS[name].example }))
+  JSON.parse(payloadText({ ...EXAMPLE, name, data: EVENTS[name].example, actor: exampleActor(name) }))
+
+function exampleActor(name: EventName): Actor {
+  const { category } = EVENTS[name]
+  if (category === 'backup') return { kind: 'system', id: null }
+  return category === 'auth'
+    ? { kind: 'user', id: '0198c0de-0000-7000-8000-000000000005' }
+    : { kind: 'api_key', id: '0198c0de-0000-7000-8000-000000000007' }
+}
 
 /** `webhooks` of the OpenAPI document: the requests that the service sends, one for each event of the catalogue. */
 export const documentedEvents = (tag: string): object =>
@@ -69,11 +78,31 @@ function payloadSchema(name: EventName): object {
 function dataSchema(name: EventName, example: object): object {
   const facts = Object.entries(example).map(([member, value]) => [member, memberSchema(member, value)])
   const rows = EVENTS[name].category === 'gateway' ? ROWS : {}
+  const old = name === 'gateway_delete' ? OLD_ROWS : {}
   return {
     type: 'object',
     required: Object.keys(example),
-    properties: { ...Object.fromEntries(facts), ...rows },
+    properties: { ...Object.fromEntries(facts), actor: ACTOR, ...rows, ...old },
   }
+}
+
+const ACTOR = {
+  type: 'object',
+  required: ['kind', 'id'],
+  properties: {
+    kind: { ...TEXT, enum: ACTOR_KINDS },
+    id: { type: ['string', 'null'], description: 'Of a user or an API key' },
+  },
+  description: 'What has caused it: the user of the session, or else the key',
+  ...named('EventActor'),
+}
+
+const OLD_ROWS = {
+  old_rows: {
+    type: 'array',
+    items: {},
+    description: 'The deleted rows as they were, in the columns that the caller has got',
+  },
 }
 
 const ROWS = {

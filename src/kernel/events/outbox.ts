@@ -9,6 +9,7 @@ import { createGroupCommit } from '../group-commit.ts'
 import type { Log } from '../log.ts'
 import type { Metrics } from '../metrics.ts'
 import { type Random, uuidv7 } from '../random.ts'
+import { actorNamed } from './actor.ts'
 import { type EventRows, type Match, type Payload, payloadText } from './payload.ts'
 import { createSubscriptions, type Occasion, type Subscription } from './subscriptions.ts'
 
@@ -40,7 +41,7 @@ export type Events = {
 /** The part of a kernel that emits. `db` may be a transaction. */
 export type Emitter = {
   readonly db: Db
-  readonly origin: Pick<Origin, 'requestId'>
+  readonly origin: Pick<Origin, 'requestId' | 'actorId'>
   readonly afterCommit: (work: () => void) => void
 }
 
@@ -94,11 +95,11 @@ export function createEvents({ db, now, random, metrics, log, ...parts }: Outbox
     const rows = webhooks.length > 0 ? rowsOf?.() : undefined
     const by: Record<Match, Subscription[]> = { met: [], unknown: [], unmet: [] }
     for (const webhook of webhooks) by[await judged(webhook, rows)].push(webhook)
-    const { requestId } = kernel.origin
+    const cause = causeOf(kernel)
     const entries: Entry[] = []
-    if (by.met.length > 0) entries.push(entryOf({ name, data, rows, requestId }, by.met))
+    if (by.met.length > 0) entries.push(entryOf({ name, data, rows, ...cause }, by.met))
     if (by.unknown.length > 0)
-      entries.push(entryOf({ name, data, rows: { json: undefined }, requestId }, by.unknown))
+      entries.push(entryOf({ name, data, rows: { json: undefined }, ...cause }, by.unknown))
     if (entries.length === 0) return
     await (kernel.db.isTransaction ? insertEvents(kernel.db, entries) : Promise.all(entries.map(commit)))
     const ids = [...by.met, ...by.unknown].map(({ id }) => id)
@@ -137,10 +138,12 @@ export function createEvents({ db, now, random, metrics, log, ...parts }: Outbox
       // Outside of a transaction the operation is committed on the client's database, so its caller gets the success.
       return kernel.db.isTransaction ? written : written.catch((error) => lose(emission, error))
     },
-    async rehearse({ db, origin: { requestId } }, name, data) {
+    async rehearse({ db, origin }, name, data) {
       const webhooks = await subscriptions.to(occasionOf(name, data), db)
       if (webhooks.length === 0) return
-      await insertEvents(db, [entryOf({ name, data, requestId }, webhooks)], { isRehearsal: true })
+      await insertEvents(db, [entryOf({ name, data, ...causeOf({ origin }) }, webhooks)], {
+        isRehearsal: true,
+      })
     },
     isWanted(occasion) {
       const subscribed = subscriptions.to(occasion, db)
@@ -154,6 +157,11 @@ export function createEvents({ db, now, random, metrics, log, ...parts }: Outbox
     takeLost: lost.take,
   }
 }
+
+const causeOf = ({ origin: { requestId, actorId } }: Pick<Emitter, 'origin'>) => ({
+  requestId,
+  actor: actorNamed(actorId),
+})
 
 const isAny = (subscribed: readonly Subscription[]): boolean => subscribed.length > 0
 

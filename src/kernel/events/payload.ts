@@ -1,4 +1,5 @@
 import type { EventData, EventName } from '../events.ts'
+import type { Actor } from './actor.ts'
 
 /** Whether a row meets a filter. Unknown when the caller's answer lacks what would decide it. */
 export type Match = 'met' | 'unmet' | 'unknown'
@@ -7,11 +8,13 @@ export type Match = 'met' | 'unmet' | 'unknown'
 export type EventRows = {
   /** JSON text of the array; undefined when it is longer than MAX_ROWS_BYTES, null when the caller wanted none. */
   readonly json: string | undefined | null
+  /** They are as they were before the operation, which has deleted them. */
+  readonly areOld?: boolean
   /** Whether a row meets the conditions, given as JSON text. */
   judge(filter: string): Promise<Match>
 }
 
-/** Rows in an event, bytes (gateway.md 12). */
+/** Rows in an event, bytes (gateway.md 12). Those of a delete are in it twice. */
 export const MAX_ROWS_BYTES = 262_144
 
 export type Payload<Name extends EventName = EventName> = {
@@ -20,17 +23,20 @@ export type Payload<Name extends EventName = EventName> = {
   readonly name: Name
   readonly at: Date
   readonly data: EventData[Name]
-  readonly rows?: Pick<EventRows, 'json'> | undefined
+  readonly actor: Actor
+  readonly rows?: Pick<EventRows, 'json' | 'areOld'> | undefined
   /** The request that has caused it, where the data does not name one. */
   readonly requestId?: string | null | undefined
 }
 
 /** The JSON text of an event, which is signed and sent. The rows keep the text of the database. */
-export function payloadText({ id, name, at, data, rows, requestId = null }: Payload): string {
-  const { client, request_id, ...facts } = { client: null, request_id: requestId, ...data }
+export function payloadText({ id, name, at, data, actor, rows, requestId = null }: Payload): string {
+  const { client, request_id, ...known } = { client: null, request_id: requestId, ...data }
+  const facts = { ...known, actor }
   const envelope = { id, type: name, timestamp: at.toISOString(), client, request_id, data: facts }
   if (rows === undefined || rows.json === null) return JSON.stringify(envelope)
   if (rows.json === undefined) return JSON.stringify({ ...envelope, data: { ...facts, rows_omitted: true } })
   // `data` is the last member, and has at least one of its own.
-  return `${JSON.stringify(envelope).slice(0, -2)},"rows":${rows.json}}}`
+  const old = rows.areOld === true ? `,"old_rows":${rows.json}` : ''
+  return `${JSON.stringify(envelope).slice(0, -2)},"rows":${rows.json}${old}}}`
 }

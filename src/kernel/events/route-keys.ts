@@ -11,9 +11,12 @@ export const ROUTE_KEYS: readonly string[] = [
   ...EVENT_NAMES,
 ]
 
-/** The events that a route key names; none for other words. `*` is without those of users, which belong to no client. */
-export const eventsOf = (routeKey: string): readonly EventName[] =>
-  EVENT_NAMES.filter((name) => {
-    const { category } = EVENTS[name]
-    return routeKey === name || routeKey === `${category}.*` || (routeKey === '*' && category !== 'auth')
-  })
+/** The events that one of the route keys names; none for other words. */
+export const eventsOf = (routeKeys: readonly string[]): readonly EventName[] =>
+  EVENT_NAMES.filter((name) => routeKeys.some((routeKey) => isNamed(name, routeKey)))
+
+/** `*` is without the events of users, which belong to no client. */
+function isNamed(name: EventName, routeKey: string): boolean {
+  const { category } = EVENTS[name]
+  return routeKey === name || routeKey === `${category}.*` || (routeKey === '*' && category !== 'auth')
+}

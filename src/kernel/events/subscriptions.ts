@@ -11,7 +11,7 @@ export type Subscription = {
   readonly id: string
   /** Null: events of the authentication surface. */
   readonly clientName: string | null
-  readonly routeKey: string
+  readonly routeKeys: readonly string[]
   /** `schema.table` */
   readonly tableName: string | null
   /** JSON text of conditions on the rows. */
@@ -69,7 +69,7 @@ export function createSubscriptions(parts: {
 }
 
 const ACTIVE = preparedStatement<Subscription>(
-  `select id, client_name as "clientName", route_key as "routeKey", table_name as "tableName", filter
+  `select id, client_name as "clientName", route_keys as "routeKeys", table_name as "tableName", filter
     from service.webhook where is_active and deleted_at is null`,
 )
 
@@ -94,8 +94,8 @@ function indexOf(subscriptions: readonly Subscription[]): Index {
 }
 
 /** Events of users never belong to a client. */
-const namesOf = ({ routeKey, clientName }: Subscription): readonly EventName[] =>
-  eventsOf(routeKey).filter((name) => (EVENTS[name].category === 'auth') === (clientName === null))
+const namesOf = ({ routeKeys, clientName }: Subscription): readonly EventName[] =>
+  eventsOf(routeKeys).filter((name) => (EVENTS[name].category === 'auth') === (clientName === null))
 
 function found(index: Index, { name, client, table }: Occasion): readonly Subscription[] {
   const all = index.get(keyOf(name, client)) ?? NONE

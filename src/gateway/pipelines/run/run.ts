@@ -1,6 +1,6 @@
 import type { RowsResult } from '#databases/drivers/driver.ts'
 import type { Row } from '#databases/request/request.ts'
-import type { GatewayCaller } from '#gateway/caller.ts'
+import { type GatewayCaller, kernelOf } from '#gateway/caller.ts'
 import {
   requireNeeded,
   requireNotFrozenSince,
@@ -35,7 +35,7 @@ export async function runPipeline(kernel: Kernel, request: RunRequest): Promise<
   const result = resultOf(run, outcome)
   await enqueueSteps(kernel, result)
   if (result.outcome !== 'cancelled' && !request.dryRun)
-    await emit(kernel, 'pipeline_completed', eventOf(run, result))
+    await emit(kernelOf(kernel, run.source.caller), 'pipeline_completed', eventOf(run, result))
   return result
 }
 

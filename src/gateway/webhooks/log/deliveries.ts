@@ -1,9 +1,8 @@
 import { fail } from '#gateway/errors.ts'
 import type { Page } from '#gateway/pagination.ts'
 import { recordAct } from '#kernel/audit/record-act.ts'
-import { payloadText } from '#kernel/events/payload.ts'
+import { examplePayload } from '#kernel/events/documented-events.ts'
 import { eventsOf } from '#kernel/events/route-keys.ts'
-import { EVENTS } from '#kernel/events.ts'
 import { edge, retryAfter } from '#kernel/http/failures.ts'
 import { atomically, type Kernel } from '#kernel/kernel.ts'
 import { uuidv7 } from '#kernel/random.ts'
@@ -87,11 +86,10 @@ const tooManyTests = () =>
 async function sendTest(kernel: Kernel, webhookId: string): Promise<LoggedDelivery> {
   const row = await existingEndpoint(kernel, webhookId)
   const at = kernel.now()
-  const [name = 'gateway_insert'] = eventsOf(row.routeKey)
-  const event = { id: uuidv7(at, kernel.random), routeKey: name, body: '' }
-  const text = payloadText({ id: event.id, name, at, data: EVENTS[name].example })
-  // An example has no rows, so the text has no number that parsing would change.
-  event.body = JSON.stringify({ ...JSON.parse(text), test: true })
+  const [name = 'gateway_insert'] = eventsOf(row.routeKeys)
+  const eventId = uuidv7(at, kernel.random)
+  const payload = { ...examplePayload(name), id: eventId, timestamp: at.toISOString(), test: true }
+  const event = { id: eventId, routeKey: name, body: JSON.stringify(payload) }
   const endpoint = readable(kernel, row)
   const id = uuidv7(at, kernel.random)
   // Before it is sent: the process may end during the request.
@@ -101,7 +99,7 @@ async function sendTest(kernel: Kernel, webhookId: string): Promise<LoggedDelive
     ...result,
     id,
     webhookId,
-    eventId: event.id,
+    eventId,
     status: isSuccess ? 'succeeded' : 'failed',
     attempt: 1,
     nextAttemptAt: null,
