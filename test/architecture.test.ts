@@ -547,6 +547,19 @@ test('tests look at the sessions and locks of their own database: the server is 
   assert.deepEqual(found, [])
 })
 
+/**
+ * Installations know migrations by the names of their files, so a file that was applied keeps its name. The order of files with one number is that
+ * of their names, and these two are about different tables.
+ */
+const SHARED_NUMBERS = ['0063_direct_urls.sql', '0063_last_organization.sql']
+
+test('every migration has a number of its own, with listed exceptions', () => {
+  const files = readdirSync(new URL('../migrations/', SRC)).filter((file) => /^\d/.test(file))
+  const numbers = Map.groupBy(files, (file) => file.slice(0, 4))
+  const shared = [...numbers.values()].filter(({ length }) => length > 1).flat()
+  assert.deepEqual(shared, SHARED_NUMBERS)
+})
+
 test('every listed exception is still needed', () => {
   const byFile = new Map(sources().map(({ file, text }) => [file, text]))
   for (const file of LONG)
