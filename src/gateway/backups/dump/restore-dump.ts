@@ -16,7 +16,13 @@ import { selectionOf } from './left-out.ts'
 import { databaseArgument, libpqEnvironment } from './libpq-environment.ts'
 import { watchLocks } from './lock-watch.ts'
 import type { Program } from './programs.ts'
-import { connectionName, endedOutcome, forgetFormerState, noteTransaction } from './restore-transaction.ts'
+import {
+  connectionName,
+  endedOutcome,
+  findSession,
+  forgetFormerState,
+  noteTransaction,
+} from './restore-transaction.ts'
 import { ProgramError, type RunningProgram, runProgram, send } from './run-program.ts'
 
 /**
@@ -107,10 +113,11 @@ async function replaceData(
   const parameters = [...RESTORE, ...selected, databaseArgument(environment.PGDATABASE ?? '')]
   const signal = AbortSignal.any([running.signal, abandoned.signal])
   const restoring = runProgram(program, parameters, environment, signal)
+  const session = findSession(url, connectionName(job.id), restoring)
   let transaction: string | undefined
   try {
     await feed(restoring, file, blocks, running, async () => {
-      transaction = await noteTransaction(kernel, job.id, url, restoring)
+      transaction = await noteTransaction(kernel, job.id, url, { program: restoring, session })
     })
   } catch (error) {
     // Without effect on a program that has ended. Until it has, it holds locks on the tables, so the job does not end before it.

@@ -19,16 +19,46 @@ const CHECK_MS = 10_000
 /** Name of the connection of a restore, at most 63 characters. */
 export const connectionName = (job: string): string => `gatehouse backup ${job}`
 
+/** A connection of the server: process ids are used again. */
+type Session = { readonly pid: number; readonly since: string }
+
+/**
+ * The session of pg_restore, looked for from its start on. Callers with SQL have the same role, so they may see the name, take it for a session
+ * of theirs and end that of pg_restore. Undefined if the program has ended, or if there are several.
+ */
+export function findSession(
+  url: string,
+  name: string,
+  { stdin }: RunningProgram,
+): Promise<Session | undefined> {
+  const finding = onConnection({ url, name: 'backup', deadline: CHECK_MS }, async (client) => {
+    while (!stdin.destroyed) {
+      const { rows } = await client.query<Session>(SESSIONS, [name])
+      if (rows.length > 0) return rows.length === 1 ? rows[0] : undefined
+      await sleep(25)
+    }
+    return undefined
+  })
+  // The job does not fail for it: how its transaction ends is then unknown.
+  return finding.catch(() => undefined)
+}
+
+const SESSIONS = `
+  select pid, backend_start::text as since from pg_stat_activity where application_name = $1 and datname = current_database()`
+
 /** Writes the transaction of pg_restore into the row of its job, before the program can commit. Undefined if the program has ended. */
 export async function noteTransaction(
   { db }: Pick<Kernel, 'db'>,
   job: string,
   url: string,
-  program: RunningProgram,
+  { program, session }: { readonly program: RunningProgram; readonly session: Promise<Session | undefined> },
 ): Promise<string | undefined> {
-  const found = await onConnection({ url, name: 'backup', deadline: CHECK_MS }, (client) =>
-    findTransaction(client, connectionName(job), program),
-  )
+  const own = await Promise.race([session, sleep(CONNECT_MS)])
+  const found =
+    own &&
+    (await onConnection({ url, name: 'backup', deadline: CHECK_MS }, (client) =>
+      findTransaction(client, own, program),
+    ))
   if (program.stdin.destroyed) return undefined
   const transaction = found ?? UNKNOWN
   await setTransaction(db, job, transaction)
@@ -38,15 +68,14 @@ export async function noteTransaction(
 /** The server assigns it with the first change, which may wait for locks. */
 async function findTransaction(
   client: pg.Client,
-  name: string,
+  { pid, since }: Session,
   { stdin }: RunningProgram,
 ): Promise<string | undefined> {
-  const began = performance.now()
   for (let wait = 10; !stdin.destroyed; wait = Math.min(wait * 2, 500)) {
-    const { rows } = await client.query<{ transaction: string | null }>(TRANSACTION, [name])
+    const { rows } = await client.query<{ transaction: string | null }>(TRANSACTION, [pid, since])
     const [backend] = rows
-    if (backend?.transaction != null) return backend.transaction
-    if (backend === undefined && performance.now() - began > CONNECT_MS) return undefined
+    if (backend === undefined) return undefined
+    if (backend.transaction !== null) return backend.transaction
     await sleep(wait)
   }
   return undefined
@@ -56,7 +85,7 @@ async function findTransaction(
 const TRANSACTION = `
   select (next + (((backend_xid::text::bigint - next) + 2147483648) & 4294967295) - 2147483648)::text as transaction
     from pg_stat_activity, txid_snapshot_xmax(txid_current_snapshot()) as next
-   where application_name = $1 and datname = current_database()`
+   where pid = $1 and backend_start = $2::timestamptz`
 
 /** Throws if the database does not answer. */
 export async function outcomeOf(url: string, transaction: string): Promise<Outcome> {
