@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify'
-import type { LiveSession } from '#identity/sessions.ts'
+import type { LiveSession } from '#identity/live-sessions.ts'
 import { ANONYMOUS } from '#kernel/audit/origin.ts'
 import { type Kernel, withOrigin } from '#kernel/kernel.ts'
 

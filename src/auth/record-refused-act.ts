@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify'
-import type { LiveSession } from '#identity/sessions.ts'
+import type { LiveSession } from '#identity/live-sessions.ts'
 import { recordFailure } from '#kernel/audit/record-failure.ts'
 import { Failure } from '#kernel/errors.ts'
 import type { Kernel } from '#kernel/kernel.ts'

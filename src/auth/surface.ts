@@ -1,4 +1,4 @@
-import type { Sessions } from '#identity/sessions.ts'
+import type { Sessions } from '#identity/live-sessions.ts'
 import type { Feature } from '#kernel/http/operations.ts'
 import type { RouteBook } from '#kernel/http/routes.ts'
 import { type App, addFeature, configureSurface } from '#kernel/http/surface.ts'

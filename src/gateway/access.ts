@@ -1,5 +1,5 @@
 import type { Clients } from '#databases/clients/clients.ts'
-import type { Sessions } from '#identity/sessions.ts'
+import type { Sessions } from '#identity/live-sessions.ts'
 import type { Access } from '#kernel/http/access.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { calledClient, clientHeader } from './called-client.ts'

@@ -1,6 +1,6 @@
 import type { Clients } from '#databases/clients/clients.ts'
 import { parseJson } from '#databases/request/json.ts'
-import type { Sessions } from '#identity/sessions.ts'
+import type { Sessions } from '#identity/live-sessions.ts'
 import { HEADER } from '#kernel/http/header-names.ts'
 import type { RouteBook } from '#kernel/http/routes.ts'
 import { type App, addFeature, configureSurface } from '#kernel/http/surface.ts'

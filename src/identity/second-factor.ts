@@ -1,8 +1,9 @@
 import { sql } from 'kysely'
 import type { Config } from '#kernel/config/config.ts'
 import type { Db } from '#kernel/db/connect.ts'
+import type { LiveSession } from './live-sessions.ts'
 import { effectiveRole, splitRoles } from './permissions.ts'
-import type { LiveSession, Session } from './sessions.ts'
+import type { Session } from './sessions.ts'
 import { hasShownFactor, isFactor } from './shown.ts'
 import type { User } from './users.ts'
 

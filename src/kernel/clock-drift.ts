@@ -7,7 +7,7 @@ import type { Log } from './log.ts'
  * milliseconds.
  */
 export async function expectTime(
-  pool: Pick<pg.ClientBase, 'query'>,
+  pool: pg.Pool,
   clock: DatabaseClock,
   max = Number.POSITIVE_INFINITY,
 ): Promise<void> {

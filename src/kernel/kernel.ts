@@ -4,6 +4,7 @@ import type { Config } from './config/config.ts'
 import type { Coherence } from './db/coherence.ts'
 import type { Db } from './db/connect.ts'
 import type { ControlServer } from './db/control-server.ts'
+import { watchFollowedTables } from './db/followed-tables.ts'
 import type { PipelinedStatements } from './db/pipelined-statements.ts'
 import type { Disk } from './disk.ts'
 import type { Events, RowsOf } from './events/outbox.ts'
@@ -63,20 +64,30 @@ export type Kernel = {
 
 /**
  * Runs the work in one transaction, with a kernel bound to it. Give the parameter the outer kernel's name, so that no
- * statement slips outside. Inside a transaction it joins that one.
+ * statement slips outside. Inside a transaction it joins that one. When it resolves, no process answers from a cache what a statement of
+ * the transaction has changed.
  */
-export async function atomically<K extends Pick<Kernel, 'db'>, T>(
+export async function atomically<K extends Transactional, T>(
   kernel: K,
   work: (kernel: K) => Promise<T>,
 ): Promise<T> {
   if (kernel.db.isTransaction) return work(kernel)
   const later: (() => void)[] = []
+  let isTouched = false
+  const watch = watchFollowedTables(() => {
+    isTouched = true
+  })
+  const afterCommit = (task: () => void): void => void later.push(task)
   const result = await kernel.db
     .transaction()
-    .execute((db) => work({ ...kernel, db, afterCommit: (task: () => void) => void later.push(task) }))
+    .execute((db) => work({ ...kernel, db: db.withPlugin(watch), afterCommit }))
   for (const task of later) task()
+  if (isTouched) await kernel.coherence?.settle()
   return result
 }
+
+/** A command that no cache holds anything for has no coherence. */
+type Transactional = Pick<Kernel, 'db'> & Partial<Pick<Kernel, 'coherence'>>
 
 /** The same kernel for one caller. */
 export const withOrigin = (kernel: Kernel, origin: Origin): Kernel => ({ ...kernel, origin })

@@ -24,13 +24,11 @@ export async function actOnUser<T>(
   work: (kernel: Kernel, act: Act) => Promise<T>,
 ): Promise<T> {
   if (!UUID.test(userId)) throw fail('USER_NOT_FOUND')
-  const result = await atomically(kernel, async (kernel) => {
+  return atomically(kernel, async (kernel) => {
     const users = await lockUsers(kernel.db, [caller.user.id, userId])
     const admin = await provenAdmin(kernel, caller, permission)
     return work(kernel, { admin, user: withinReach(kernel, admin, permission, users.get(userId)) })
   })
-  await kernel.coherence.settle()
-  return result
 }
 
 /** The same without another user. */

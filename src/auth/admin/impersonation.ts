@@ -1,13 +1,7 @@
 import { mayImpersonate } from '#identity/impersonation.ts'
+import type { LiveSession, Sessions } from '#identity/live-sessions.ts'
 import { hasPermissions } from '#identity/permissions.ts'
-import {
-  deleteSession,
-  endWithinMaxAge,
-  insertImpersonation,
-  type LiveSession,
-  type Session,
-  type Sessions,
-} from '#identity/sessions.ts'
+import { deleteSession, endWithinMaxAge, insertImpersonation, type Session } from '#identity/sessions.ts'
 import { tokenHash } from '#identity/tokens.ts'
 import { isBanned, type User, withoutExpiredBan } from '#identity/users.ts'
 import { recordAct } from '#kernel/audit/record-act.ts'
@@ -72,7 +66,6 @@ export async function stopImpersonating(kernel: Kernel, caller: Caller): Promise
     const details = { sessionId: caller.session.id }
     await recordAct(kernel, 'user.impersonation_ended', { targetId: user.id, details })
   })
-  await kernel.coherence.settle()
 }
 
 /** The admin's session, if the token is of that one and no other. */

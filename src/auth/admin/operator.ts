@@ -20,11 +20,9 @@ async function actAsOperator(
   userId: string,
   work: (kernel: Kernel, user: User) => Promise<unknown>,
 ): Promise<boolean> {
-  const isThere = await atomically(kernel, async (kernel) => {
+  return atomically(kernel, async (kernel) => {
     const user = await lockProvenUser(kernel, { userId })
     if (user !== undefined) await work(kernel, user)
     return user !== undefined
   })
-  await kernel.coherence.settle()
-  return isThere
 }

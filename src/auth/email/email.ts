@@ -54,7 +54,7 @@ async function redeem(
   click: LinkClick & { readonly evidence: Evidence },
 ): Promise<FollowedLink> {
   const link = { purposes: EMAIL_LINKS, token }
-  const followed = await actOnTicket(kernel, link, invalidToken, async (kernel, user, ticket) => {
+  return actOnTicket(kernel, link, invalidToken, async (kernel, user, ticket) => {
     if (ticket.expired) throw fail('TOKEN_EXPIRED')
     const changed = await follow(kernel, user, ticket, click)
     // An attacker may send a victim the link of the attacker's own account. It must not sign the victim in to that account,
@@ -66,8 +66,6 @@ async function redeem(
     const entrance = { way: 'mail', shown: ['mail'], proof, refuse: invalidToken } as const
     return { user: changed, admission: await admitUnlessByPassword(kernel, entrance, click.context) }
   })
-  await kernel.coherence.settle()
-  return followed
 }
 
 /** Undefined for a user who has to sign in with the password. The address is proven all the same. */

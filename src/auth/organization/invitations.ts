@@ -106,7 +106,7 @@ type Accepted = { readonly invitation: Invitation; readonly member: Member }
 export async function acceptInvitation(kernel: Kernel, caller: Caller, named: string): Promise<Accepted> {
   const found = await findOpen(kernel, named)
   const { id, organizationId } = found
-  const accepted = await actAsRecipient(kernel, caller, found, async (kernel, user) => {
+  return actAsRecipient(kernel, caller, found, async (kernel, user) => {
     // Before the organization is locked, since it locks those of the user's own invitations too.
     await proveInSession(kernel, user, caller.session.id)
     const organization = await lockOrganization(kernel.db, organizationId)
@@ -118,8 +118,6 @@ export async function acceptInvitation(kernel: Kernel, caller: Caller, named: st
       await updateActiveOrganization(kernel, caller.session.id, organizationId)
     return { invitation, member }
   })
-  await kernel.coherence.settle()
-  return accepted
 }
 
 /** Refuses when the inviter may not invite with these roles any more. */

@@ -76,7 +76,7 @@ export async function removeMember(
   const { organization } = await expectMembership(kernel, caller.user.id, key)
   const target = await findMember(kernel.db, organization.id, keyOfMember(memberIdOrEmail))
   const others = target === undefined ? [] : [target.userId]
-  const removed = await actInOrganization(kernel, caller, { key, others }, async (kernel, membership) => {
+  return actInOrganization(kernel, caller, { key, others }, async (kernel, membership) => {
     const refusal = 'YOU_ARE_NOT_ALLOWED_TO_DELETE_THIS_MEMBER'
     expectPermission(kernel, membership, { member: ['delete'] }, refusal)
     // As of now, with the locks.
@@ -86,8 +86,6 @@ export async function removeMember(
     await removeUnlessLastOwner(kernel, member)
     return member
   })
-  await kernel.coherence.settle()
-  return removed
 }
 
 function keyOfMember(named: string): { readonly id: string } | { readonly email: string } {
@@ -104,12 +102,10 @@ export async function leaveOrganization(
   organizationId: string,
 ): Promise<Member> {
   const key = { id: organizationId }
-  const left = await actInOrganization(kernel, caller, { key }, async (kernel, { member }) => {
+  return actInOrganization(kernel, caller, { key }, async (kernel, { member }) => {
     await removeUnlessLastOwner(kernel, member)
     return member
   })
-  await kernel.coherence.settle()
-  return left
 }
 
 async function removeUnlessLastOwner(kernel: Kernel, member: Member): Promise<void> {
@@ -132,32 +128,25 @@ export async function changeMemberRole(
 ): Promise<Member> {
   const role = acceptableRoles(kernel, given)
   const key = expectKey(caller, named)
-  const changed = await actInOrganization(
-    kernel,
-    caller,
-    { key },
-    async (kernel, { organization, member }, user) => {
-      const refusal = 'YOU_ARE_NOT_ALLOWED_TO_UPDATE_THIS_MEMBER'
-      expectPermission(kernel, { organization, member }, { member: ['update'] }, refusal)
-      const { id: organizationId } = organization
-      const target = UUID.test(memberId)
-        ? await findMember(kernel.db, organizationId, { id: memberId })
-        : undefined
-      if (target === undefined) throw fail('MEMBER_NOT_FOUND')
-      const mayChange = [target.role, role].every((other) => coversRoles(kernel, member.role, other))
-      if (!mayChange) throw fail(refusal)
-      expectMayGive(kernel, user, role)
-      const losesOwner = isOwner(target.role) && !isOwner(role)
-      if (losesOwner && !(await hasOtherOwner(kernel.db, target)))
-        throw fail('YOU_CANNOT_LEAVE_THE_ORGANIZATION_WITHOUT_AN_OWNER')
-      await updateMemberRole(kernel.db, target.id, role)
-      const { userId } = target
-      const details = { from: target.role, to: role }
-      if (role !== target.role)
-        await recordAct(kernel, 'member.role_changed', { targetId: userId, organizationId, details })
-      return { ...target, role }
-    },
-  )
-  await kernel.coherence.settle()
-  return changed
+  return actInOrganization(kernel, caller, { key }, async (kernel, { organization, member }, user) => {
+    const refusal = 'YOU_ARE_NOT_ALLOWED_TO_UPDATE_THIS_MEMBER'
+    expectPermission(kernel, { organization, member }, { member: ['update'] }, refusal)
+    const { id: organizationId } = organization
+    const target = UUID.test(memberId)
+      ? await findMember(kernel.db, organizationId, { id: memberId })
+      : undefined
+    if (target === undefined) throw fail('MEMBER_NOT_FOUND')
+    const mayChange = [target.role, role].every((other) => coversRoles(kernel, member.role, other))
+    if (!mayChange) throw fail(refusal)
+    expectMayGive(kernel, user, role)
+    const losesOwner = isOwner(target.role) && !isOwner(role)
+    if (losesOwner && !(await hasOtherOwner(kernel.db, target)))
+      throw fail('YOU_CANNOT_LEAVE_THE_ORGANIZATION_WITHOUT_AN_OWNER')
+    await updateMemberRole(kernel.db, target.id, role)
+    const { userId } = target
+    const details = { from: target.role, to: role }
+    if (role !== target.role)
+      await recordAct(kernel, 'member.role_changed', { targetId: userId, organizationId, details })
+    return { ...target, role }
+  })
 }

@@ -59,7 +59,7 @@ export async function createOrganization(
   // A caller without the permission locks no one's row.
   if (!isOwn) expectMayCreateFor(kernel, caller.user)
   if (!UUID.test(userId)) throw fail('USER_NOT_FOUND')
-  const created = await withFreeSlug('ORGANIZATION_ALREADY_EXISTS', () =>
+  return withFreeSlug('ORGANIZATION_ALREADY_EXISTS', () =>
     actWithUsers(kernel, caller, isOwn ? [] : [userId], async (kernel, user) => {
       if (!isOwn) await expectAdmin(kernel, user, userId)
       const created = await insertWithOwner(kernel, fields, userId)
@@ -68,8 +68,6 @@ export async function createOrganization(
       return created
     }),
   )
-  await kernel.coherence.settle()
-  return created
 }
 
 const mayNotCreate = () => fail('YOU_ARE_NOT_ALLOWED_TO_CREATE_A_NEW_ORGANIZATION')
@@ -130,7 +128,7 @@ export async function changeOrganization(
   const key = { id: organization.id }
   // Their sessions may change.
   const others = change.requireTwoFactor === true ? await listActiveUsers(kernel.db, key.id) : []
-  const changed = await withFreeSlug('ORGANIZATION_SLUG_ALREADY_TAKEN', () =>
+  return withFreeSlug('ORGANIZATION_SLUG_ALREADY_TAKEN', () =>
     actInOrganization(kernel, caller, { key, others }, async (kernel, membership) => {
       const refusal = 'YOU_ARE_NOT_ALLOWED_TO_UPDATE_THIS_ORGANIZATION'
       expectPermission(kernel, membership, { organization: ['update'] }, refusal)
@@ -144,8 +142,6 @@ export async function changeOrganization(
       return changed
     }),
   )
-  await kernel.coherence.settle()
-  return changed
 }
 
 /** Deletes the organization with members and invitations. */
@@ -170,7 +166,6 @@ export async function deleteOrganization(
     })
     await emit(kernel, 'auth_organization_deleted', { organization_id: organization.id })
   })
-  await kernel.coherence.settle()
   return organization.id
 }
 
@@ -187,7 +182,7 @@ export async function setActiveOrganization(
         organizationId: organizationId ?? undefined,
         organizationSlug: organizationSlug ?? undefined,
       })
-  const active = await (key === undefined
+  return key === undefined
     ? actWithUsers(kernel, caller, [], async (kernel) => {
         await updateActiveOrganization(kernel, caller.session.id, null)
         return null
@@ -196,9 +191,7 @@ export async function setActiveOrganization(
         if (!(await mayActivate(kernel, organization, caller))) throw fail('TWO_FACTOR_REQUIRED')
         await updateActiveOrganization(kernel, caller.session.id, organization.id)
         return organization
-      }))
-  await kernel.coherence.settle()
-  return active
+      })
 }
 
 /**

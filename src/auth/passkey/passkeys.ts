@@ -15,7 +15,7 @@ import { recordAct } from '#kernel/audit/record-act.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { UUID, uuidv7 } from '#kernel/random.ts'
 import { actAsCaller, type Caller } from '../access.ts'
-import { expectShown, settlingOf } from '../demands.ts'
+import { expectShown } from '../demands.ts'
 import { fail } from '../errors.ts'
 import { noticeTo } from '../mail-allowance.ts'
 import { MAILS } from '../mails.ts'
@@ -57,7 +57,6 @@ export async function registerPasskey(
       name,
       rpId: rp.id,
       addedBy: caller.session.id,
-      settlesAt: await settlingOf(kernel, caller.session),
     })
     if ('reason' in added) return added
     await noticeTo(kernel, user, MAILS.passkeyAdded(user, name))
@@ -73,7 +72,7 @@ export async function registerPasskey(
 async function addPasskey(
   kernel: Kernel,
   user: User,
-  attested: Attested & Pick<Passkey, 'name' | 'rpId' | 'settlesAt'> & { readonly addedBy: string },
+  attested: Attested & Pick<Passkey, 'name' | 'rpId'> & { readonly addedBy: string },
 ): Promise<Passkey | Rejected> {
   if ((await listPasskeys(kernel.db, user.id)).length >= MAX_PASSKEYS) throw fail('TOO_MANY_PASSKEYS')
   const createdAt = kernel.now()
@@ -129,13 +128,11 @@ async function changeFactors<T extends object | undefined>(
   revokeOtherSessions: boolean | undefined,
   change: (kernel: Kernel, user: User) => Promise<T>,
 ): Promise<T> {
-  const result = await actAsCaller(kernel, caller, async (kernel, user) => {
+  return actAsCaller(kernel, caller, async (kernel, user) => {
     const result = await change(kernel, user)
     const isDone = result === undefined || !('reason' in result)
     if (isDone && revokeOtherSessions === true)
       await deleteUserSessions(kernel.db, user.id, caller.session.id)
     return result
   })
-  await kernel.coherence.settle()
-  return result
 }

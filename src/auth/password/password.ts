@@ -69,7 +69,6 @@ export async function changePassword(
     if (token === undefined) return
     await updateSessionToken(kernel.db, caller.session.id, tokenHash(token), kernel.now())
   })
-  await kernel.coherence.settle()
   return token
 }
 
@@ -139,13 +138,11 @@ export async function setPasswordByOperator(
   newPassword: string,
 ): Promise<boolean> {
   const password = await hashPassword(kernel, await acceptablePassword(kernel, newPassword))
-  const isThere = await atomically(kernel, async (kernel) => {
+  return atomically(kernel, async (kernel) => {
     const user = await lockProvenUser(kernel, { userId })
     if (user !== undefined) await assignPassword(kernel, user, password)
     return user !== undefined
   })
-  await kernel.coherence.settle()
-  return isThere
 }
 
 /** For a user whose row is locked. Ends every session and every link of the user. */
@@ -171,5 +168,4 @@ export async function setPassword(kernel: Kernel, caller: Caller, newPassword: s
     await storePassword(kernel, user, { password, ended: 'none', origin })
     await recordAct(kernel, 'password.set', { targetId: user.id })
   })
-  await kernel.coherence.settle()
 }

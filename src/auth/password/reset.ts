@@ -84,7 +84,6 @@ export async function resetPassword(kernel: Kernel, token: string, newPassword: 
     return proven
   })
   await clearGuesses(kernel, email)
-  await kernel.coherence.settle()
 }
 
 export const isResetTokenGood = async (kernel: Kernel, token: string): Promise<boolean> =>

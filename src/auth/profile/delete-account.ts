@@ -34,15 +34,13 @@ export async function deleteAccount(
     return 'deleted'
   }
   const proven = asked.password === undefined ? caller : await checkPassword(kernel, caller, asked.password)
-  const outcome = await actAsCaller(kernel, proven, async (kernel, user) => {
+  return actAsCaller(kernel, proven, async (kernel, user) => {
     // A password that this session has set is no proof (auth.md 2).
     const inBody = proven.password === undefined ? [] : (['password'] as const)
     const isProven = await hasShown(kernel, caller.session, 'deleteUser', inBody)
     await (isProven ? removeUser(kernel, user) : mailDeletion(kernel, caller, user, asked.callbackURL))
     return isProven ? 'deleted' : 'mailed'
   })
-  await kernel.coherence.settle()
-  return outcome
 }
 
 const DELETE = ['delete-user'] as const
@@ -56,7 +54,6 @@ export async function deleteByLink(kernel: Kernel, caller: Caller, token: string
     if (ticket === undefined || ticket.expired) throw invalidToken()
     await removeUser(kernel, user)
   })
-  await kernel.coherence.settle()
 }
 
 /** The same with the password in place of a session, for instance in another browser. */
@@ -76,7 +73,6 @@ async function deleteByLinkAndPassword(
       throw fail('INVALID_PASSWORD')
     await removeUser(kernel, user)
   })
-  await kernel.coherence.settle()
 }
 
 function mailDeletion(
@@ -91,13 +87,11 @@ function mailDeletion(
 
 /** For an operator, without a proof. False when there is no such user. */
 export async function deleteByOperator(kernel: Kernel, userId: string): Promise<boolean> {
-  const isThere = await atomically(kernel, async (kernel) => {
+  return atomically(kernel, async (kernel) => {
     const user = await lockProvenUser(kernel, { userId })
     if (user !== undefined) await removeUser(kernel, user)
     return user !== undefined
   })
-  await kernel.coherence.settle()
-  return isThere
 }
 
 /** Failures of deleting a user. */

@@ -28,7 +28,6 @@ export async function changeProfile(kernel: Kernel, caller: Caller, asked: Profi
   } catch (error) {
     throw isConflict(error, 'user_username_key') ? fail('USERNAME_IS_ALREADY_TAKEN') : error
   }
-  await kernel.coherence.settle()
 }
 
 /** For a user whose row is locked. */

@@ -33,14 +33,13 @@ export async function reauthenticate(
   const proof = { ...proofOf(proven), ...(passkey && { passkey: passkey.id }) }
   const shown: readonly (Shown | ShownWay)[] = [
     ...(password === undefined ? [] : ['password' as const]),
-    ...(passkey === undefined ? [] : [passkey]),
+    ...(passkey === undefined ? [] : [{ way: passkey.shown, addedAt: passkey.createdAt }]),
   ]
   const outcome = await actOnProof(kernel, proof, unauthorized, async (kernel, user) => {
     const ofFactor = code === undefined ? undefined : await showCode(kernel, user, caller.session, code)
     if (typeof ofFactor === 'object') return ofFactor
     return renew(kernel, user, caller.session.id, ofFactor === undefined ? shown : [...shown, ofFactor])
   })
-  await kernel.coherence.settle()
   return 'refused' in outcome ? refuseCode(kernel, outcome) : outcome
 }
 
@@ -52,15 +51,12 @@ export async function reauthenticateByProvider(
   proof: Proof & { readonly session: { readonly id: string }; readonly account: ProviderAccount },
 ): Promise<RenewedSession> {
   const refuse = () => fail('ACCOUNT_NOT_LINKED', { message: 'The account is not linked to this user' })
-  const started = await actOnProof(kernel, proof, refuse, async (kernel, user) => {
-    const found = await findLinkedAccount(kernel, proof.account)
-    if (found === undefined) throw refuse()
+  return actOnProof(kernel, proof, refuse, async (kernel, user) => {
+    const { createdAt } = (await findLinkedAccount(kernel, proof.account)) ?? {}
+    if (createdAt === undefined) throw refuse()
     const way = `provider:${proof.account.providerId}` as const
-    const { createdAt: addedAt, settlesAt } = found
-    return renew(kernel, user, proof.session.id, [{ way, addedAt, settlesAt }])
+    return renew(kernel, user, proof.session.id, [{ way, addedAt: createdAt }])
   })
-  await kernel.coherence.settle()
-  return started
 }
 
 /** For a session that a proof has locked. */

@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
+import type { Sessions } from '#identity/live-sessions.ts'
 import { CurrentSession, FullUser } from '#identity/schemas.ts'
-import type { Sessions } from '#identity/sessions.ts'
 import { Failure } from '#kernel/errors.ts'
 import { named } from '#kernel/http/components.ts'
 import { Nullable } from '#kernel/http/schemas.ts'

@@ -44,27 +44,21 @@ export function namedSession(named: string): NamedSession | undefined {
 export async function revokeSession(kernel: Kernel, caller: Caller, named: string): Promise<number> {
   const by = namedSession(named)
   if (by === undefined) return 0
-  const count = await actAsCaller(kernel, caller, (kernel, user) => endSession(kernel, user, by))
-  await kernel.coherence.settle()
-  return count
+  return actAsCaller(kernel, caller, (kernel, user) => endSession(kernel, user, by))
 }
 
 /** Ends all of the caller's sessions, every open link, every trusted device and a begun factor. */
 export async function revokeSessions(kernel: Kernel, caller: Caller): Promise<number> {
-  const count = await actAsCaller(kernel, caller, endSessions)
-  await kernel.coherence.settle()
-  return count
+  return actAsCaller(kernel, caller, endSessions)
 }
 
 export async function revokeOtherSessions(kernel: Kernel, caller: Caller): Promise<number> {
   const { id } = caller.session
-  const count = await actAsCaller(kernel, caller, async (kernel, user) => {
+  return actAsCaller(kernel, caller, async (kernel, user) => {
     const count = await deleteUserSessions(kernel.db, user.id, id)
     await recordRevoked(kernel, user, count)
     return count
   })
-  await kernel.coherence.settle()
-  return count
 }
 
 /** For a user whose row is locked. */

@@ -30,7 +30,6 @@ export function createSignOut(kernel: Kernel): SignOut {
       await deleteSession(kernel.db, id)
       await recordAct(kernel, 'user.signed_out', act)
     })
-    await kernel.coherence.settle()
   }
 }
 

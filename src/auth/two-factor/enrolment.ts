@@ -116,7 +116,6 @@ export async function disable(
     await recordAct(kernel, 'second_factor.disabled', { targetId: user.id })
     await endFormerTrust(kernel, user, { change: 'disabled', session: caller.session, ...revoking })
   })
-  await kernel.coherence.settle()
 }
 
 export async function removeFactorInForce(kernel: Kernel, { id }: User, exceptOf?: string): Promise<boolean> {
@@ -161,7 +160,6 @@ export async function renewBackupCodes(
     await recordAct(kernel, 'backup_codes.replaced', { targetId: user.id })
     await endFormerTrust(kernel, user, { change: 'codes', session: caller.session, ...revoking })
   })
-  await kernel.coherence.settle()
   return codes
 }
 

@@ -15,7 +15,7 @@ import { removeFactorInForce } from './enrolment.ts'
  * trusted devices, and ends every session and every link, which may be those of a finder. False when there is nothing to remove.
  */
 export async function resetFactors(kernel: Kernel, userId: string): Promise<boolean> {
-  const isDone = await atomically(kernel, async (kernel) => {
+  return atomically(kernel, async (kernel) => {
     const user = await lockProvenUser(kernel, { userId })
     if (user === undefined) return false
     const hadFactor = await removeFactorInForce(kernel, user)
@@ -30,6 +30,4 @@ export async function resetFactors(kernel: Kernel, userId: string): Promise<bool
     await noticeTo(kernel, user, MAILS.factorChanged(user, 'reset'))
     return true
   })
-  await kernel.coherence.settle()
-  return isDone
 }

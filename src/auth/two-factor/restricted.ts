@@ -1,5 +1,6 @@
+import type { LiveSession } from '#identity/live-sessions.ts'
 import { hadFactor, lacksSecondFactor } from '#identity/second-factor.ts'
-import { getSession, type LiveSession, type Session } from '#identity/sessions.ts'
+import { getSession, type Session } from '#identity/sessions.ts'
 import type { User } from '#identity/users.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { expectShown } from '../demands.ts'

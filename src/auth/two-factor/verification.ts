@@ -61,7 +61,6 @@ export async function verifySecondFactor(
   const outcome = await ('pending' in by
     ? completeSignIn(kernel, by, name, typed, context)
     : verifyInSession(kernel, by.caller, name, typed))
-  await kernel.coherence.settle()
   return 'refused' in outcome ? refuseCode(kernel, outcome) : outcome
 }
 

@@ -22,8 +22,6 @@ export async function finishJob(kernel: Kernel, job: JobRow, end: End): Promise<
   await beginNext(kernel).catch((error: unknown) =>
     kernel.log.warn({ event: 'job_failed', job: 'run-backup', error }, 'a waiting backup was not queued yet'),
   )
-  // A restored client takes writes again.
-  if (job.jobType === 'restore') await kernel.coherence.settle()
   return ended
 }
 

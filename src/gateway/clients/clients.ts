@@ -59,7 +59,6 @@ export async function registerClient(
     createdAt: now,
     updatedAt: now,
   })
-  await kernel.coherence.settle()
   return { row, reachable }
 }
 
@@ -103,7 +102,6 @@ export async function removeClient(kernel: Kernel, clients: Clients, name: strin
   await atomically(kernel, async (kernel) => {
     if (!(await retireClient(kernel, name))) throw fail('client_not_found')
   })
-  await kernel.coherence.settle()
 }
 
 /** Deletes the row of a client and takes out of use all that names it. Call it in a transaction. False if there is no such client. */
@@ -151,7 +149,7 @@ async function changeRow(
   name: string,
   change: Parameters<typeof updateClient>[2],
 ): Promise<ClientRow> {
-  const row = await atomically(kernel, async (kernel) => {
+  return atomically(kernel, async (kernel) => {
     const before = await lockClientRow(kernel.db, name)
     const row = await storingMetadata(() =>
       updateClient(kernel.db, name, { ...change, updatedAt: kernel.now() }),
@@ -162,8 +160,6 @@ async function changeRow(
       await recordAct(kernel, 'client.updated', { ...clientAct(row), details: { fields } })
     return row
   })
-  await kernel.coherence.settle()
-  return row
 }
 
 const clientAct = ({ id, clientName }: ClientRow) => ({ targetId: id, clientName })

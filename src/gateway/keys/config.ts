@@ -76,7 +76,6 @@ export async function describeEnforcement(kernel: Kernel, clients: Clients) {
 /** Null restores the configured default. When it resolves, all processes use the new setting. */
 export async function setDefault(kernel: Kernel, enforceApiKeys: boolean | null): Promise<void> {
   await decide(kernel, EVERY, enforceApiKeys)
-  await kernel.coherence.settle()
 }
 
 export async function setClient(
@@ -91,12 +90,10 @@ export async function setClient(
       throw fail('client_configured', { message: 'The logging client always requires a key' })
     await decide(kernel, name, enforceApiKeys)
   })
-  await kernel.coherence.settle()
 }
 
 export async function unsetClient(kernel: Kernel, name: string): Promise<void> {
   if (name === EVERY || !(await decide(kernel, name, null))) throw fail('api_key_client_not_found')
-  await kernel.coherence.settle()
 }
 
 /** Null removes the setting. False when it is so already. */

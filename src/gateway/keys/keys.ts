@@ -68,7 +68,7 @@ export async function changeKey(
   change: KeyChange,
 ): Promise<ApiKey> {
   checkClients(change)
-  const record = await updated(kernel, id, 'api_key.updated', async (kernel, before) => {
+  return updated(kernel, id, 'api_key.updated', async (kernel, before) => {
     const clientName = change.client_name === undefined ? before.clientName : change.client_name
     checkRights(change.rights ?? before.rights, clientName)
     const bound = change.is_active === true && clientName !== null ? [clientName] : []
@@ -83,8 +83,6 @@ export async function changeKey(
       clientName,
     }
   })
-  await kernel.coherence.settle()
-  return record
 }
 
 /** Gives a key a new secret. The old one stays valid for `grace` seconds. */
@@ -96,7 +94,6 @@ export async function rotateKey(kernel: Kernel, id: string, grace: number): Prom
     previousSecretHash: grace > 0 ? before.secretHash : null,
     previousExpiresAt: grace > 0 ? new Date(now().getTime() + grace * 1_000) : null,
   }))
-  await kernel.coherence.settle()
   return { api_key: `svc_${record.publicId}.${secret}`, record }
 }
 
@@ -106,7 +103,6 @@ export async function revokeKey(kernel: Kernel, id: string): Promise<void> {
     if (!(await deleteKey(kernel.db, id))) throw fail('api_key_not_found')
     await recordAct(kernel, 'api_key.revoked', { targetId: id })
   })
-  await kernel.coherence.settle()
 }
 
 /** The change is made from the key as no other transaction can change it meanwhile. */

@@ -63,7 +63,7 @@ export async function changeRoute(
   facts: RouteFacts,
 ): Promise<PublicRoute> {
   const change = columnsOf(facts)
-  const route = await atomically(kernel, async (kernel) => {
+  return atomically(kernel, async (kernel) => {
     const before = await lockRoute(kernel.db, routeKey)
     if (before === undefined) throw fail('public_route_not_found')
     const changed = { ...before, ...change }
@@ -77,8 +77,6 @@ export async function changeRoute(
     if (fields.length > 0) await recordAct(kernel, 'public_route.updated', act)
     return route
   })
-  await kernel.coherence.settle()
-  return route
 }
 
 /** Removes a route. When it resolves, no process serves it. */
@@ -88,7 +86,6 @@ export async function removeRoute(kernel: Kernel, routeKey: string): Promise<voi
     if (removed === undefined) throw fail('public_route_not_found')
     await recordAct(kernel, 'public_route.removed', actOf(removed))
   })
-  await kernel.coherence.settle()
 }
 
 /**
@@ -112,7 +109,6 @@ export async function routesNaming(
   const found = naming.filter((_, index) => own[index])
   return {
     isNamed: found.length > 0,
-    isInCode: found.length > 0,
     deletes: found.some(({ allowedOps, query }) => allowedOps.includes('delete') || mayDelete(query ?? '')),
   }
 }

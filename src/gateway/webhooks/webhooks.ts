@@ -71,7 +71,6 @@ export async function createWebhook(
     await record(kernel, 'webhook.created', webhook)
     return insertWebhook(kernel.db, webhook)
   })
-  await kernel.coherence.settle()
   return { webhook: created, secret }
 }
 
@@ -84,7 +83,7 @@ export async function changeWebhook(
 ): Promise<Webhook> {
   const columns = await columnsOf(kernel, clients, id, change)
   const secret = change.secret === undefined ? undefined : acceptableSecret(kernel, change.secret)
-  const changed = await atomically(kernel, async (kernel) => {
+  return atomically(kernel, async (kernel) => {
     const former = await lockWebhook(kernel.db, id)
     if (former === undefined) throw fail('webhook_not_found')
     const present = { ...former, ...columns }
@@ -99,8 +98,6 @@ export async function changeWebhook(
       await record(kernel, 'webhook.updated', webhook, Object.keys(change))
     return webhook
   })
-  await kernel.coherence.settle()
-  return changed
 }
 
 /** Otherwise a webhook of an event that a newer version does not have can still be changed, and deactivated. */
@@ -115,7 +112,6 @@ export async function removeWebhook(kernel: Kernel, id: string): Promise<void> {
     await deleteWebhook(kernel.db, id, kernel.now())
     await record(kernel, 'webhook.removed', webhook)
   })
-  await kernel.coherence.settle()
 }
 
 /** Former secrets of a webhook: each is a signature in the header of its deliveries. */
@@ -125,7 +121,6 @@ const MAX_FORMER_SECRETS = 5
 export async function rotateSecret(kernel: Kernel, id: string): Promise<IssuedWebhook> {
   const secret = newSecret(kernel)
   const webhook = await atomically(kernel, (kernel) => putSecret(kernel, id, secret))
-  await kernel.coherence.settle()
   return { webhook, secret }
 }
 

@@ -29,7 +29,7 @@ export type Coherence = {
   listen(channel: string, receive: (payload: string) => void, back: () => void): Promise<() => Promise<void>>
   /** Runs one statement on the connection that listens; throws while there is none. */
   ping(): Promise<void>
-  /** Resolves when no process can still answer from what was committed over before this call. */
+  /** Resolves when no process can still answer from what was committed over before this call. `atomically` calls it. */
   settle(): Promise<void>
   close(): Promise<void>
 }

@@ -22,7 +22,6 @@ export interface AccountTable {
   addedBy: string | null
   passwordSetAt: Date | null
   passwordFromMail: Generated<boolean>
-  settlesAt: Date | null
 }
 
 export interface ApiKeyTable {
@@ -204,7 +203,6 @@ export interface PasskeyTable {
   createdAt: Date
   addedBy: string | null
   rpId: string | null
-  settlesAt: Date | null
 }
 
 export interface ProcessLeaseTable {

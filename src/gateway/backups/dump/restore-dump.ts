@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { announceRestore, databaseOf } from '#databases/clients/restoring.ts'
 import { fail } from '#gateway/errors.ts'
-import type { Kernel } from '#kernel/kernel.ts'
+import { atomically, type Kernel } from '#kernel/kernel.ts'
 import { chunksOf } from '../archive/sealed-stream.ts'
 import { completedBackup } from '../backups.ts'
 import type { OpenBackup } from '../location/backup-store.ts'
@@ -46,8 +46,8 @@ export async function restoreDump(
     running.report('checking the file')
     if (file.size !== Number(backup.sizeBytes)) throw changed()
     const blocks = await checkedBlocks(file, backup.sha256 ?? '', running.signal)
-    await setDatabase(kernel.db, job.id, await databaseOf(source.client))
-    await kernel.coherence.settle()
+    const database = await databaseOf(source.client)
+    await atomically(kernel, ({ db }) => setDatabase(db, job.id, database))
     running.report('restoring')
     const restoring = { source, program, job, running, file, blocks }
     await withSelection(kernel, restoring, (selected) => replaceData(kernel, restoring, selected))

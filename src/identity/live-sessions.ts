@@ -1,0 +1,123 @@
+import { type CoherentCache, createCoherentCache } from '#kernel/db/coherent-cache.ts'
+import { preparedStatement, selectList } from '#kernel/db/pipelined-statements.ts'
+import type { Kernel } from '#kernel/kernel.ts'
+import { type Impersonator, mayImpersonate } from './impersonation.ts'
+import { endingBy, endWithinMaxAge, SESSION_COLUMNS, type Session, withinMaxAge } from './sessions.ts'
+import { hasShownFactor } from './shown.ts'
+import { isTokenShaped, tokenHash } from './tokens.ts'
+import { isBanned, USER_COLUMNS, type User, withoutExpiredBan } from './users.ts'
+
+/** A valid session and its user. */
+export type LiveSession = {
+  readonly session: Session
+  readonly user: User
+  /** The user's roles in the session's active organization, joined by commas. Null without one. */
+  readonly organizationRole: string | null
+  /** The admin who acts as the user, for an impersonated session whose parent is alive. */
+  readonly impersonator: (Impersonator & { readonly hasSecondFactor: boolean }) | undefined
+}
+
+/**
+ * Finds the session of a token, from memory while the process holds a lease, else by one indexed query. The query is refused to an
+ * address that has used up its limit.
+ */
+export type Sessions = {
+  find(token: string, address: string): Promise<LiveSession | undefined> | LiveSession | undefined
+  /** From the database, after a change that is not notified. Later calls in this process find the new state too. */
+  findAgain(token: string): Promise<LiveSession | undefined>
+}
+
+/** Sessions in memory, about 2 KB each. */
+const CACHE_SIZE = 20_000
+
+export function createSessions(kernel: Kernel): Sessions {
+  const cache: CoherentCache<LiveSession> = createCoherentCache({
+    coherence: kernel.coherence,
+    max: CACHE_SIZE,
+    load: (hash) => findSessionByToken(kernel, Buffer.from(hash, 'base64url')),
+    tags: ({ session, user, impersonator }) => [
+      `session:${session.id}`,
+      `user:${user.id}`,
+      ...(impersonator === undefined
+        ? []
+        : [`session:${session.parentSessionId}`, `user:${impersonator.id}`]),
+    ],
+    // Another process may have extended it, which is not notified (0006_notifications.sql): look it up again.
+    isFresh: ({ session }) => session.expiresAt > kernel.now(),
+  })
+  const whenUsable = (found: LiveSession | undefined): LiveSession | undefined => {
+    if (found === undefined) return undefined
+    const now = kernel.now()
+    const isUsable = found.session.expiresAt > now && !isBanned(found.user, now) && isAllowed(kernel, found)
+    if (!isUsable) return undefined
+    // For most requests nothing is copied.
+    return found.user.banned ? { ...found, user: withoutExpiredBan(found.user, now) } : found
+  }
+  const look = async (key: string, address: string) => {
+    await kernel.limits.expectRoom('default', address)
+    return whenUsable(await cache.get(key))
+  }
+  return {
+    find(token, address) {
+      if (!isTokenShaped(token)) return undefined
+      const key = tokenHash(token).toString('base64url')
+      const held = cache.peek(key)
+      return held === undefined ? look(key, address) : whenUsable(held)
+    },
+    async findAgain(token) {
+      const key = tokenHash(token).toString('base64url')
+      cache.forget(key)
+      return whenUsable(await cache.get(key))
+    },
+  }
+}
+
+/** Whether the admin of an impersonated session may still act as the user. */
+const isAllowed = (kernel: Kernel, { session, user, impersonator }: LiveSession): boolean =>
+  session.impersonatedBy === null ||
+  (impersonator !== undefined && mayImpersonate(kernel, impersonator, user))
+
+const IMPERSONATOR_COLUMNS = [
+  'id',
+  'role',
+  'banned',
+  'banExpires',
+] as const satisfies readonly (keyof Impersonator)[]
+const SESSION_BY_TOKEN = preparedStatement<Record<string, unknown>>(
+  `select ${selectList('s', SESSION_COLUMNS, 's.')}, ${selectList('u', USER_COLUMNS, 'u.')}, m.role as organization_role,
+     ${selectList('a', IMPERSONATOR_COLUMNS, 'a.')}, p.created_at as parent_begin, p.expires_at as parent_end,
+     p.shown as parent_shown
+   from service.session s join service."user" u on u.id = s.user_id
+   left join service.member m on m.organization_id = s.active_organization_id and m.user_id = s.user_id
+   left join service.session p on p.id = s.parent_session_id and p.user_id = s.impersonated_by
+   left join service."user" a on a.id = p.user_id
+   where s.token_hash = $1`,
+)
+
+async function findSessionByToken(
+  { pipelined, config }: Kernel,
+  hash: Buffer,
+): Promise<LiveSession | undefined> {
+  const [row] = await pipelined.query(SESSION_BY_TOKEN, [hash])
+  if (row === undefined) return undefined
+  const pick = (table: string, names: readonly string[]) =>
+    Object.fromEntries(names.map((name) => [name, row[`${table}.${name}`]]))
+  // The statement selects exactly these columns.
+  const session = withinMaxAge(config, pick('s', SESSION_COLUMNS) as Session)
+  const parent = { createdAt: row.parent_begin as Date, expiresAt: row.parent_end as Date | null }
+  return {
+    session:
+      parent.expiresAt === null
+        ? session
+        : endingBy(session, endWithinMaxAge(config, parent.createdAt, parent.expiresAt)),
+    user: pick('u', USER_COLUMNS) as User,
+    organizationRole: row.organization_role as string | null,
+    impersonator:
+      parent.expiresAt === null
+        ? undefined
+        : {
+            ...(pick('a', IMPERSONATOR_COLUMNS) as Impersonator),
+            hasSecondFactor: hasShownFactor(row.parent_shown as string[]),
+          },
+  }
+}
