@@ -6,6 +6,7 @@ import { lacksSecondFactor } from '#identity/second-factor.ts'
 import { endWithinMaxAge, extendSession } from '#identity/sessions.ts'
 import type { User } from '#identity/users.ts'
 import type { Access } from '#kernel/http/access.ts'
+import { isGet } from '#kernel/http/methods.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { nameOfPermission, refusalOf } from './admin/permissions.ts'
 import { clearDeadCookies, presentedToken, setSessionToken } from './cookies.ts'
@@ -119,7 +120,7 @@ export function createAuthAccess(kernel: Kernel, sessions: Sessions): AuthAccess
     fresh: renewing(fresh),
     admin: (permission) => renewing(admin(permission)),
     impersonating: renewing(impersonating),
-    signedInIfRequired: require_authentication ? renewing(signedIn) : known,
+    signedInIfRequired: renewing(require_authentication ? signedIn : known),
   }
 }
 
@@ -152,9 +153,9 @@ const renewing = (access: Access): Access => ({
   },
 })
 
-/** The `preHandler` hook for it. Where a session is optional, the verb states its proof by itself. */
+/** The `preHandler` hook for it. An empty body may end late, too. With access `known` the verb states its proof by itself. */
 export async function renewCaller(request: FastifyRequest, reply: FastifyReply): Promise<void> {
-  if (request.body !== undefined) await request.routeOptions.config.access?.renew?.(request, reply)
+  if (!isGet(request)) await request.routeOptions.config.access?.renew?.(request, reply)
 }
 
 /** The caller of a route whose access requires a session. */

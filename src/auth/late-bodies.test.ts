@@ -27,7 +27,7 @@ Object.assign(kernel, {
 async function sendLate(
   user: User,
   path: string,
-  body: object,
+  body: object | undefined,
   happen: () => Promise<unknown>,
 ): Promise<string> {
   const { promise: judged, resolve } = Promise.withResolvers<void>()
@@ -112,6 +112,12 @@ test('no question is answered to a session that ends while the body arrives', as
     const answer = await sendLate(ada, path, body, () => ada.post('/api/auth/sign-out'))
     assert.match(answer, /^HTTP\/1.1 401 .*UNAUTHORIZED/s, path)
   }
+})
+
+test('no question is answered to a session that ends before an empty body does', async () => {
+  const ada = await t.signUp('Ada')
+  const answer = await sendLate(ada, 'get-session', undefined, () => ada.post('/api/auth/sign-out'))
+  assert.match(answer, /^HTTP\/1.1 401 .*UNAUTHORIZED/s)
 })
 
 test('options to sign in name no account when its session ends while the body arrives', async () => {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { testService } from '#test/harness.ts'
+import { whileArriving } from '#test/slow-body.ts'
 
 const LIST_SESSIONS = ['GET', '/api/auth/list-sessions'] as const
 const REVOCATION_PATHS = [
@@ -33,6 +34,12 @@ test('if require_authentication is off, session routes give empty results withou
   const bob = await t.signUp('Bob')
   const signOuts = await Promise.all(Array.from({ length: 5 }, () => bob.post('/api/auth/sign-out')))
   assert.deepEqual([...new Set(signOuts.map(({ status }) => status))], [200])
+  // A session that ends while the body arrives is none.
+  const cem = await t.signUp('Cem')
+  const asked = { path: '/api/auth/get-session', headers: cem.headers, body: {} }
+  const answer = await whileArriving(t.url, asked, () => cem.post('/api/auth/revoke-sessions'))
+  assert.match(answer, /^HTTP\/1\.1 200 /)
+  assert.equal(answer.split('\r\n\r\n')[1], 'null')
 })
 
 test('routes of session listing and revocation do not exist if the configuration disables them', async () => {
