@@ -4,8 +4,8 @@ import type { Kernel } from '#kernel/kernel.ts'
 import { type Mail, sendMail } from '#kernel/mail/mailer.ts'
 
 /**
- * May another mail go to this address? One of the bucket that it counts in, and one of the address: ten and thirty an hour. Without a bucket it
- * is that of strangers, who name the address.
+ * May another mail that was asked for go to this address? It counts in a bucket, and for the address: ten and thirty an hour. Without a bucket
+ * it is that of strangers, who name the address.
  */
 export const allowsMail = async ({ limits }: Kernel, address: string, bucket = address): Promise<boolean> =>
   (await limits.allows('mail_recipient', bucket)) && (await limits.allows('mail_recipient_total', address))
@@ -25,13 +25,16 @@ export async function allowsMailFrom(
 
 /**
  * Tells a user by mail that the account has changed. This is the only way to do so, and it decides: an unproven address may be a stranger's, who
- * gets none. Notices have a bucket of their own, so that a stranger's mails do not silence them.
+ * gets none. Notices have a bucket of their own. They also count for the address, whose limit does not refuse them: else whoever asks for thirty
+ * mails before a change would silence its notice.
  */
 export async function noticeTo(
   kernel: Kernel,
   user: Pick<User, 'email' | 'emailProvenAt'>,
   mail: Mail,
 ): Promise<void> {
-  if (!hasProvenEmail(user)) return
-  if (await allowsMail(kernel, user.email, `notice:${user.email}`)) await sendMail(kernel, mail)
+  const { limits } = kernel
+  if (!hasProvenEmail(user) || !(await limits.allows('mail_recipient', `notice:${user.email}`))) return
+  await limits.allows('mail_recipient_total', user.email)
+  await sendMail(kernel, mail)
 }

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createAuthenticator } from '#test/authenticator.ts'
-import { linkIn, PASSWORD, testClock, testService, type User } from '#test/harness.ts'
+import { type Actor, linkIn, PASSWORD, testClock, testService, type User } from '#test/harness.ts'
 import { proveAddress } from '#test/proven-address.ts'
-import { enrolTotp } from '#test/second-factor.ts'
+import { enrolTotp, signedInAs } from '#test/second-factor.ts'
 
 const MANY = { requests: 1_000_000 }
 const t = await testService({
@@ -29,7 +29,7 @@ async function proven(name: string): Promise<User> {
 
 const change = (user: User, newPassword: string, currentPassword = PASSWORD) =>
   user.post(`${AUTH}/change-password`, { currentPassword, newPassword })
-const forget = (email: string) => t.anon.post(`${AUTH}/forget-password`, { email })
+const forget = (email: string, by: Actor = t.anon) => by.post(`${AUTH}/forget-password`, { email })
 const subjects = (mails: readonly string[]) =>
   mails.map((mail) => /^Subject: (.*)$/m.exec(mail)?.[1]?.trim() ?? '')
 
@@ -85,4 +85,15 @@ test('notices have an end, and a stranger who asks for mails does not silence th
   assert.deepEqual([...new Set(subjects(await t.mails()))], ['Reset your password'])
   for (let round = 0; round < 20; round++) await change(ada, PASSWORD)
   assert.deepEqual(subjects(await t.mails()), Array(4).fill('Your password was changed'))
+})
+
+test('who holds the password does not silence them with the mails of other sessions', async () => {
+  const ada = await proven('Ada')
+  for (const by of [t.anon, await signedInAs(t, ada.email), await signedInAs(t, ada.email)])
+    for (let asked = 0; asked < 5; asked++) await forget(ada.email, by)
+  assert.deepEqual(subjects(await t.mails()), Array(12).fill('Reset your password'))
+  await change(ada, PASSWORD)
+  assert.deepEqual(subjects(await t.mails()), ['Your password was changed'])
+  await forget(ada.email, await signedInAs(t, ada.email))
+  assert.deepEqual(await t.mails(), [], 'notices count, too')
 })
