@@ -1,4 +1,4 @@
-import type { User } from '#identity/users.ts'
+import { hasProvenEmail, type User } from '#identity/users.ts'
 import { recordAct } from '#kernel/audit/record-act.ts'
 import { emit, type Kernel } from '#kernel/kernel.ts'
 import { fail } from '../errors.ts'
@@ -6,8 +6,9 @@ import { deleteInvitationsTo } from './invitation-store.ts'
 import { deleteOrganizations, listDepartures, lockOrganizationsOf } from './store.ts'
 
 /**
- * Before a user is deleted, whose row is locked. Organizations without other members go with the user, and so do invitations to the
- * user. An organization with other members needs another owner first: nobody could manage it, and nobody chose a successor.
+ * Before a user is deleted, whose row is locked. Organizations without other members go with the user, and so do invitations to a proven
+ * address; those to an unproven one may be another person's. An organization with other members needs another owner first: nobody could
+ * manage it, and nobody chose a successor.
  */
 export async function leaveOrganizations(kernel: Kernel, user: User): Promise<void> {
   await lockOrganizationsOf(kernel.db, user)
@@ -25,5 +26,5 @@ export async function leaveOrganizations(kernel: Kernel, user: User): Promise<vo
     await recordAct(kernel, 'member.removed', { targetId: user.id, organizationId })
     await emit(kernel, 'auth_member_removed', { organization_id: organizationId, user_id: user.id })
   }
-  await deleteInvitationsTo(kernel.db, user.email)
+  if (hasProvenEmail(user)) await deleteInvitationsTo(kernel.db, user.email)
 }

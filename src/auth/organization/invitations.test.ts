@@ -200,6 +200,14 @@ test('of 20 parallel requests that accept one invitation, one adds the member', 
   assert.equal(row?.memberCount, 2)
 })
 
+test('deleting an account with an unproven address deletes no invitation to that address', async () => {
+  const [ada, stranger] = [await createPerson(t), await createPerson(t, { verified: false })]
+  const acme = await createOrganization(t, [[ada, 'owner']])
+  const id = await createInvitation(t, acme, { from: ada, to: stranger.email })
+  assert.equal((await stranger.post('/api/auth/delete-user')).body.message, 'User deleted')
+  assert.equal(await statusOf(id), 'pending')
+})
+
 test('deleting a user deletes the invitations from and to the user, and old ones are pruned', async () => {
   const [ada, bea, cem] = (await people(3)) as [Person, Person, Person]
   const acme = await createOrganization(t, [
