@@ -16,6 +16,7 @@ import { type LinkClick, sourceOf } from '../link-click.ts'
 import { noticeTo } from '../mail-allowance.ts'
 import type { FormValues } from '../mail-flow.ts'
 import { MAILS } from '../mails.ts'
+import { forgetLastOrganization } from '../organization/initial.ts'
 import { withdrawInvitations } from '../organization/sent-invitations.ts'
 import { checkPasswordOf } from '../password/password.ts'
 import { acceptablePassword } from '../password-policy.ts'
@@ -168,7 +169,7 @@ export async function proveInSession(kernel: Kernel, user: User, sessionId: stri
 /**
  * Removes pending invitations from the user, sessions, linked accounts, passkeys, the second factor, known devices and tickets; returns
  * the number of sessions. What the owner has added in the session that is theirs stays, and so does that session. Without an owner the
- * password signs no one in until it is changed.
+ * password signs no one in until it is changed, and no organization is active in a new session: a stranger may share the last one.
  */
 export async function removeWhatOthersAdded(kernel: Kernel, user: User, owner?: Owner): Promise<number> {
   const { db } = kernel
@@ -181,7 +182,9 @@ export async function removeWhatOthersAdded(kernel: Kernel, user: User, owner?: 
   await removeSecondFactor(kernel, user, exceptOf)
   await deleteKnownDevices(kernel, user.id, owner?.knownDevice)
   await deleteTickets(db, user)
-  if (owner === undefined) await requirePasswordChange(db, user.id, kernel.now())
+  if (owner !== undefined) return ended
+  await requirePasswordChange(db, user.id, kernel.now())
+  await forgetLastOrganization(db, user.id)
   return ended
 }
 

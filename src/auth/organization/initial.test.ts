@@ -1,8 +1,16 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type Actor, actor, PASSWORD, type TestService, testService, type User } from '#test/harness.ts'
+import {
+  type Actor,
+  actor,
+  linkIn,
+  PASSWORD,
+  type TestService,
+  testService,
+  type User,
+} from '#test/harness.ts'
 import { createPerson } from '#test/organizations.ts'
-import { codeOf, enrolTotp, pendingSignIn } from '#test/second-factor.ts'
+import { codeOf, enrolTotp, pendingSignIn, signedInAs } from '#test/second-factor.ts'
 
 const AUTH = '/api/auth'
 const t = await testService()
@@ -76,6 +84,26 @@ test('an organization that the user has left, or that is gone, is the last one n
   assert.equal(await begins(ada), gone)
   assert.equal((await ada.post(`${AUTH}/organization/delete`, { organizationId: gone })).status, 200)
   assert.equal(await begins(ada), own)
+})
+
+test('the first proof of an address without its owner forgets the last one, which a stranger may have chosen', async () => {
+  const ada = await t.signUp('Ada')
+  const first = await create(ada)
+  const reset = async () => {
+    await t.mails()
+    await t.anon.post(`${AUTH}/forget-password`, { email: ada.email })
+    const token = linkIn((await t.mails()).at(-1) ?? '')
+      .split('/')
+      .at(-1)
+    const body = { token, newPassword: PASSWORD }
+    assert.equal((await t.anon.post(`${AUTH}/reset-password`, body)).status, 200)
+  }
+  await reset()
+  assert.equal(await begins(ada), null)
+  const again = await signedInAs(t, ada.email)
+  await activate(again, first)
+  await reset()
+  assert.equal(await begins(ada), first, 'it was no first proof')
 })
 
 test('one that requires a second factor is active only in a session that has shown one, and no other takes its place', async () => {

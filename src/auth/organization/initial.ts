@@ -1,6 +1,7 @@
 import { hasShownFactor } from '#identity/shown.ts'
+import type { Db } from '#kernel/db/connect.ts'
 import type { Kernel } from '#kernel/kernel.ts'
-import { lockInitialOrganization } from './store.ts'
+import { lockInitialOrganization, updateNeverActive } from './store.ts'
 
 /**
  * The organization that is active in a new session of a user, whose row is locked. One that requires a second factor is not, unless the
@@ -16,3 +17,6 @@ export async function initialOrganization(
   if (found === undefined || (found.requireTwoFactor && !hasShownFactor(shown))) return null
   return found.organizationId
 }
+
+/** For a user whose row is locked: with `last`, a new session has no organization until one is made active. The memberships stay. */
+export const forgetLastOrganization = (db: Db, userId: string): Promise<void> => updateNeverActive(db, userId)

@@ -159,6 +159,16 @@ export const updateActiveOrganization = async (
     db,
   ))
 
+/** No organization was active in a session of the user. */
+export async function updateNeverActive(db: Db, userId: string): Promise<void> {
+  await db
+    .updateTable('member')
+    .set({ lastActiveAt: null })
+    .where('userId', '=', userId)
+    .where('lastActiveAt', 'is not', null)
+    .execute()
+}
+
 /** For a session that begins. Both rows stay as they are until it has begun. */
 export async function lockInitialOrganization(
   db: Db,
