@@ -20,6 +20,7 @@ table service."account"
   added_by uuid
   password_set_at timestamp with time zone
   password_from_mail boolean not null default false
+  settles_at timestamp with time zone
   constraint account_pkey PRIMARY KEY (id)
   constraint account_provider_key UNIQUE (provider_id, account_id)
   constraint account_user_id_fkey FOREIGN KEY (user_id) REFERENCES service."user"(id) ON DELETE CASCADE
@@ -273,6 +274,7 @@ table service."passkey"
   created_at timestamp with time zone not null
   added_by uuid
   rp_id text
+  settles_at timestamp with time zone
   constraint passkey_credential_key UNIQUE (credential_id)
   constraint passkey_pkey PRIMARY KEY (id)
   constraint passkey_user_id_fkey FOREIGN KEY (user_id) REFERENCES service."user"(id) ON DELETE CASCADE

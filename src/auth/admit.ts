@@ -2,7 +2,7 @@ import { clearExpiredBan } from '#identity/bans.ts'
 import { rememberDevice } from '#identity/known-devices.ts'
 import { actOnProof, type Proof } from '#identity/proof.ts'
 import { endWithinMaxAge, insertSession, type Session } from '#identity/sessions.ts'
-import { afterShowing, NOTHING_SHOWN, type Shown } from '#identity/shown.ts'
+import { afterShowing, NOTHING_SHOWN, type Shown, type ShownWay, wordsOf } from '#identity/shown.ts'
 import { tokenHash } from '#identity/tokens.ts'
 import { isBanned, type User } from '#identity/users.ts'
 import { recordAct } from '#kernel/audit/record-act.ts'
@@ -44,7 +44,7 @@ export type RenewedSession = Omit<StartedSession, 'knownDevice'>
 export type Entrance = {
   readonly way: Way
   /** Shown by the session from its beginning. */
-  readonly shown: readonly Shown[]
+  readonly shown: readonly (Shown | ShownWay)[]
   /** The address that a provider has proven, if any. Whoever has that mailbox may have the provider's account. */
   readonly address?: string | undefined
   readonly proof: Proof
@@ -68,7 +68,8 @@ export async function admit(
     if (isBanned(user, kernel.now())) throw fail('BANNED_USER')
     const isUnverified = require_email_verification && !user.emailVerified
     if (isUnverified) return { unverified: user }
-    const shown = address === user.email ? ([...given, 'mail'] as const) : given
+    const words = given.flatMap((each) => wordsAtSignIn(kernel, each))
+    const shown = address === user.email ? ([...words, 'mail'] as const) : words
     return startOrAsk(kernel, await clearExpiredBan(kernel, user), { ...context, way, shown })
   })
   if (!('unverified' in outcome)) return outcome
@@ -76,7 +77,11 @@ export async function admit(
   throw fail('EMAIL_NOT_VERIFIED')
 }
 
-type Arrival = SignInContext & Pick<Entrance, 'way' | 'shown'>
+/** Each way has been there before the session, whatever the clocks say. */
+const wordsAtSignIn = ({ now }: Kernel, given: Shown | ShownWay): readonly Shown[] =>
+  typeof given === 'string' ? [given] : wordsOf(given, { begun: given.addedAt, now: now() })
+
+type Arrival = SignInContext & Pick<Entrance, 'way'> & { readonly shown: readonly Shown[] }
 
 /** A trusted device is renewed at each sign-in, also when the way in counts as two factors. */
 async function startOrAsk(kernel: Kernel, user: User, arrival: Arrival): Promise<Admission> {

@@ -6,10 +6,11 @@ import {
   isFactor,
   isFactorInForce,
   isProof,
+  isUnsettled,
   lastProof,
   type Shown,
   type ShownWay,
-  wordOf,
+  wordsOf,
 } from '#identity/shown.ts'
 import { getStanding, type Standing } from '#identity/standing.ts'
 import type { Kernel } from '#kernel/kernel.ts'
@@ -89,13 +90,13 @@ export async function showing(
   const standing = await getStanding(kernel.db, id)
   if (given.length === 0) return standing
   const { createdAt, passwordAddedAt } = standing
-  const shown = given.map((each) => {
-    if (typeof each === 'object') return wordOf(each, createdAt)
-    return each === 'password'
-      ? wordOf({ way: each, addedAt: passwordAddedAt ?? createdAt }, createdAt)
-      : each
+  const now = kernel.now()
+  const shown = given.flatMap((each) => {
+    const way =
+      each === 'password' ? { way: each, addedAt: passwordAddedAt ?? createdAt, settlesAt: null } : each
+    return typeof way === 'object' ? wordsOf(way, { begun: createdAt, now }) : [way]
   })
-  const columns = afterShowing(standing, shown, kernel.now())
+  const columns = afterShowing(standing, shown, now)
   await updateShown(kernel.db, id, columns)
   return { ...standing, ...columns }
 }
@@ -109,25 +110,39 @@ function missing(kernel: Kernel, standing: Standing, verb: DemandingVerb): reado
 
 const MINUTE = 60_000
 const RECENT = 10 * MINUTE
-/** Until then a new password does not stand for the mailbox. */
+/** Until then a new password does not stand for the mailbox, nor what a session without a proof has added for a proof. */
 const SETTLING = 10_080 * MINUTE
 
 /** Each is judged by the account as it was when the session began and as it is now, whichever asks for more. */
 const JUDGES: Readonly<Record<Demand, (kernel: Kernel, standing: Standing) => boolean>> = {
   fresh: (kernel, standing) => isWithin(kernel, proofOf(standing), kernel.config.session.fresh_age),
-  proof: (kernel, standing) => isWithin(kernel, proofOf(standing), RECENT),
+  proof: isLatelyProven,
   'settled proof': (kernel, standing) =>
     isPasswordSettled(kernel, standing) || hasOtherProof(kernel, standing),
   password: (kernel, standing) =>
     [standing.userHad, standing.has].every((methods) =>
       methods.includes('password')
         ? isWithin(kernel, standing.passwordShownAt, RECENT)
-        : isWithin(kernel, proofOf(standing), RECENT),
+        : isLatelyProven(kernel, standing),
     ),
   'settled password': (kernel, standing) =>
     hasSettledPassword(kernel, standing) && isWithin(kernel, standing.passwordShownAt, RECENT),
-  factor: (kernel, standing) => !asksForFactor(standing) || isWithin(kernel, standing.factorShownAt, RECENT),
+  factor: (kernel, standing) =>
+    !asksForFactor(standing) ||
+    (isWithin(kernel, standing.factorShownAt, RECENT) && !isUnsettled(standing.shown)),
   'passed factor': (_kernel, standing) => !asksForFactor(standing) || hasPassedFactor(standing.shown),
+}
+
+/** A way in that a session without such a proof has added is none, also in the session that begins with it. */
+function isLatelyProven(kernel: Kernel, standing: Standing): boolean {
+  const proven = isUnsettled(standing.shown) ? standing.passwordShownAt : proofOf(standing)
+  return isWithin(kernel, proven, RECENT)
+}
+
+/** Until when a way in that the session adds is no proof of its own. Null: the session has shown one lately. */
+export async function settlingOf(kernel: Kernel, { id }: Pick<Session, 'id'>): Promise<Date | null> {
+  const isProven = isLatelyProven(kernel, await getStanding(kernel.db, id))
+  return isProven ? null : new Date(kernel.now().getTime() + SETTLING)
 }
 
 const proofOf = (standing: Standing): Date | null => lastProof(standing, standing.has)
@@ -153,14 +168,21 @@ export const standsForMailbox = (kernel: Kernel, standing: Standing, inBody: rea
   (!asksForFactor(standing) || inBody.some(isFactor))
 
 /** Besides the password, which has the time of the last proof when it was that proof. */
-const hasOtherProof = (kernel: Kernel, { authTime, passwordShownAt, factorShownAt }: Standing): boolean =>
-  authTime?.getTime() !== passwordShownAt?.getTime() || isWithin(kernel, factorShownAt, RECENT)
+const hasOtherProof = (
+  kernel: Kernel,
+  { shown, authTime, passwordShownAt, factorShownAt }: Standing,
+): boolean =>
+  !isUnsettled(shown) &&
+  (authTime?.getTime() !== passwordShownAt?.getTime() || isWithin(kernel, factorShownAt, RECENT))
 
 /** Names for `details.accepts`: what the user has, counts for this session, and meets the demand. */
 function acceptedBy(kernel: Kernel, standing: Standing, demand: Demand): readonly string[] {
   const { userHad, has, stillHas } = standing
   const methods = has.filter((method) => {
-    const counts = isProof(method, userHad) && (userHad.length === 0 || stillHas.includes(method))
+    const counts =
+      isProof(method, userHad) &&
+      (userHad.length === 0 || stillHas.includes(method)) &&
+      !(isUnsettled(standing.shown) && isAddedWay(method))
     if (
       demand === 'password' &&
       !isWithin(kernel, standing.passwordShownAt, RECENT) &&
@@ -176,6 +198,9 @@ function acceptedBy(kernel: Kernel, standing: Standing, demand: Demand): readonl
   const names = methods.flatMap((method) => namesOf(kernel.config, method))
   return names.filter((name) => name !== 'otp' || takesMailedCodes(standing)).toSorted(byRank)
 }
+
+/** Another one than the session has shown may do; a new sign-in with that does. */
+const isAddedWay = (method: string): boolean => method === 'passkey' || method.startsWith('provider:')
 
 const isAskedForPassword = ({ userHad, has }: Standing): boolean =>
   [userHad, has].some((methods) => methods.includes('password'))

@@ -7,26 +7,22 @@ import { requireAbility } from '#databases/drivers/abilities.ts'
 import type { SqlRequest } from '#databases/drivers/driver.ts'
 import { findUnprotectedTables } from '#databases/drivers/postgres/roles/unprotected-tables.ts'
 import { ALWAYS_PRESENT } from '#databases/drivers/presence.ts'
-import { isInS3 } from '#gateway/backups/location/location.ts'
-import { requireBucket } from '#gateway/backups/location/s3-store.ts'
-import { NOTED_DRIFT } from '#kernel/clock.ts'
 import type { Config } from '#kernel/config/config.ts'
 import { CLIENT_LIMITS } from '#kernel/config/sections/database.ts'
 import { mailWarnings, passkeyWarnings, proxyWarnings, usesPasskeys } from '#kernel/config/warnings.ts'
 import { connectOnce, type Db } from '#kernel/db/connect.ts'
-import { onConnection } from '#kernel/db/guarded-client.ts'
 import { pendingMigrations } from '#kernel/db/migrate.ts'
 import { readOnly } from '#kernel/db/session-settings.ts'
-import { Failure } from '#kernel/errors.ts'
-import { NoInstallation } from '#kernel/installation-secrets.ts'
 import { loggingOwner, type ServiceDatabases } from '../open-databases.ts'
+import { probeClient } from './client-probe.ts'
 import { type Context, contextOf, loadPipelines } from './context.ts'
 import { defaultKeyFindings } from './default-key-check.ts'
 import type { Finding } from './finding.ts'
+import { judge } from './judged-checks.ts'
 import { clientNames, configuredNames } from './named-client.ts'
 import { outboundFinding } from './outbound-checks.ts'
 import { providerFindings } from './provider-checks.ts'
-import { pipelineProblems } from './start-checks.ts'
+import { localProblems, pipelineProblems } from './start-checks.ts'
 import { sentenceOf, terminal } from './terminal.ts'
 import { webhookFindings } from './webhook-checks.ts'
 import { withDatabases } from './with-kernel.ts'
@@ -40,14 +36,13 @@ export function doctorCommand(): Command {
     .action(async ({ json }: { json?: boolean }, command: Command) => {
       const context = contextOf(command)
       const findings = [
-        { subject: 'configuration', ok: true, says: 'is valid' },
-        ...mail(context),
+        ...(await configuration(context)),
+        ...mailWarnings(context.config).map((says) => ({ subject: 'mail', ok: false, says })),
         ...proxyWarnings(context.config).map((says) => ({ subject: 'proxy', ok: false, says })),
         ...passkeys(context),
         outboundFinding(context.config),
         ...pipelines(context),
         ...(await database(context)),
-        ...(await backups(context)),
         ...(await providerFindings(context.config)),
       ]
       if (json === true) terminal.say(JSON.stringify(findings, null, 2))
@@ -58,45 +53,30 @@ export function doctorCommand(): Command {
     })
 }
 
-function mail({ config }: Context): Finding[] {
-  const problems = mailWarnings(config).map((says) => ({ subject: 'mail', ok: false, says }))
-  if (problems.length > 0) return problems
-  const says =
-    config.mail.transport === 'smtp' ? 'is sent by smtp' : 'is written to the outbox (gatehouse mail list)'
-  return [{ subject: 'mail', ok: true, says }]
+/** Problems that `serve` refuses before it opens a database. */
+async function configuration({ config }: Context): Promise<Finding[]> {
+  const subject = 'configuration'
+  const problems = await localProblems(config)
+  if (problems.length > 0) return problems.map((says) => ({ subject, ok: false, says }))
+  return [{ subject, ok: true, says: 'is valid' }]
 }
 
+/** Their problems are those of the configuration. */
 function pipelines({ config }: Context): Finding[] {
-  const subject = 'pipelines'
-  const problems = pipelineProblems(config)
-  if (problems.length > 0) return problems.map((says) => ({ subject, ok: false, says }))
+  if (pipelineProblems(config).length > 0) return []
   const { file, pipelines } = loadPipelines(config)
   if (file === undefined) return []
-  return [{ subject, ok: true, says: `${file.name} defines ${pipelines.size}` }]
+  return [{ subject: 'pipelines', ok: true, says: `${file.name} defines ${pipelines.size}` }]
 }
 
 /** A problem only where passkeys are wanted. */
 const passkeys = ({ config }: Context): Finding[] =>
   passkeyWarnings(config).map((says) => ({ subject: 'passkeys', ok: !usesPasskeys(config), says }))
 
-/** Whether the bucket of the backups answers. */
-async function backups({ config }: Context): Promise<Finding[]> {
-  const subject = 'backups'
-  const { location = '', s3 } = config.backups
-  if (!isInS3(location)) return []
-  try {
-    await requireBucket(config)
-    return [{ subject, ok: true, says: `${location} on ${s3.endpoint} answers` }]
-  } catch (error) {
-    const advice = error instanceof Failure ? `. ${error.hint}` : ''
-    return [{ subject, ok: false, says: `${sentenceOf(error)}${advice}` }]
-  }
-}
-
 async function database(context: Context): Promise<Finding[]> {
   try {
     return await withDatabases(context, async (databases) => [
-      ...(await control(databases)),
+      ...(await control(context, databases)),
       ...(await withMigrated(databases.controlUrl, webhookFindings)),
       ...(await defaultKey(context, databases)),
       ...(await clients(context, databases)),
@@ -104,8 +84,7 @@ async function database(context: Context): Promise<Finding[]> {
       ...(await schedules(context, databases)),
     ])
   } catch (error) {
-    if (error instanceof NoInstallation) return [{ subject: 'database', ok: true, says: error.message }]
-    return [{ subject: 'database', ok: false, says: error instanceof Error ? error.message : String(error) }]
+    return [{ subject: 'database', ok: false, says: sentenceOf(error) }]
   }
 }
 
@@ -117,30 +96,23 @@ async function defaultKey(
   return withMigrated(controlUrl, (db) => defaultKeyFindings(config, db))
 }
 
-async function control(databases: ServiceDatabases): Promise<Finding[]> {
-  return onConnection({ url: databases.controlUrl, name: 'doctor' }, async (client) => {
-    const pending = await pendingMigrations((text) => client.query(text))
-    const before = Date.now()
-    const { rows } = await client.query<{ now: Date }>('select clock_timestamp() as now')
-    const drift = Math.abs((rows[0]?.now.getTime() ?? 0) - (before + Date.now()) / 2)
-    return [
-      { subject: 'database', ok: true, says: databases.describes },
-      pending.length === 0
-        ? { subject: 'migrations', ok: true, says: 'are applied' }
-        : { subject: 'migrations', ok: false, says: `${pending.join(', ')} missing: run gatehouse migrate` },
-      drift < NOTED_DRIFT
-        ? { subject: 'clock', ok: true, says: 'agrees with the database' }
-        : {
-            subject: 'clock',
-            ok: false,
-            says: `differs from the database by ${Math.round(drift / 1_000)} s: use NTP on both`,
-          },
-    ]
-  })
+async function control({ config }: Context, { controlUrl, describes }: ServiceDatabases): Promise<Finding[]> {
+  const checked = (await judge(config, controlUrl)).flatMap(({ check: { name, fine }, problems }) =>
+    problems.length === 0
+      ? [{ subject: name.replace('_', ' '), ok: true, says: fine }]
+      : problems.map((says) => ({ subject: name.replace('_', ' '), ok: false, says })),
+  )
+  return [{ subject: 'database', ok: true, says: describes }, ...checked]
 }
 
 async function clients({ config, log }: Context, databases: ServiceDatabases): Promise<Finding[]> {
   const { builtIn, callerRoles, logging, advice } = databases
+  const urls = { ...builtIn, ...urlsOf(config) }
+  const addressesOf = (name: string) => ({
+    setting: `clients.${name}`,
+    url: urls[name],
+    direct_url: config.clients[name]?.direct_url,
+  })
   const registry = createConfiguredClients({
     config,
     builtIn,
@@ -151,21 +123,17 @@ async function clients({ config, log }: Context, databases: ServiceDatabases): P
   const reached = await Promise.all(
     [...registry.values()].map(async ({ name, driver }): Promise<Finding> => {
       try {
-        const says = await probed(driver)
+        const says = await probeClient(driver, addressesOf(name))
         // Fails if the role for SQL is a member of the client's own role.
         if (config.clients[name]?.sql_role.name !== undefined) await requireAbility(driver, 'sql')(ANY_SQL)
         return { subject: `client ${name}`, ok: true, says }
       } catch (error) {
-        return {
-          subject: `client ${name}`,
-          ok: false,
-          says: error instanceof Error ? error.message : String(error),
-        }
+        return { subject: `client ${name}`, ok: false, says: sentenceOf(error) }
       }
     }),
   )
   await Promise.all([...registry.values()].map(({ driver }) => driver.close()))
-  reached.push(...(await policies({ ...builtIn, ...urlsOf(config) }, registry)))
+  reached.push(...(await policies(urls, registry)))
   if (advice !== undefined) reached.push({ subject: 'clients', ok: false, says: advice })
   if (loggingOwner(config, databases) === undefined) {
     reached.push({ subject: 'audit', ok: false, says: 'no logging client, so management returns 503' })
@@ -226,23 +194,11 @@ async function reachOf({ config, secrets, environment, log }: Context, row: Clie
   const settings = { name: row.clientName, ...address, readOnly: true, ...CLIENT_LIMITS }
   const driver = driverFor({ config, log }, settings)
   try {
-    return { subject, ok: true, says: await probed(driver) }
+    return { subject, ok: true, says: await probeClient(driver, { setting: 'its address', ...address }) }
   } catch (error) {
     return { subject, ok: false, says: sentenceOf(error) }
   } finally {
     await driver.close()
-  }
-}
-
-/** Throws if the database does not answer, or the direct URL is wrong. A pooler alone is enough for data. */
-async function probed(driver: ConfiguredClient['driver']): Promise<string> {
-  const version = `${driver.name} ${await driver.probe()}`
-  try {
-    await driver.requireSession?.()
-    return version
-  } catch (error) {
-    if (!(error instanceof Failure) || error.code !== 'direct_url_missing') throw error
-    return `${version}, without backups: ${error.message}`
   }
 }
 

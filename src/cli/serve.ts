@@ -12,6 +12,7 @@ import { openDatabases, openLogging, type ServiceDatabases } from '../open-datab
 import { configOf, type InstallingContext, installingContext, logOf } from './context.ts'
 import { type DefaultKey, ensureDefaultKey } from './default-key.ts'
 import { onInterrupt } from './interrupted.ts'
+import { expectService, serviceAdvice } from './judged-checks.ts'
 import { returnMemory } from './memory.ts'
 import { port } from './option-values.ts'
 import { createPipelinesInUse, hasLostTerminal, type PipelinesInUse } from './pipelines-in-use.ts'
@@ -98,6 +99,7 @@ async function start(
     context.log.error({ event: 'database_lost', log }, 'the embedded PostgreSQL server exited unexpectedly')
     process.exit(1)
   })
+  await unlessAborted(signal, expectService(config, prepared.controlUrl))
   const loggingDatabase = await unlessAborted(signal, openLogging(config, prepared))
   const databases = { ...prepared, loggingDatabase }
   const defaultKey = await unlessAborted(signal, ensureDefaultKey(context, databases))
@@ -106,7 +108,15 @@ async function start(
   const port = await unlessAborted(signal, opened.running.port)
   progress.end()
   announce(context, databases, { port, defaultKey, seconds: (performance.now() - began) / 1_000 })
+  await advise(context, databases)
   await returnMemory()
+}
+
+/** Warns of what stops other work than the start. A mail server may need seconds to answer, so the service is ready before that. */
+async function advise({ config, log }: Starting, { controlUrl }: ServiceDatabases): Promise<void> {
+  // A database that is gone by now is told by its own records.
+  const advice = await serviceAdvice(config, controlUrl).catch(() => [])
+  for (const says of advice) log.warn({ event: 'advice' }, says)
 }
 
 type App = Promise<typeof import('../app.ts')>

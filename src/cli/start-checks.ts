@@ -14,6 +14,7 @@ import { NoInstallation } from '#kernel/installation-secrets.ts'
 import { secureRandom } from '#kernel/random.ts'
 import { configuredLogging, openDatabases, sessionUrl } from '../open-databases.ts'
 import { askingOf, loadPipelines, placeProblems } from './context.ts'
+import { expectService } from './judged-checks.ts'
 import { sentenceOf } from './terminal.ts'
 
 /** Throws one error that lists all problems with the environment, the data folder and the port. Creates nothing. */
@@ -29,11 +30,15 @@ export async function startProblems(
 ): Promise<readonly string[]> {
   const places = fileProblems(config)
   if (offline) return places
-  // If Gatehouse already runs on the port, the port is not a problem.
-  const port = (await answersAsGatehouse(config.server)) ? [] : await portProblems(config)
   const checks = [places.length > 0 ? undefined : checkControl(config), checkLogging(config)]
   const databases = (await Promise.all(checks)).filter((problem) => problem !== undefined)
-  return [...places, ...port, ...databases]
+  return [...(await localProblems(config)), ...databases]
+}
+
+/** Those of the environment, the data folder and the port. If Gatehouse already runs on the port, the port is not a problem. */
+export async function localProblems(config: Config): Promise<readonly string[]> {
+  const port = (await answersAsGatehouse(config.server)) ? [] : await portProblems(config)
+  return [...fileProblems(config), ...port]
 }
 
 const fileProblems = (config: Config): readonly string[] => [
@@ -69,6 +74,7 @@ function checkControl(config: Config): Promise<string | undefined> {
     const databases = await openDatabases({ ...asking, config, join: true, makes: false })
     try {
       await expectClock(databases.controlUrl)
+      await expectService(config, databases.controlUrl)
     } finally {
       await databases.stop()
     }

@@ -59,7 +59,7 @@ export async function requireSameDatabase(before: GatewayCaller, now: GatewayCal
   if (!isSame) throw fail('client_changed')
 }
 
-/** For a caller's own SQL, which can switch to any role that the client's role may assume. */
+/** For what acts as the client's own role: a change that writes or shows hidden rows, and a caller's own SQL, which can switch to that role. */
 export function requirePolicyBypass({ client, grant }: GatewayCaller): void {
   if (client.rowLevelSecurity !== undefined && !bypassesPolicies(grant))
     throw lacking(['gateway.bypass_row_level_security'])

@@ -14,29 +14,32 @@ export type ProviderAccount = {
 export const findLinkedAccount = (
   { db }: Pick<Kernel, 'db'>,
   { providerId, accountId }: ProviderAccount,
-): Promise<Account | undefined> =>
+): Promise<(Account & { readonly settlesAt: Date | null }) | undefined> =>
   db
     .selectFrom('account')
-    .select(ACCOUNT_COLUMNS)
+    .select([...ACCOUNT_COLUMNS, 'settlesAt'])
     .where('providerId', '=', providerId)
     .where('providerId', '!=', 'credential')
     .where('accountId', '=', accountId)
     .executeTakeFirst()
 
-/** `addedBy`: the session that links. Undefined when the provider's account is linked already, to this user or another. */
+/** The session that links an account, and until when the account is no proof of its own; null: it is one. */
+export type Adding = { readonly addedBy: string; readonly settlesAt: Date | null }
+
+/** `adding`: absent when a sign-in links. Undefined when the provider's account is linked already, to this user or another. */
 export async function insertLinkedAccount(
   { db, secrets, now, random }: Kernel,
   userId: string,
   { providerId, accountId }: ProviderAccount,
   tokens: ProviderTokens,
-  addedBy: string | null = null,
+  adding?: Adding,
 ): Promise<Account | undefined> {
   const time = now()
   const id = uuidv7(time, random)
   return db
     .insertInto('account')
     .values({
-      ...{ id, userId, providerId, accountId, addedBy, createdAt: time, updatedAt: time },
+      ...{ id, userId, providerId, accountId, ...adding, createdAt: time, updatedAt: time },
       ...tokenColumns(secrets, id, tokens),
     })
     .onConflict((on) => on.columns(['providerId', 'accountId']).doNothing())

@@ -3,7 +3,8 @@
  * `passkey` is with user verification, `unverified passkey` without. `mailed code`: a code by mail where another factor is in force, `otp`
  * where it is the factor. `mail`: a link or code was opened in the mailbox, or a provider has proven its address. `second mail`: a code by
  * mail where it is the factor, and the mailbox has counted before. `trusted device`: the browser's cookie stood in for the factor.
- * `new …`: it was added while the session lived.
+ * `new …`: it was added while the session lived. `unsettled way`: the last proof was a passkey or an account that a session has added
+ * without a proof, not long ago.
  */
 export type Shown =
   | Addable
@@ -13,16 +14,27 @@ export type Shown =
   | 'mail'
   | 'second mail'
   | 'trusted device'
+  | typeof UNSETTLED
+
+const UNSETTLED = 'unsettled way'
 
 /** Ways of signing in that a session can add. */
 type Addable = 'password' | 'passkey' | 'unverified passkey' | `provider:${string}`
 
-/** A way of signing in, and when it was added to the account. */
-export type ShownWay = { readonly way: Addable; readonly addedAt: Date }
+/** A way of signing in, when it was added to the account, and until when it is no proof of its own; null: it is one. */
+export type ShownWay = { readonly way: Addable; readonly addedAt: Date; readonly settlesAt: Date | null }
 
-/** The word for it in a session that began at this time. */
-export const wordOf = ({ way, addedAt }: ShownWay, begun: Date): Shown =>
-  addedAt <= begun ? way : `new ${way}`
+/** The words for it in a session that began at this time. */
+export function wordsOf(
+  { way, addedAt, settlesAt }: ShownWay,
+  { begun, now }: { readonly begun: Date; readonly now: Date },
+): readonly Shown[] {
+  if (addedAt > begun) return [`new ${way}`]
+  return settlesAt !== null && settlesAt > now ? [way, UNSETTLED] : [way]
+}
+
+/** The last proof of the session may be of who has stolen another one. */
+export const isUnsettled = (shown: readonly string[]): boolean => shown.includes(UNSETTLED)
 
 type Factor = (typeof FACTORS)[number]
 
@@ -79,17 +91,23 @@ export function afterShowing(
     (isFactor(each) || each === 'second mail') && (counted.includes(each) || !isFactorInForce(userHad))
   const isPasswordShown =
     shown.includes('password') || (shown.includes('new password') && !userHad.includes('password'))
+  const all = [...new Set([...before.shown, ...shown])]
   return {
-    shown: [...new Set([...before.shown, ...shown])],
+    shown: settles(shown, counted) ? all.filter((each) => each !== UNSETTLED) : all,
     authTime: counted.length > 0 ? now : before.authTime,
     passwordShownAt: isPasswordShown ? now : before.passwordShownAt,
     factorShownAt: shown.some(isShownFactor) ? now : before.factorShownAt,
   }
 }
 
+/** A code of the second factor, or a way that is settled itself. A password counts by its own time. */
+const settles = (shown: readonly Shown[], counted: readonly Shown[]): boolean =>
+  counted.some((each) => METHODS[each] === IN_FORCE) ||
+  (!isUnsettled(shown) && counted.some((each) => each !== 'password'))
+
 /** Does it prove the user of a session, for who had these methods when it began? Who had none has the mailbox. */
 export function isProof(shown: string, userHad: readonly string[]): boolean {
-  if (shown === 'trusted device') return false
+  if (shown === 'trusted device' || shown === UNSETTLED) return false
   const methods = METHODS[shown] ?? [shown]
   return userHad.length === 0 || userHad.some((method) => methods.includes(method))
 }

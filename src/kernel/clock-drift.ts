@@ -7,7 +7,7 @@ import type { Log } from './log.ts'
  * milliseconds.
  */
 export async function expectTime(
-  pool: pg.Pool,
+  pool: Pick<pg.ClientBase, 'query'>,
   clock: DatabaseClock,
   max = Number.POSITIVE_INFINITY,
 ): Promise<void> {

@@ -29,7 +29,7 @@ const ENDS = 'ends the session'
 const MAILED = 'needs what only the mailbox gets'
 const PASSWORD_NEEDED = 'needs the password in the request'
 const NOTHING = 'changes nothing that a demand looks at'
-const SIGN_IN = 'begins another session'
+const SIGN_IN = 'needs what the thief does not know'
 const DELETES = 'deletes the account'
 
 /** How each verb of the surface could make a demand smaller, or why it cannot. A verb without an entry does not compile. */
@@ -70,13 +70,19 @@ export const LOWERING: Readonly<Record<VerbName, Lowering | string>> = {
       ),
     byThief(['/set-password', { newPassword: PASSWORDS.set }]),
   ),
-  'social, sign-in': SIGN_IN,
+  'social, sign-in': async (_t, thief) => {
+    await thief.linkAccount()
+    await thief.signInAnew('account')
+  },
   'social, linking begun': NOTHING,
   'social, linked at the callback': (_t, thief) => thief.linkAccount(),
   'passkey, options for a new one': NOTHING,
   'passkey, added': (_t, thief) => thief.addPasskey(),
   'passkey, added with revokeOtherSessions': 'as "passkey, added"',
-  'passkey, sign-in': SIGN_IN,
+  'passkey, sign-in': async (_t, thief) => {
+    await thief.addPasskey()
+    await thief.signInAnew('passkey')
+  },
   'passkey, renamed': NOTHING,
   'passkey, removed': both(
     (_t, thief) => thief.post('/passkey/delete-passkey', { id: thief.person.passkey.id }),

@@ -94,7 +94,7 @@ test('a stolen fresh session cannot take the account: every step but the passkey
   )
 })
 
-test('a sign-in with a passkey that a stolen session has added shows no password: what asks for one is refused', async () => {
+test('a sign-in with a passkey that a stolen session has added shows neither password nor factor: what asks for one is refused', async () => {
   const ada = await stolen()
   await setRoleByOperator(t.service.kernel, ada.id, 'admin')
   const authenticator = createAuthenticator()
@@ -102,18 +102,19 @@ test('a sign-in with a passkey that a stolen session has added shows no password
   const { body } = await passkeys.signIn(authenticator)
   const post = (path: string, sent: object) => t.anon.post(`${AUTH}${path}`, sent, as(body.token))
   const userId = ada.id
-  const steps: readonly (readonly [string, object])[] = [
-    ['/unlink-account', { providerId: 'credential' }],
-    ['/two-factor/get-totp-uri', {}],
-    ['/two-factor/generate-backup-codes', {}],
-    ['/two-factor/disable', {}],
-    ['/two-factor/enable', {}],
-    ['/admin/set-user-password', { userId, newPassword: THEIRS }],
-    ['/admin/update-user', { userId, data: { email: 'thief@example.com' } }],
+  const [password, factor] = [['password'], ['totp', 'backup_code']]
+  const steps: readonly (readonly [string, object, readonly string[]])[] = [
+    ['/unlink-account', { providerId: 'credential' }, password],
+    ['/two-factor/get-totp-uri', {}, factor],
+    ['/two-factor/generate-backup-codes', {}, factor],
+    ['/two-factor/disable', {}, factor],
+    ['/two-factor/enable', {}, factor],
+    ['/admin/set-user-password', { userId, newPassword: THEIRS }, password],
+    ['/admin/update-user', { userId, data: { email: 'thief@example.com' } }, password],
   ]
-  for (const [path, sent] of steps) {
+  for (const [path, sent, accepts] of steps) {
     const refused = await post(path, sent)
-    assert.deepEqual([said(refused), accepted(refused)], [NOT_FRESH, ['password']], path)
+    assert.deepEqual([said(refused), accepted(refused)], [NOT_FRESH, accepts], path)
   }
   assert.equal(said(await post('/set-password', { newPassword: THEIRS })), '400 PASSWORD_ALREADY_SET')
   await post('/change-email', { newEmail: 'thief@example.com' })

@@ -1,4 +1,6 @@
 import { reauthenticateByProvider } from '#auth/reauthenticate/reauthenticate.ts'
+import type { SignInContext } from '#auth/sign-in-context.ts'
+import { enter } from '#auth/social/enter.ts'
 import { linkIdentity } from '#auth/social/link.ts'
 import { Failure } from '#kernel/errors.ts'
 import { createAuthenticator } from '#test/authenticator.ts'
@@ -16,8 +18,16 @@ export type Thief = {
   addPasskey(): Promise<void>
   /** Links an account of the thief's own. */
   linkAccount(): Promise<void>
+  /** Goes on in a session that begins with the passkey, or with the account, that has been added. */
+  signInAnew(by: 'passkey' | 'account'): Promise<void>
   /** Shows in the session whatever has been added to the account or learned of it, as a proof. */
   reauthenticate(): Promise<void>
+}
+
+/** Of a browser that nothing is known about. */
+export const SIGN_IN: SignInContext = {
+  ...{ ipAddress: '192.0.2.1', userAgent: undefined, remember: true, isCrossSite: false },
+  ...{ callbackURL: undefined, trustedDevice: undefined, knownDevice: undefined, markBrowser: () => {} },
 }
 
 export function createThief(t: TestService, person: TestUser): Thief {
@@ -26,6 +36,10 @@ export function createThief(t: TestService, person: TestUser): Thief {
   const codes: string[] = []
   const authenticator = createAuthenticator()
   const account = { providerId: 'github', accountId: `thief of ${person.id}` }
+  const identity = {
+    ...{ accountId: account.accountId, email: person.email, emailVerified: true },
+    ...{ name: 'Thief', image: null, tokens: {} },
+  }
   const proof = { userId: person.id, session: { id: person.sessions.S.id } }
   const headers = () => ({ authorization: `Bearer ${token}` })
   const noting = (answer: Answer): Answer => {
@@ -52,15 +66,20 @@ export function createThief(t: TestService, person: TestUser): Thief {
       const response = authenticator.create(body, kernel.publicUrl())
       await passkeys.verify('registration', asUser, { response, challengeId: body.challengeId })
     },
-    async linkAccount() {
-      const identity = {
-        ...account,
-        email: person.email,
-        emailVerified: true,
-        name: 'Thief',
-        image: null,
-        tokens: {},
+    async signInAnew(by) {
+      if (by === 'passkey' && authenticator.credentials.length === 0) return
+      if (by === 'passkey') {
+        const { body } = await passkeys.signIn(authenticator)
+        token = body.token ?? token
+      } else {
+        // With the owner's address the provider would link by itself what could not be linked.
+        const own = { ...identity, email: undefined }
+        const entering = { provider: account.providerId, identity: own, requestSignUp: false }
+        const entered = await orRefused(enter(kernel, entering, SIGN_IN))
+        if (entered !== undefined && 'token' in entered.admission) token = entered.admission.token
       }
+    },
+    async linkAccount() {
       const refuse = () => new Failure('STATE_MISMATCH', 400, 'the session is gone')
       await orRefused(linkIdentity(kernel, { proof, refuse, provider: account.providerId, identity }))
     },

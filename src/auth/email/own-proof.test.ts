@@ -36,7 +36,7 @@ async function addAll({ who, sessionId }: InSession, user: User, name: string): 
   const { status, body } = await register(who, authenticator)
   assert.equal(status, 200)
   const account = { providerId: 'github', accountId: `${name} of ${user.id}` }
-  await insertLinkedAccount(kernel, user.id, account, {}, sessionId)
+  await insertLinkedAccount(kernel, user.id, account, {}, { addedBy: sessionId, settlesAt: null })
   const slug = `${name}-${user.id}`
   const made = await who.post(`${AUTH}/organization/create`, { name, slug })
   const invited = { organizationId: made.body.id, email: `${name}-${user.email}`, role: 'member' }

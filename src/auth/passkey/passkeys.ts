@@ -15,7 +15,7 @@ import { recordAct } from '#kernel/audit/record-act.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { UUID, uuidv7 } from '#kernel/random.ts'
 import { actAsCaller, type Caller } from '../access.ts'
-import { expectShown } from '../demands.ts'
+import { expectShown, settlingOf } from '../demands.ts'
 import { fail } from '../errors.ts'
 import { noticeTo } from '../mail-allowance.ts'
 import { MAILS } from '../mails.ts'
@@ -57,6 +57,7 @@ export async function registerPasskey(
       name,
       rpId: rp.id,
       addedBy: caller.session.id,
+      settlesAt: await settlingOf(kernel, caller.session),
     })
     if ('reason' in added) return added
     await noticeTo(kernel, user, MAILS.passkeyAdded(user, name))
@@ -72,7 +73,7 @@ export async function registerPasskey(
 async function addPasskey(
   kernel: Kernel,
   user: User,
-  attested: Attested & Pick<Passkey, 'name' | 'rpId'> & { readonly addedBy: string },
+  attested: Attested & Pick<Passkey, 'name' | 'rpId' | 'settlesAt'> & { readonly addedBy: string },
 ): Promise<Passkey | Rejected> {
   if ((await listPasskeys(kernel.db, user.id)).length >= MAX_PASSKEYS) throw fail('TOO_MANY_PASSKEYS')
   const createdAt = kernel.now()

@@ -1,4 +1,5 @@
 import { advanceCounter, findPasskeyByCredential } from '#identity/passkeys.ts'
+import type { ShownWay } from '#identity/shown.ts'
 import { recordFailure } from '#kernel/audit/record-failure.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { type Admission, admit } from '../admit.ts'
@@ -18,21 +19,21 @@ export async function signInWithPasskey(
   assertion: Assertion,
   context: SignInContext,
 ): Promise<Admission> {
-  const { id, userId, shown } = await verifyPasskey(kernel, assertion)
-  const way = shown === 'passkey' ? 'verified passkey' : 'passkey'
+  const passkey = await verifyPasskey(kernel, assertion)
+  const { id, userId } = passkey
+  const way = passkey.way === 'passkey' ? 'verified passkey' : 'passkey'
   const refuse = () => fail('AUTHENTICATION_FAILED')
   return recordingRefusal(
     kernel,
     async () => userId,
-    () => admit(kernel, { way, shown: [shown], proof: { userId, passkey: id }, refuse }, context),
+    () => admit(kernel, { way, shown: [passkey], proof: { userId, passkey: id }, refuse }, context),
   )
 }
 
-export type ShownPasskey = {
+export type ShownPasskey = ShownWay & {
   readonly id: string
   readonly userId: string
-  readonly shown: 'passkey' | 'unverified passkey'
-  readonly createdAt: Date
+  readonly way: 'passkey' | 'unverified passkey'
 }
 
 /** The passkey that has signed the challenge, which is used up. `owner`: only a passkey of this user. */
@@ -46,7 +47,7 @@ export async function verifyPasskey(
   const passkey = await findPasskeyByCredential(kernel.db, response.id)
   if (passkey === undefined || (owner !== undefined && passkey.userId !== owner))
     throw fail('UNKNOWN_PASSKEY')
-  const { id, userId, createdAt } = passkey
+  const { id, userId, createdAt: addedAt, settlesAt } = passkey
   const { require_user_verification: requireUserVerification } = kernel.config.auth.passkey
   const asserted = await verifyAssertion(response, passkey, { challenge, rp, requireUserVerification })
   if ('reason' in asserted) {
@@ -63,7 +64,7 @@ export async function verifyPasskey(
     )
     throw await refused(kernel, userId)
   }
-  return { id, userId, createdAt, shown: asserted.userVerified ? 'passkey' : 'unverified passkey' }
+  return { id, userId, addedAt, settlesAt, way: asserted.userVerified ? 'passkey' : 'unverified passkey' }
 }
 
 /** The failure, which the audit trail shows. */

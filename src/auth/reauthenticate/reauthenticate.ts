@@ -33,7 +33,7 @@ export async function reauthenticate(
   const proof = { ...proofOf(proven), ...(passkey && { passkey: passkey.id }) }
   const shown: readonly (Shown | ShownWay)[] = [
     ...(password === undefined ? [] : ['password' as const]),
-    ...(passkey === undefined ? [] : [{ way: passkey.shown, addedAt: passkey.createdAt }]),
+    ...(passkey === undefined ? [] : [passkey]),
   ]
   const outcome = await actOnProof(kernel, proof, unauthorized, async (kernel, user) => {
     const ofFactor = code === undefined ? undefined : await showCode(kernel, user, caller.session, code)
@@ -52,10 +52,11 @@ export async function reauthenticateByProvider(
 ): Promise<RenewedSession> {
   const refuse = () => fail('ACCOUNT_NOT_LINKED', { message: 'The account is not linked to this user' })
   return actOnProof(kernel, proof, refuse, async (kernel, user) => {
-    const { createdAt } = (await findLinkedAccount(kernel, proof.account)) ?? {}
-    if (createdAt === undefined) throw refuse()
+    const found = await findLinkedAccount(kernel, proof.account)
+    if (found === undefined) throw refuse()
     const way = `provider:${proof.account.providerId}` as const
-    return renew(kernel, user, proof.session.id, [{ way, addedAt: createdAt }])
+    const { createdAt: addedAt, settlesAt } = found
+    return renew(kernel, user, proof.session.id, [{ way, addedAt, settlesAt }])
   })
 }
 

@@ -47,7 +47,7 @@ async function enterOnce(kernel: Kernel, entering: Entering, context: SignInCont
   const entrance = {
     ...({
       way: 'social',
-      shown: [`provider:${providerId}`],
+      shown: [{ way: `provider:${providerId}`, addedAt: found.addedAt, settlesAt: found.settlesAt }],
       proof: { userId: found.userId, account },
     } as const),
     address: hasProvenAddress(kernel, entering) ? identity.email : undefined,
@@ -61,6 +61,8 @@ async function enterOnce(kernel: Kernel, entering: Entering, context: SignInCont
 type Found = {
   readonly userId: string
   readonly id: string
+  readonly addedAt: Date
+  readonly settlesAt: Date | null
   readonly isOld: boolean
   readonly isNewUser: boolean
 }
@@ -94,7 +96,10 @@ async function findOrLinkOnce(
 async function findOrAdd(kernel: Kernel, entering: Entering, context: SignInContext): Promise<Found> {
   const { provider: providerId, identity } = entering
   const linked = await findLinkedAccount(kernel, { providerId, accountId: identity.accountId })
-  if (linked !== undefined) return { userId: linked.userId, id: linked.id, isOld: true, isNewUser: false }
+  if (linked !== undefined) {
+    const { id, userId, createdAt: addedAt, settlesAt } = linked
+    return { id, userId, addedAt, settlesAt, isOld: true, isNewUser: false }
+  }
   const { email } = identity
   if (email === undefined) throw fail('EMAIL_NOT_FOUND')
   const user = await findUser(kernel.db, 'email', email)
@@ -160,5 +165,5 @@ async function link(
   const account = await insertLinkedAccount(kernel, userId, { providerId, accountId }, tokens)
   if (account === undefined) throw new Overtaken()
   await recordAct(kernel, 'account.linked', { targetId: userId, details: { provider: providerId } })
-  return { userId, id: account.id, isOld: false }
+  return { userId, id: account.id, addedAt: account.createdAt, settlesAt: null, isOld: false }
 }

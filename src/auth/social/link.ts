@@ -6,7 +6,7 @@ import { getSession, type Session } from '#identity/sessions.ts'
 import type { User } from '#identity/users.ts'
 import { recordAct } from '#kernel/audit/record-act.ts'
 import type { Kernel } from '#kernel/kernel.ts'
-import { expectShown } from '../demands.ts'
+import { expectShown, settlingOf } from '../demands.ts'
 import { fail } from '../errors.ts'
 import { noticeTo } from '../mail-allowance.ts'
 import { MAILS } from '../mails.ts'
@@ -34,7 +34,8 @@ export const linkIdentity = (
     const found = await findLinkedAccount(kernel, account)
     if (found === undefined) {
       expectSameEmail(kernel, user, { provider: providerId, identity })
-      const linked = await insertLinkedAccount(kernel, user.id, account, identity.tokens, proof.session.id)
+      const adding = { addedBy: proof.session.id, settlesAt: await settlingOf(kernel, proof.session) }
+      const linked = await insertLinkedAccount(kernel, user.id, account, identity.tokens, adding)
       if (linked === undefined) throw fail('UNABLE_TO_LINK_ACCOUNT')
       await recordAct(kernel, 'account.linked', { targetId: user.id, details: { provider: providerId } })
       await noticeTo(kernel, user, MAILS.accountLinked(user, providerId))

@@ -151,6 +151,19 @@ test('disabling needs the password, ends the factor and mails a notice', async (
     assert.equal((await ada.post(`${AUTH}/two-factor/${path}`, { password: PASSWORD })).body.code, code)
 })
 
+test('a factor that was turned off is still demanded in sessions that began with it', async () => {
+  const ada = await enrolTotp(t, await t.signUp('Ada'))
+  const { token } = (await pendingSignIn(t.anon, ada.email)).body
+  const elsewhere = (await verifyTotp(token, codeOf(t, ada.secret))).body.token
+  assert.equal((await ada.post(`${AUTH}/two-factor/disable`, { password: PASSWORD })).status, 200)
+  t.advance(10 * 60_000 + 1)
+  const asked = { newEmail: 'thief@example.com', password: PASSWORD }
+  const headers = { authorization: `Bearer ${elsewhere}` }
+  const refused = await t.anon.post(`${AUTH}/change-email`, asked, { headers })
+  assert.deepEqual([refused.status, refused.body.details?.accepts], [403, []])
+  assert.deepEqual(await t.mails(), [])
+})
+
 test('a user without a password sets up a second factor in a fresh session', async () => {
   const ada = await t.signUp('Ada')
   await db

@@ -58,6 +58,8 @@ export type TableStatements = {
 /** Functions, policies, routes or pipelines that name a table. */
 export type TableUse = {
   readonly isNamed: boolean
+  /** All but policies, which follow a column when it gets another name. */
+  readonly isInCode: boolean
   /** Some of it may delete rows of what has this name. */
   readonly deletes: boolean
 }

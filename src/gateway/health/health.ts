@@ -1,12 +1,12 @@
 import { sql } from 'kysely'
-import { diskProblem } from '#gateway/backups/location/location.ts'
-import { driftSentence, NOTED_DRIFT } from '#kernel/clock.ts'
 import type { DriverName } from '#kernel/config/addresses.ts'
-import { MigrationError, pendingMigrations } from '#kernel/db/migrate.ts'
+import { MigrationError } from '#kernel/db/migrate.ts'
 import { preparedStatement } from '#kernel/db/pipelined-statements.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { singleFlight } from '#kernel/single-flight.ts'
 import { withTimeout } from '#kernel/timeout.ts'
+import { type Check, createChecks } from './checks.ts'
+import { keepFor } from './mirrors.ts'
 
 /** A component whose state is checked on request. It is offline if the check throws. */
 export type Component = { readonly name: string; readonly driver: DriverName; check(): Promise<string> }
@@ -22,6 +22,7 @@ export type State = {
 /** Problems that keep this process from serving requests. Empty if it is ready. */
 export async function readiness(
   kernel: Kernel,
+  checks: readonly Check[],
   { isDraining }: { isDraining(): boolean },
 ): Promise<readonly string[]> {
   if (isDraining()) return ['The service is shutting down']
@@ -29,11 +30,8 @@ export async function readiness(
   if (silent.length === kernel.controlPaths.length) return ['The control database cannot be reached']
   if (silent.length > 0) return [`The control database cannot be reached for ${silent.join(', ')}`]
   try {
-    const pending = await inTime(pendingMigrations((text) => sql.raw(text).execute(kernel.db)))
-    return [
-      ...pending.map((name) => `Migration ${name} has not been applied: run gatehouse migrate`),
-      ...(await inTime(kernel.disk.problems())),
-    ]
+    const needed = checks.filter(({ stops }) => stops !== 'work')
+    return (await Promise.all(needed.map(({ problems }) => inTime(problems())))).flat()
   } catch (error) {
     return [error instanceof MigrationError ? error.message : 'The control database cannot be reached']
   }
@@ -72,21 +70,36 @@ export async function databaseFacts({
 
 const FACTS = preparedStatement<{ version: string }>(`select current_setting('server_version') as version`)
 
-/** Components that are listed only if they have a problem. That of backups does not keep the process from serving requests. */
-export async function troubles({ config, drift, disk }: Kernel): Promise<readonly State[]> {
-  const full = await inTime(disk.problems()).catch(() => ['The disk of server.data_dir does not respond'])
-  const ofBackups = await inTime(diskProblem(config)).catch(
-    () => 'The disk of backups.location does not respond',
+/** The checks of a running process. Other servers are asked once a minute, however many ask here: anyone can. */
+export const checksOf = ({ config, db, disk, drift }: Kernel): readonly Check[] =>
+  createChecks({ config, disk, drift, run: (text) => sql.raw(text).execute(db) }).map((check) =>
+    check.isRemote ? { ...check, problems: recent(check.problems) } : check,
   )
-  const apart = Math.abs(drift()) > NOTED_DRIFT ? [driftSentence(drift())] : []
-  const states = (name: string, messages: readonly string[]) =>
-    messages.map((message) => ({ name, status: 'offline' as const, message }))
-  return [
-    ...states('clock', apart),
-    ...states('disk', full),
-    ...states('backups', ofBackups === undefined ? [] : [ofBackups]),
-  ]
+
+const ASK_AGAIN = 60_000
+
+/** The answer of a server within the last minute. One that is late is told by a later call. */
+function recent(ask: () => Promise<readonly string[]>): () => Promise<readonly string[]> {
+  let known: readonly string[] = []
+  const asked = keepFor(ASK_AGAIN, async () => {
+    known = await ask()
+    return known
+  })
+  return () => withTimeout(asked(), PATIENCE / 2, () => known)
 }
+
+/** Checks that are listed only if they have a problem. */
+export const troubles = async (checks: readonly Check[]): Promise<readonly State[]> =>
+  (
+    await Promise.all(
+      checks.map(async ({ name, problems }) => {
+        const messages = await inTime(problems()).catch((error: unknown) => [
+          error instanceof MigrationError ? error.message : 'It cannot be checked: there is no answer',
+        ])
+        return messages.map((message) => ({ name, status: 'offline' as const, message }))
+      }),
+    )
+  ).flat()
 
 async function stateOf({ name, driver, check }: Component): Promise<State> {
   try {

@@ -10,7 +10,7 @@ import { singleFlight } from '#kernel/single-flight.ts'
 import { VERSION } from '#kernel/version.ts'
 import type { GatewayAccess } from '../access.ts'
 import { clusterHealth } from './cluster.ts'
-import { type Component, componentStates, databaseFacts, readiness, troubles } from './health.ts'
+import { type Component, checksOf, componentStates, databaseFacts, readiness, troubles } from './health.ts'
 import { FRESH, keepFor, type Mirrors } from './mirrors.ts'
 import { startPage } from './start-page.ts'
 
@@ -91,7 +91,8 @@ export function healthRoutes(
   const config = { access: open }
   const stateOfAll = componentStates(parts.checks)
   const stateForAll = keepFor(FRESH, stateOfAll)
-  const problemsNow = singleFlight(() => readiness(kernel, parts))
+  const checks = checksOf(kernel)
+  const problemsNow = singleFlight(() => readiness(kernel, checks, parts))
   app.route({
     method: 'GET',
     url: '/',
@@ -155,7 +156,7 @@ export function healthRoutes(
     handler: async ({ isOperator }) => {
       const [components, trouble, facts] = await Promise.all([
         stateOfAll(),
-        troubles(kernel),
+        troubles(checks),
         isOperator ? databaseFacts(kernel) : undefined,
       ])
       const states = [...components, ...trouble]

@@ -4,7 +4,12 @@ import { type Action, type TableRight, toRead } from '#databases/plan/rights.ts'
 import type { TableName } from '#databases/request/request.ts'
 import { readTable } from '#databases/request/table-name.ts'
 import type { GatewayCaller } from '../caller.ts'
-import { requireRightBeyondPolicies, rightsOf } from '../caller-rights.ts'
+import {
+  bypassesPolicies,
+  requirePolicyBypass,
+  requireRightBeyondPolicies,
+  rightsOf,
+} from '../caller-rights.ts'
 import { pipelinesNaming } from '../pipelines/naming.ts'
 import { routesNaming } from '../public-routes/public-routes.ts'
 import { clientsOfDatabase, isProtected } from '../same-database.ts'
@@ -29,12 +34,12 @@ export async function requireEditRights(
     ...referencedBy(edits.flatMap(newColumns)),
   ])
   if (edits.some(tellsOfRows)) await requireAllRows(changer)
+  if (edits.some(writesOthersRows)) requirePolicyBypass(changer.caller)
+  const names = [nameOf(table), { ...nameOf(table), table: renamed ?? table.name }]
+  if (edits.some(givesName)) await requireNamedRows(changer, names)
   const needed = own(...(renamed === undefined ? (['read', 'write'] as const) : (['delete'] as const)))
   if (needed.every(rights.may)) return
-  const { isNamed, deletes } = await useOf(changer, [
-    nameOf(table),
-    { ...nameOf(table), table: renamed ?? table.name },
-  ])
+  const { isNamed, deletes } = await useOf(changer, names)
   if (renamed === undefined ? isNamed : deletes) rights.require(needed)
 }
 
@@ -57,9 +62,17 @@ async function requireAllRows({ caller, clients }: Changer): Promise<void> {
     requireRightBeyondPolicies(caller, 'gateway.bypass_row_level_security')
 }
 
+/** Routes and functions that find data by these names may run as the owner: they would show rows that policies hide from the key. */
+async function requireNamedRows(changer: Changer, names: readonly TableName[]): Promise<void> {
+  const { client, grant } = changer.caller
+  if (client.rowLevelSecurity === undefined || bypassesPolicies(grant)) return
+  if ((await useOf(changer, names)).isInCode) requirePolicyBypass(changer.caller)
+}
+
 /** Without the column, a query may find another one of its name. */
 export async function requireColumnRights(changer: Changer, table: Table): Promise<void> {
   const rights = rightsOf(changer.caller)
+  await requireNamedRows(changer, [nameOf(table)])
   if (rights.may(toRead(table))) return
   const { isNamed } = await useOf(changer, [nameOf(table)])
   if (isNamed) rights.require([toRead(table)])
@@ -90,6 +103,14 @@ const tellsOfRows = (edit: TableEdit): boolean =>
   edit.operation === 'alter_type' ||
   edit.operation === 'set_not_null' ||
   newColumns(edit).some((column) => isChecked(column) || (column.nullable === false && !hasDefault(column)))
+
+/** A default is a value in all rows or in later ones, also in those that policies hide: one that a policy may ask for. */
+const writesOthersRows = (edit: TableEdit): boolean =>
+  edit.operation === 'set_default' || edit.operation === 'drop_default' || newColumns(edit).some(hasDefault)
+
+/** A query of this name finds other data than before. */
+const givesName = ({ operation }: TableEdit): boolean =>
+  operation === 'add_column' || operation === 'rename_column' || operation === 'rename_table'
 
 const referencedBy = (columns: readonly NewColumn[]): readonly TableRight[] =>
   columns.flatMap(({ references }) =>
@@ -130,6 +151,7 @@ async function useOf(changer: Changer, tables: readonly TableName[]): Promise<Ta
   ])
   return {
     isNamed: routes.isNamed || inDatabase.isNamed || ofPipelines,
+    isInCode: routes.isInCode || inDatabase.isInCode || ofPipelines,
     deletes: routes.deletes || inDatabase.deletes,
   }
 }

@@ -109,6 +109,7 @@ export async function routesNaming(
   const found = naming.filter((_, index) => own[index])
   return {
     isNamed: found.length > 0,
+    isInCode: found.length > 0,
     deletes: found.some(({ allowedOps, query }) => allowedOps.includes('delete') || mayDelete(query ?? '')),
   }
 }

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
+import { testServerUrl, withClient } from '#test/database.ts'
 import { type Actor, testService } from '#test/harness.ts'
 
 const t = await testService()
@@ -228,6 +229,18 @@ test('the right to read cannot cancel statements, terminate connections or chang
     const elsewhere = await sql(reader, `select stop_elsewhere(${pid})`, { schema_name: 'other' })
     assert.equal(elsewhere.status, 403)
     assert.ok(await isThere())
+  })
+})
+
+test('a cast between types of the system that a superuser has made is followed, which no name of a statement tells', async () => {
+  const database = Object.assign(new URL(testServerUrl()), { pathname: new URL(t.clientUrl).pathname }).href
+  const query = `select 1 ~= point '(1,1)'`
+  await withClient(database, async (superuser) => {
+    await superuser.query(`create function placed(n int) returns point language sql as
+      'select point(pg_cancel_backend(n)::int, 1)'; create cast (int as point) with function placed(int) as implicit`)
+    const refused = await sql(reader, query)
+    assert.deepEqual([refused.status, refused.body.code], [403, 'function_not_allowed'])
+    await superuser.query('drop function placed cascade')
   })
 })
 

@@ -22,6 +22,7 @@ export interface AccountTable {
   addedBy: string | null
   passwordSetAt: Date | null
   passwordFromMail: Generated<boolean>
+  settlesAt: Date | null
 }
 
 export interface ApiKeyTable {
@@ -203,6 +204,7 @@ export interface PasskeyTable {
   createdAt: Date
   addedBy: string | null
   rpId: string | null
+  settlesAt: Date | null
 }
 
 export interface ProcessLeaseTable {

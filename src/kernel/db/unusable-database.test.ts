@@ -67,7 +67,7 @@ test('errors of the network are explained too, and unknown errors are not change
     ['ECONNRESET', 'read ECONNRESET', /closes the connection: is it a PostgreSQL server/],
     ['28000', 'no pg_hba.conf entry for host', /: the server refuses role ada: no pg_hba.conf entry/],
     ['53300', 'too many clients already', /database.max_connections/],
-    ['25006', 'cannot execute', /is read-only \(a standby\)/],
+    ['25006', 'cannot execute', /takes no writes of role ada: name the primary server if it is a standby/],
     ['DEPTH_ZERO_SELF_SIGNED_CERT', 'self-signed certificate', /NODE_EXTRA_CA_CERTS/],
     ['', 'The server does not support SSL connections', /sslmode/],
   ] as const) {

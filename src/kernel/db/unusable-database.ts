@@ -96,7 +96,11 @@ const REASONS: readonly (readonly [RegExp, (facts: Facts) => string])[] = [
       'the server has no connection left: raise its max_connections, or lower database.max_connections and server.workers',
   ],
   [/^57P03 /, ({ message }) => `the server takes no connections now (${message}): start again in a moment`],
-  [/^25006 /, ({ server }) => `${server} is read-only (a standby): name the primary server`],
+  [
+    /^25006 /,
+    ({ server, role }) =>
+      `${server} takes no writes of role ${role}: name the primary server if it is a standby, or remove default_transaction_read_only`,
+  ],
   [
     /^42501 /,
     ({ database, role, message }) =>

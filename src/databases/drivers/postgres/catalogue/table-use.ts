@@ -2,7 +2,7 @@ import { type BuiltSql, bind, createSql } from '#databases/drivers/postgres/sql/
 import type { TableName } from '#databases/request/request.ts'
 
 /**
- * Functions and policies that name one of the tables, as one JSON value `{ isNamed, deletes }`. The text of a body is looked through, because
+ * Functions and policies that name one of the tables, as one JSON value `{ isNamed, isInCode, deletes }`. The text of a body is looked through, because
  * the server binds only bodies of the SQL standard to tables. Runs with the search path pg_catalog, and waits for no lock.
  */
 export function tableUseSql(tables: readonly TableName[]): BuiltSql {
@@ -25,6 +25,7 @@ with asked as (
 )
 select json_build_object(
   'isNamed', exists (select from naming) or exists (select from bound where classid = 'pg_policy'::regclass),
+  'isInCode', exists (select from naming),
   'deletes', exists (select from naming where prosrc ~* '\\y(delete|truncate)\\y')) as use`
   return sql
 }
