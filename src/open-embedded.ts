@@ -1,4 +1,3 @@
-import path from 'node:path'
 import pg from 'pg'
 import { unlessAborted } from '#kernel/abort.ts'
 import { embeddedFolder, noDatabase, openSuperuserPassword } from '#kernel/data-folder.ts'
@@ -31,7 +30,7 @@ export async function openEmbedded(options: OpenOptions): Promise<OpenedServer> 
   try {
     if (makes) keep()
     const superuserUrl = server.url('postgres', password, CONTROL)
-    const embedded = { url: server.superuserUrl, dataFolder: path.resolve(dir, 'data'), password }
+    const embedded = { url: server.superuserUrl, password }
     const opened = await unlessAborted(signal, embeddedDatabases(server, superuserUrl, options))
     return { ...opened, embedded }
   } catch (error) {

@@ -18,7 +18,7 @@ export type BackupSources = {
 }
 
 /** The embedded server, as its superuser. */
-export type EmbeddedSource = { readonly url: string; readonly dataFolder: string; readonly password: string }
+export type EmbeddedSource = { readonly url: string; readonly password: string }
 
 /** How a client is backed up: by a dump of its database, or by an archive of the whole embedded server. */
 export type Source =

@@ -7,6 +7,8 @@ export type GuardedConfig = pg.ClientConfig & {
    * then the connection is destroyed. Without it, the owner has to watch the connection.
    */
   readonly deadline?: number
+  /** A connection for the replication protocol, which also runs SQL on its database. Not in pg's types. */
+  readonly replication?: 'database'
   /** Several callers use the connection. A statement is sent when the one before it is answered; pg's own queue is deprecated. */
   readonly inTurn?: boolean
 }

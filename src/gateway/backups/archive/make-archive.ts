@@ -29,7 +29,7 @@ export const archiveOf = (
 
 async function* entriesOf(
   { now }: Kernel,
-  { url, dataFolder, password }: EmbeddedSource,
+  { url, password }: EmbeddedSource,
   { id, clientName, label }: JobRow,
   running: Running,
 ): AsyncGenerator<Entry> {
@@ -49,14 +49,13 @@ async function* entriesOf(
   running.report('waiting for a checkpoint')
   yield* copyServer({
     url,
-    dataFolder,
     label: `gatehouse ${id}`,
     onTotal: (bytes) => {
       total = bytes
     },
     onBytes: (bytes) => {
       done += bytes
-      running.report('copying', done / total)
+      running.report('copying', Math.min(done / total, 1))
     },
   })
   running.report('finishing', 0.99)
