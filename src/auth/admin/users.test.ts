@@ -250,6 +250,7 @@ test('has-permission asks the same table, and ignores user and role of the reque
   const asks: readonly [object, boolean][] = [
     [{ permissions: { user: ['create'] } }, true],
     [{ permission: { user: ['create', 'update'] } }, true],
+    [{ permissions: { user: ['set-email'] } }, true],
     // Each by another role.
     [{ permissions: { user: ['update', 'set-role'] } }, false],
     [{ permissions: { user: ['create'], session: ['list'] } }, false],
