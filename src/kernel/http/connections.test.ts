@@ -93,3 +93,33 @@ test('connections without a request are ended in order, and hold up no stop', as
   assert.deepEqual(await Promise.all([idle.end(), silent.end()]), [[200], []])
   assert.doesNotMatch(t.log.join(''), /stop_late/)
 })
+
+test('the requests of a connection beyond 32 without an answer are refused, and end it', async () => {
+  const t = await testService()
+  const { write, end } = await conversation(t)
+  write('GET /ping HTTP/1.1\r\nhost: localhost\r\n\r\n'.repeat(500))
+  assert.deepEqual(await end(), [...Array(32).fill(200), 503])
+  await t.stop()
+})
+
+test('documents that many strangers ask for and none reads take no memory', async () => {
+  const t = await testService({ config: { docs: { enabled: true } } })
+  // Bytes that wait in sockets are not in the heap.
+  const held = () => process.memoryUsage.rss() / 1_048_576
+  const first = await conversation(t)
+  first.ask('/openapi.json')
+  await first.answers(1)
+  const before = held()
+  const sockets = Array.from({ length: 50 }, () =>
+    connect({ port: Number(new URL(t.url).port), host: '127.0.0.1' })
+      .on('error', () => {})
+      .pause(),
+  )
+  for (const path of ['/openapi.json', '/docs/swagger-ui-bundle.js'])
+    for (const socket of sockets) socket.write(`GET ${path} HTTP/1.1\r\nhost: localhost\r\n\r\n`.repeat(20))
+  await sleep(3_000)
+  const more = held() - before
+  for (const socket of sockets) socket.destroy()
+  await t.stop()
+  assert.ok(more < 150, `${Math.round(more)} MiB more`)
+})

@@ -16,7 +16,7 @@ declare module 'fastify' {
 }
 
 export type Connections = {
-  /** A request on this connection is complete up to its headers. Returns the refusal of a connection that is one too many. */
+  /** A request on this connection is complete up to its headers. Returns the refusal of a connection, or of a request, that is one too many. */
   began(socket: Socket): Failure | undefined
   /** Its answer is sent, or the caller is gone. */
   ended(socket: Socket): void
@@ -50,6 +50,19 @@ const TOO_MANY = () =>
   edge('service_unavailable', {
     message: 'There are too many connections, in all or from this address; try again shortly',
     headers: retryAfter(1),
+  })
+
+/**
+ * Requests of one connection without an answer. A client may send thousands at once and read nothing: a packet of 64 KiB would ask for
+ * gigabytes of answers.
+ */
+const MAX_PIPELINED = 32
+
+const TOO_MANY_REQUESTS = () =>
+  edge('service_unavailable', {
+    message: `There are more than ${MAX_PIPELINED} requests without an answer on this connection`,
+    // Earlier requests are answered first.
+    headers: { ...retryAfter(1), connection: 'close' },
   })
 
 /** Keeps account of the connections, to end them without the loss of a request. */
@@ -101,7 +114,8 @@ export function addConnections(app: App, config: Config): Connections {
       const connection = open.get(socket)
       if (connection === undefined) return undefined
       connection.requests++
-      return connection.isRefused ? TOO_MANY() : undefined
+      if (connection.isRefused) return TOO_MANY()
+      return connection.requests > MAX_PIPELINED ? TOO_MANY_REQUESTS() : undefined
     },
     ended(socket) {
       const connection = open.get(socket)

@@ -98,9 +98,13 @@ const PAGE_FILES = {
   'favicon-32x32.png': 'image/png',
 } as const
 
-/** The document, and a page that shows it, with files of the npm package only. */
+/**
+ * The document, and a page that shows it, with files of the npm package only. Each is made once: strangers may ask for thousands and read none
+ * of them, and answers that wait share the bytes.
+ */
 export function addReferenceRoutes(app: App): void {
   const config = { access: open }
+  let document: Buffer | undefined
   app.route({
     method: 'GET',
     url: '/openapi.json',
@@ -110,8 +114,10 @@ export function addReferenceRoutes(app: App): void {
       summary: 'This document',
       response: { 200: Type.Object({}, { additionalProperties: true }) },
     },
-    handler: async (_request, reply) =>
-      reply.type('application/json; charset=utf-8').serializer(JSON.stringify).send(app.swagger()),
+    handler: async (_request, reply) => {
+      document ??= Buffer.from(JSON.stringify(app.swagger()))
+      return reply.type('application/json; charset=utf-8').send(document)
+    },
   })
   app.route({
     method: 'GET',
@@ -128,13 +134,15 @@ export function addReferenceRoutes(app: App): void {
   })
   const folder = path.dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'))
   for (const [name, type] of Object.entries(PAGE_FILES)) {
+    let content: Promise<Buffer> | undefined
     app.route({
       method: 'GET',
       url: `/docs/${name}`,
       config,
       handler: async (_request, reply) => {
         reply.header('cache-control', 'public, max-age=3600')
-        return reply.type(type).send(await readFile(path.join(folder, name)))
+        content ??= readFile(path.join(folder, name))
+        return reply.type(type).send(await content)
       },
     })
   }
