@@ -26,7 +26,7 @@ export async function allowsMailFrom(
 /**
  * Tells a user by mail that the account has changed. This is the only way to do so, and it decides: an unproven address may be a stranger's, who
  * gets none. Notices have a bucket of their own. They also count for the address, whose limit does not refuse them: else whoever asks for thirty
- * mails before a change would silence its notice.
+ * mails before a change would silence its notice. Call it when nothing can be refused any more: what was counted stays so after a rollback.
  */
 export async function noticeTo(
   kernel: Kernel,

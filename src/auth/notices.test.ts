@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createAuthenticator } from '#test/authenticator.ts'
 import { type Actor, linkIn, PASSWORD, testClock, testService, type User } from '#test/harness.ts'
+import { createPerson } from '#test/organizations.ts'
 import { proveAddress } from '#test/proven-address.ts'
 import { enrolTotp, signedInAs } from '#test/second-factor.ts'
 
@@ -96,4 +97,18 @@ test('who holds the password does not silence them with the mails of other sessi
   assert.deepEqual(subjects(await t.mails()), ['Your password was changed'])
   await forget(ada.email, await signedInAs(t, ada.email))
   assert.deepEqual(await t.mails(), [], 'notices count, too')
+})
+
+test('an admin does not silence them with changes that are refused', async () => {
+  const [ada, bob, root] = [
+    await proven('Ada'),
+    await proven('Bob'),
+    await createPerson(t, { role: 'admin' }),
+  ]
+  const give = (email: string) =>
+    root.post(`${AUTH}/admin/update-user`, { userId: ada.id, data: { email } }).then(({ status }) => status)
+  for (let tries = 0; tries < 5; tries++) assert.equal(await give(bob.email), 409)
+  assert.deepEqual(await t.mails(), [])
+  assert.equal(await give(`new-${ada.email}`), 200)
+  assert.deepEqual(subjects(await t.mails()), ['Your email address was changed'])
 })

@@ -69,8 +69,10 @@ export function changeUser(kernel: Kernel, caller: Caller, userId: string, asked
       if (Object.keys(change).length === 0) throw fail('NO_FIELDS_TO_UPDATE')
       const demanding = hasProvenEmail(user) ? 'changeOwnEmail' : 'changeUnprovenEmail'
       if (change.email !== undefined) await expectShownByOneself(kernel, caller, act, demanding)
+      const changed = await applyChange(kernel, user, change)
+      // After the change, which may be refused: a notice that is not sent would count all the same.
       await markAddress(kernel, user, change)
-      return withoutExpiredBan(await applyChange(kernel, user, change), kernel.now())
+      return withoutExpiredBan(changed, kernel.now())
     }),
   )
 }
