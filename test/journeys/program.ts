@@ -35,8 +35,13 @@ export async function createTemporaryHome(): Promise<{
   }
 }
 
-export async function startProgram(folder: string, env: Env = {}): Promise<Program> {
-  const program = spawnProgram(folder, env)
+/** `wrap`: a command that runs the one after it. */
+export async function startProgram(
+  folder: string,
+  env: Env = {},
+  wrap: readonly string[] = [],
+): Promise<Program> {
+  const program = spawnProgram(folder, env, wrap)
   const { child, output } = program
   while (!output().includes('"event":"ready"')) {
     assert.equal(child.exitCode, null, `the service exited:\n${output()}`)
@@ -71,15 +76,22 @@ export async function runProgram(
   return { code: child.exitCode, ...printed }
 }
 
-export const spawnCommand = (folder: string, args: readonly string[], env: Env) =>
-  spawn(process.execPath, [BIN, ...args], {
+export function spawnCommand(
+  folder: string,
+  args: readonly string[],
+  env: Env,
+  wrap: readonly string[] = [],
+) {
+  const [command = '', ...rest] = [...wrap, process.execPath, BIN, ...args]
+  return spawn(command, rest, {
     cwd: folder,
     env: { PATH: process.env.PATH ?? '', SERVICE_SERVER__PORT: '0', ...env },
     stdio: ['pipe', 'pipe', 'pipe'],
   })
+}
 
-export function spawnProgram(folder: string, env: Env = {}): Started {
-  const child = spawnCommand(folder, ['serve'], env)
+export function spawnProgram(folder: string, env: Env = {}, wrap: readonly string[] = []): Started {
+  const child = spawnCommand(folder, ['serve'], env, wrap)
   child.stdin.end()
   let output = ''
   let errors = ''
