@@ -160,7 +160,10 @@ export const AUTH_FAILURES = {
 
   INVALID_CALLBACK_URL: [403, 'The redirect target is neither a path nor a URL of a trusted origin'],
   MISSING_OR_NULL_ORIGIN: [403, 'The request has no Origin or Sec-Fetch-Site header'],
-  INVALID_ORIGIN: [403, 'The origin of the request is not trusted'],
+  INVALID_ORIGIN: [
+    403,
+    'The origin of the request is not trusted: it is neither server.public_url nor in auth.trusted_origins',
+  ],
 } as const satisfies FailureTable
 
 export const fail = defineFailures(AUTH_FAILURES)

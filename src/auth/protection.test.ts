@@ -105,7 +105,9 @@ test('sign-in and sign-up from a foreign page are refused without any cookie, an
       { name: 'A', email: `${origin.length}@example.com`, password: PASSWORD },
       { headers: { origin } },
     )
-  assert.equal((await signIn({}, { origin: 'https://evil.example' })).body.code, 'INVALID_ORIGIN')
+  const foreign = await signIn({}, { origin: 'https://evil.example' })
+  assert.equal(foreign.body.code, 'INVALID_ORIGIN')
+  assert.match(foreign.body.message, /server\.public_url .*auth\.trusted_origins/)
   assert.equal((await signIn({}, { origin: 'null' })).body.code, 'MISSING_OR_NULL_ORIGIN')
   assert.equal((await signIn({}, { origin: TRUSTED })).status, 200)
   assert.equal((await signUp('https://evil.example')).body.code, 'INVALID_ORIGIN')

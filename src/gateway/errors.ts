@@ -21,7 +21,10 @@ const GATEWAY_FAILURES = {
   ambiguous_session: [400, 'The request contains two different sessions'],
   sql_with_session: [400, 'SQL cannot run as a session'],
   not_while_impersonating: [403, 'An impersonated session may only read'],
-  invalid_origin: [403, 'This origin may not use the session'],
+  invalid_origin: [
+    403,
+    'This origin may not use the session: it is neither server.public_url nor in auth.trusted_origins',
+  ],
   missing_or_null_origin: [403, 'The request has no valid Origin header'],
   missing_client_header: [400, `The header ${shownHeader(HEADER.client)} is missing`],
   missing_project_header: [

@@ -38,6 +38,7 @@ test('a session cookie requires a trusted origin, except for a read by GET', asy
   assert.deepEqual(await docsOf(page(own)), [1, 3])
   const foreign = await fetchDocs(page('https://evil.example'))
   assert.deepEqual([foreign.status, foreign.body.code], [403, 'invalid_origin'])
+  assert.match(foreign.body.message, /server\.public_url .*auth\.trusted_origins/)
   const opaque = await fetchDocs(page('null'))
   assert.deepEqual([opaque.status, opaque.body.code], [403, 'missing_or_null_origin'])
   assert.equal((await page('https://evil.example').get('/data?view=doc&eq_column=id&eq_value=1')).status, 200)
