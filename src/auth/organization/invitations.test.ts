@@ -39,6 +39,7 @@ test('an invitation is mailed, accepted on the page of its link, and its organiz
     const page = await stranger.get(link, { headers: BROWSER })
     assert.equal(page.status, stranger === t.anon ? 401 : 400)
     assert.doesNotMatch(page.text, /Acme|example\.com|<form/)
+    assert.match(page.text, /Sign in to the application in this browser, or sign up, with the address/)
   }
   assert.equal(await statusOf(invitation.id), 'pending')
   const done = await confirm(bea, link)

@@ -58,9 +58,9 @@ const TEXTS = {
   invitationDone: 'Invitation accepted',
   invitationDoneText: '{email} is now a member of {organization}. You can close this page.',
   invitationSignInText:
-    'Sign in to the application in this browser, with the address that the invitation was sent to, and open the link again. The address has to be confirmed first.',
+    'Sign in to the application in this browser, or sign up, with the address that the invitation was sent to. Then open the link again.',
   invitationGoneText:
-    'If you are signed in with this address, the invitation was answered or canceled, or has expired.',
+    'If you are signed in with this address, it has to be confirmed first, or the invitation was answered or canceled, or has expired.',
 
   password: 'Password',
   newPassword: 'New password',
