@@ -281,6 +281,16 @@ test('the right to read allows all read-only functions', async () => {
   assert.deepEqual(bound.body.data, [{ n: 2 }])
 })
 
+test('with the right to read, EXPLAIN runs nothing that creates a table', async () => {
+  const creating = ['create table made as select 1', 'create materialized view made as select 1', 'select 1 as n into made', 'refresh materialized view made'] // biome-ignore format: a list
+  for (const query of creating.map((text) => `explain (analyze) ${text}`)) {
+    const answer = await reader.post('/gateway/query', { query })
+    assert.deepEqual([answer.status, answer.body.code], [403, 'read_only'], query)
+  }
+  const planned = await reader.post('/gateway/query', { query: 'explain delete from item where id = 1' })
+  assert.equal(planned.status, 200, planned.text)
+})
+
 test('the right to write is not checked for functions, and overlong read-only SQL is rejected before parsing', async () => {
   assert.equal((await sql(full, `select set_config('a.b', 'c', true), stop(0)`)).status, 200)
   const long = await sql(reader, `select 1${' '.repeat(20_000)}`)

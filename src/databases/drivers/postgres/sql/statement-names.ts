@@ -1,6 +1,6 @@
 import { parse, SyntaxFailure } from '#databases/drivers/postgres/sql/parser.ts'
 import { fail } from '#databases/failures.ts'
-import type { Failure } from '#kernel/errors.ts'
+import { Failure } from '#kernel/errors.ts'
 
 /**
  * A name that a statement uses. `attribute` follows a dot or a parenthesis: without such a column, PostgreSQL calls the function of that
@@ -15,7 +15,7 @@ export type StatementName = {
 /** Characters. Parsing 20,000 takes about 50 ms of the process. */
 const MAX_LENGTH = 20_000
 
-/** Every name in a statement, found by PostgreSQL's own grammar. Refuses text that the grammar does not accept. */
+/** Every name in a statement, found by PostgreSQL's own grammar. Refuses text that the grammar does not accept, and statements that create. */
 export async function namesIn(text: string): Promise<readonly StatementName[]> {
   if (text.length > MAX_LENGTH)
     throw fail('too_complex', {
@@ -25,6 +25,7 @@ export async function namesIn(text: string): Promise<readonly StatementName[]> {
     return collect(await parse(text))
   } catch (error) {
     if (error instanceof SyntaxFailure) throw invalid(error)
+    if (error instanceof Failure) throw error
     throw fail('too_complex', { cause: error })
   }
 }
@@ -35,6 +36,23 @@ const invalid = (cause: Error): Failure => fail('invalid_sql', { hint: cause.mes
 const IMPLIED = ['=', '<>', '<', '>', '<=', '>='].map(
   (name): StatementName => ({ kind: 'operator', schema: undefined, name }),
 )
+
+/** Statements that EXPLAIN runs or plans. It would also create a table, which a read-only transaction does not prevent. */
+const PLANNED: ReadonlySet<string> = new Set([
+  ...['SelectStmt', 'ExplainStmt', 'VariableShowStmt'],
+  // A read-only transaction prevents these.
+  ...['InsertStmt', 'UpdateStmt', 'DeleteStmt', 'MergeStmt'],
+])
+
+/** `select … into` is a member of its statement. */
+function requirePlanned(member: string): void {
+  const isPlanned = member.endsWith('Stmt') ? PLANNED.has(member) : member !== 'intoClause'
+  if (!isPlanned)
+    throw fail('read_only', {
+      message: 'Only statements that read are possible here',
+      hint: 'EXPLAIN takes a statement of rows: select, insert, update, delete or merge.',
+    })
+}
 
 /**
  * Finds members by name, because the parser wraps only some nodes in their kind. Not recursive: the tree can be as deep as the text is
@@ -47,6 +65,7 @@ function collect(tree: unknown): readonly StatementName[] {
     const node = open.pop()
     if (typeof node !== 'object' || node === null) continue
     for (const [key, value] of Object.entries(node)) {
+      requirePlanned(key)
       for (const name of READERS.get(key)?.(value, node) ?? []) found.set(keyOf(name), name)
       open.push(value)
     }
