@@ -113,9 +113,10 @@ function unmarked(value: Json, raw: readonly RawJson[]): Json {
   const left = [value]
   for (let next = left.pop(); next !== undefined; next = left.pop()) {
     if (typeof next !== 'object' || next === null) continue
-    // The parser has just made it: nothing else refers to it yet.
-    const members = next as Record<string, Json>
-    for (const key of Object.keys(members)) {
+    // The parser has just made it: nothing else refers to it yet. A list of the keys of a long list takes longer than its items.
+    const members = next as Record<string | number, Json>
+    const keys = Array.isArray(next) ? next.keys() : Object.keys(next)
+    for (const key of keys) {
       const member = members[key] ?? null
       if (typeof member === 'string') members[key] = number(member)
       else if (typeof member === 'object') left.push(member)

@@ -30,7 +30,7 @@ export function readConflict(body: Body, options: Naming, maximum: number): Inse
       details: { field: 'on_conflict' },
     })
   }
-  const columns = typeof given === 'string' ? given.split(',').map((name) => name.trim()) : given
+  const columns = typeof given === 'string' ? given.split(',', maximum + 1).map((name) => name.trim()) : given
   if (
     !Array.isArray(columns) ||
     columns.length === 0 ||

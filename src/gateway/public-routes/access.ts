@@ -50,7 +50,8 @@ export function createPublicAccess(kernel: Kernel, parts: Parts): Access {
       requireOpen(call)
       const { id, requests, windowSeconds: seconds } = call.record
       await kernel.limits.consumeOwn({ name: `route:${id}`, requests, seconds }, request.clientAddress)
-      request.bodyLimit = limitOf(kernel, call.op)
+      request.bodyLimit = limitOf(kernel, call)
+      request.bodyValues = call.record.requiresKey ? undefined : MAX_VALUES
       await admit(parts, request, reply, call)
     },
     async renew(request, reply) {
@@ -75,9 +76,12 @@ function requireOpen({ record, op }: PublicCall): void {
   if (!record.allowedOps.includes(op)) throw fail('operation_not_allowed')
 }
 
-/** Bytes. As the operation has by itself. */
-const limitOf = ({ config: { limits } }: Kernel, op: Op): number =>
-  op === 'insert' || op === 'update' ? limits.body_bulk : limits.body
+/** Bytes. As the operation has by itself; an update of a stranger is small. */
+const limitOf = ({ config: { limits } }: Kernel, { op, record }: PublicCall): number =>
+  op === 'insert' || (op === 'update' && record.requiresKey) ? limits.body_bulk : limits.body
+
+/** Of a body without a key: to read the values of a large one takes seconds, in which the process answers nobody. */
+const MAX_VALUES = 100_000
 
 async function admit(
   parts: Parts,

@@ -19,11 +19,20 @@ export function readJsonBodies(app: FastifyInstance, parse: Parse): void {
       if (error !== null) return done(error)
       if (bytes.length === 0) return done(null, undefined)
       if (!isUtf8(bytes)) return done(edge('invalid_text', { hint: 'The body is not UTF-8' }))
-      const weigh = (values: number) => request.bodyHold?.settle(weightOf(bytes.length, values))
+      const weigh = (values: number) => {
+        requireFewValues(values, request.bodyValues)
+        request.bodyHold?.settle(weightOf(bytes.length, values))
+      }
       const { json, failure = null } = readJson(bytes.toString('utf8'), parse, weigh)
       done(failure, json)
     })
   })
+}
+
+function requireFewValues(values: number, maximum = Number.POSITIVE_INFINITY): void {
+  if (values <= maximum) return
+  const details = { maximum_values: maximum }
+  throw edge('payload_too_large', { hint: `At most ${maximum} values without a key`, details })
 }
 
 /** Bytes of memory for a JSON body: its text, the text of a statement, and its values. */

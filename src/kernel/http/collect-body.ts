@@ -13,6 +13,8 @@ declare module 'fastify' {
     bodyPayer: string | undefined
     /** The most bytes of its body, below the limit of the route. */
     bodyLimit: number | undefined
+    /** The most values of a JSON body; undefined for any number. Reading a million takes a second of the process. */
+    bodyValues: number | undefined
     /** The share of its body in `limits.bodies`; undefined for a small body, which is not counted. */
     bodyHold: BodyHold | undefined
     /** Stops reading its body; `done` is not called. */
@@ -39,6 +41,7 @@ export function budgetBodies(app: App, { config, metrics, now }: Kernel): void {
   ])
   app.decorateRequest('bodyPayer', undefined)
   app.decorateRequest('bodyLimit', undefined)
+  app.decorateRequest('bodyValues', undefined)
   app.decorateRequest('bodyHold', undefined)
   app.decorateRequest('stopBody', undefined)
   app.decorateRequest('openBody', function (this: FastifyRequest, breakOff: (refusal: Error) => void) {
