@@ -1,5 +1,5 @@
 import { ms, quantile, type Sample, type Send } from './measure.ts'
-import { inTurns } from './rounds.ts'
+import { inTurns } from './turns.ts'
 
 /** Requests to compare, with their expected status. */
 export type Kinds = Readonly<Record<string, { readonly send: Send; readonly status: number }>>

@@ -1,23 +1,27 @@
-import { spawn } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import path from 'node:path'
 import { createInterface } from 'node:readline'
 
-/** Runs a program of `peers/` in a separate process while `work` runs, and passes its URL to `work`. */
-export async function withPeer<T>(
-  program: string,
-  args: readonly string[],
-  work: (url: string) => Promise<T>,
-): Promise<T> {
-  const file = path.join(import.meta.dirname, 'peers', program)
-  const child = spawn(process.execPath, [file, ...args], { stdio: ['ignore', 'pipe', 'inherit'] })
+export type Running = { readonly url: string; readonly pid: number; stop(): Promise<void> }
+
+/** Runs a program that prints its port when it listens. */
+export async function startPeer(
+  file: string,
+  args: readonly string[] = [],
+  node = process.execPath,
+): Promise<Running> {
+  const child = spawn(node, [file, ...args], { stdio: ['ignore', 'pipe', 'inherit'] })
   const exited = once(child, 'exit')
-  try {
-    const [port] = await Promise.race([once(createInterface(child.stdout), 'line'), exited])
-    if (child.exitCode !== null) throw new Error(`${program} exited before it listened`)
-    return await work(`http://127.0.0.1:${port}`)
-  } finally {
-    child.kill('SIGTERM')
-    await exited
-  }
+  const [port] = await Promise.race([once(createInterface(child.stdout), 'line'), exited])
+  if (child.exitCode !== null) throw new Error(`${file} exited before it listened`)
+  return { url: `http://127.0.0.1:${port}`, pid: child.pid ?? 0, stop: () => stop(child) }
+}
+
+export async function stop(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return
+  const exited = once(child, 'exit')
+  child.kill('SIGTERM')
+  const patience = setTimeout(() => child.kill('SIGKILL'), 5_000)
+  await exited
+  clearTimeout(patience)
 }

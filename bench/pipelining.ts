@@ -9,9 +9,10 @@ import { createAlarm } from '#kernel/db/connection-alarm.ts'
 import { createPool } from '#kernel/db/guarded-pool.ts'
 import { createPipelinedStatements, preparedStatement } from '#kernel/db/pipelined-statements.ts'
 import { ORDINARY_LIMITS } from '#test/drivers/calls.ts'
-import { type Fixture, ROWS, withFixture } from './fixture.ts'
+import { type Fixture, withFixture } from './fixture.ts'
 import { openGatewayDriver } from './gateway-driver.ts'
-import { loader, requestsPerSecond } from './load.ts'
+import { type Loader, startLoader } from './load/loader.ts'
+import { ids } from './loads.ts'
 import { interleaved, printRates, printTarget, type Way } from './rounds.ts'
 
 const CALLERS = 16
@@ -25,7 +26,6 @@ const MANY = { SERVICE_CLIENTS__DEFAULT__MAX_CONNECTIONS: `${CONNECTIONS}` }
 /** Where no caller may wait for a connection, no connection is shared. */
 const NO_SHARING = { ...MANY, SERVICE_CLIENTS__DEFAULT__MAX_WAITING: '0' }
 
-const ids = Array.from({ length: 1_000 }, (_, index) => 1 + ((index * 7_919) % ROWS))
 const bodyOf = (id: number) => ({
   table_name: 'bench_rows',
   conditions: [{ operator: 'eq', column: 'id', value: id }],
@@ -38,8 +38,10 @@ async function compare(sharing: Fixture, alone: Fixture): Promise<void> {
   console.log(`reads by key · ${sharing.describes} · ${CALLERS} callers · ${ROUNDS} rounds`)
   await show('control database, inside the process', await controlRates(sharing.databaseUrl), 1.2)
   await show('gateway, inside the process', await gatewayRates(sharing.databaseUrl), 1.1)
-  const http = { [SHARED]: overHttp(sharing), [OWN]: overHttp(alone) }
-  await show(`POST /gateway/fetch, by ${loader}`, await interleaved(http, ROUNDS), 1.05)
+  const loader = startLoader()
+  const http = { [SHARED]: overHttp(loader, sharing), [OWN]: overHttp(loader, alone) }
+  await show('POST /gateway/fetch', await interleaved(http, ROUNDS), 1.05)
+  await loader.end()
 }
 
 async function controlRates(url: string) {
@@ -80,10 +82,18 @@ async function gatewayRates(url: string) {
   }
 }
 
-function overHttp({ url, headers }: Fixture): Way {
-  const targets = ids.map((id) => ({ path: '/gateway/fetch', body: JSON.stringify(bodyOf(id)) }))
-  const load = { url, headers, method: 'POST' as const, targets, connections: CALLERS }
-  return () => requestsPerSecond(load, SECONDS)
+function overHttp(loader: Loader, { url, headers }: Fixture): Way {
+  const requests = ids.map((id) => ({
+    method: 'POST',
+    path: '/gateway/fetch',
+    body: JSON.stringify(bodyOf(id)),
+  }))
+  const load = { url, headers, requests, connections: CALLERS }
+  return async () => {
+    const { done, failed, seconds } = await loader.perform({ load, seconds: SECONDS })
+    if (failed > 0) throw new Error(`${failed} requests failed`)
+    return done / seconds
+  }
 }
 
 function readsPerSecond(read: (id: number) => Promise<number | undefined>): Way {

@@ -1,4 +1,6 @@
 import { showProgress } from '#cli/progress.ts'
+import { median } from './statistics.ts'
+import { inTurns } from './turns.ts'
 
 /** Runs one variant of the work once and returns its rate per second. */
 export type Way = () => Promise<number>
@@ -25,12 +27,6 @@ export async function interleaved(ways: Readonly<Record<string, Way>>, rounds: n
 }
 
 const WARM_UP = 3
-
-/** Rotates the list, so that each round begins with a different item. */
-export function inTurns<T>(list: readonly T[], round: number): readonly T[] {
-  const first = ((round % list.length) + list.length) % list.length
-  return [...list.slice(first), ...list.slice(0, first)]
-}
 
 /** Prints the rates, their spread, and their ratio to each of `against`: the median of the rounds' ratios. */
 export function printRates(
@@ -65,12 +61,6 @@ export function printTarget(rates: Rates, name: string, against: string, atLeast
 export function ratioOf(rates: Rates, name: string, against: string): number {
   const others = rates.get(against) ?? []
   return median((rates.get(name) ?? []).map((rate, round) => rate / (others[round] ?? Number.NaN)))
-}
-
-export function median(values: readonly number[]): number {
-  const sorted = [...values].sort((left, right) => left - right)
-  const middle = (sorted.length - 1) / 2
-  return ((sorted[Math.floor(middle)] ?? Number.NaN) + (sorted[Math.ceil(middle)] ?? Number.NaN)) / 2
 }
 
 const amount = (value: number): string => Math.round(value).toLocaleString('en')

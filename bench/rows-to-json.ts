@@ -1,23 +1,19 @@
 /**
- * Compares ways to turn rows into JSON. In this process: ours (bytes copied by column type), the text of `json_agg`, and pg's parsed values
- * with JSON.stringify. Over HTTP: the gateway and a hand-written route that parses and stringifies. `node bench/rows-to-json.ts`, on
- * TEST_DATABASE_URL if it is set.
+ * Compares ways to turn rows into JSON inside this process: ours (bytes copied by column type), the text of `json_agg`, and pg's parsed
+ * values with JSON.stringify. `node bench/rows-to-json.ts`, on TEST_DATABASE_URL if it is set. `npm run bench -- rows-1000` compares over HTTP.
  */
 
 import pg from 'pg'
 import { EVERY_RIGHT } from '#databases/plan/rights.ts'
 import { readFetch } from '#databases/request/read-request.ts'
 import { ORDINARY_LIMITS } from '#test/drivers/calls.ts'
-import { type Fixture, withFixture } from './fixture.ts'
+import { withFixture } from './fixture.ts'
 import { openGatewayDriver } from './gateway-driver.ts'
-import { loader, requestsPerSecond } from './load.ts'
-import { withPeer } from './peer.ts'
 import { interleaved, printRates, printTarget, type Way } from './rounds.ts'
 
 const CONNECTIONS = 4
 const ROUNDS = 5
 const MILLISECONDS = 600
-const SECONDS = 2
 const BY_HAND = 'parsed and stringified'
 const JSON_AGG = 'json_agg'
 
@@ -37,27 +33,7 @@ await withFixture(async (fixture) => {
       if (rows === 1_000) printTarget(rates, 'ours', JSON_AGG, 1.1)
     }
   })
-  await withPeer('rows.ts', [fixture.databaseUrl], (byHand) => overHttp(fixture, byHand))
 })
-
-async function overHttp({ url, headers }: Fixture, byHand: string): Promise<void> {
-  for (const rows of [100, 1_000]) {
-    const gateway = [{ path: '/gateway/fetch', body: JSON.stringify(bodyOf(rows)) }]
-    const peer = [{ path: `/rows/${rows}` }]
-    const load = { connections: CONNECTIONS }
-    const rates = await interleaved(
-      {
-        [BY_HAND]: () => requestsPerSecond({ ...load, url: byHand, targets: peer }, SECONDS),
-        gateway: () =>
-          requestsPerSecond({ ...load, url, headers, method: 'POST', targets: gateway }, SECONDS),
-      },
-      ROUNDS,
-    )
-    console.log(`\n${rows} rows over HTTP, API key checked · ${ROUNDS} × ${SECONDS} s by ${loader}`)
-    printRates(rates, { unit: 'responses per second', against: [BY_HAND] })
-    if (rows === 1_000) printTarget(rates, 'gateway', BY_HAND, process.env.TEST_DATABASE_URL ? 2.2 : 1.6)
-  }
-}
 
 type Ways = (rows: number) => Readonly<Record<string, Way>>
 

@@ -27,9 +27,19 @@ export type InstalledServer = {
 
 const PASSWORD = 'correct-horse'
 
+export type InstalledOptions = {
+  /** As `name=value`. */
+  readonly settings?: readonly string[]
+  /** Where the server's folder is created. */
+  readonly place?: string
+}
+
 /** Starts a server of the installed PostgreSQL on a free port, on a new folder. */
-export async function startInstalledServer(programs: string): Promise<InstalledServer> {
-  const folder = await createTemporaryFolder()
+export async function startInstalledServer(
+  programs: string,
+  { settings: more = ['fsync=off'], place }: InstalledOptions = {},
+): Promise<InstalledServer> {
+  const folder = await createTemporaryFolder(place)
   const [uid, gid] = await serverUser()
   const run = { cwd: '/', ...(process.getuid?.() === 0 && { uid, gid }) }
   const data = path.join(folder, 'server/data')
@@ -50,7 +60,7 @@ export async function startInstalledServer(programs: string): Promise<InstalledS
     'listen_addresses=127.0.0.1',
     `port=${port}`,
     `unix_socket_directories=${folder}/server`,
-    'fsync=off',
+    ...more,
   ]
   const server: ChildProcess = spawn(
     `${programs}/postgres`,

@@ -5,8 +5,8 @@ import path from 'node:path'
 const PREFIX = 'gatehouse-test-'
 
 /** Creates a temporary folder. The caller must remove it. */
-export async function createTemporaryFolder(): Promise<string> {
-  return mkdtemp(path.join(await temporaryPlace(), `${PREFIX}${process.pid}-`))
+export async function createTemporaryFolder(place?: string): Promise<string> {
+  return mkdtemp(path.join(place ?? (await temporaryPlace()), `${PREFIX}${process.pid}-`))
 }
 
 /** Tries again while another process, such as a server that was just killed, still writes there. */

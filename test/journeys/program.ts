@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { removeFolder } from '#test/temporary-folder.ts'
 
-const BIN = path.resolve(import.meta.dirname, '../../bin/gatehouse.mjs')
+const ROOT = path.resolve(import.meta.dirname, '../..')
 
 /** The program as users start it, in a new folder, on a free port. */
 export type Program = Started & { readonly url: string }
@@ -35,13 +35,14 @@ export async function createTemporaryHome(): Promise<{
   }
 }
 
-/** `wrap`: a command that runs the one after it. */
+/** `wrap`: a command that runs the one after it. `root`: the checkout whose program is started. */
 export async function startProgram(
   folder: string,
   env: Env = {},
   wrap: readonly string[] = [],
+  root = ROOT,
 ): Promise<Program> {
-  const program = spawnProgram(folder, env, wrap)
+  const program = spawnProgram(folder, env, wrap, root)
   const { child, output } = program
   while (!output().includes('"event":"ready"')) {
     assert.equal(child.exitCode, null, `the service exited:\n${output()}`)
@@ -81,8 +82,10 @@ export function spawnCommand(
   args: readonly string[],
   env: Env,
   wrap: readonly string[] = [],
+  root = ROOT,
 ) {
-  const [command = '', ...rest] = [...wrap, process.execPath, BIN, ...args]
+  const bin = path.join(root, 'bin/gatehouse.mjs')
+  const [command = '', ...rest] = [...wrap, process.execPath, bin, ...args]
   return spawn(command, rest, {
     cwd: folder,
     env: { PATH: process.env.PATH ?? '', SERVICE_SERVER__PORT: '0', ...env },
@@ -90,8 +93,13 @@ export function spawnCommand(
   })
 }
 
-export function spawnProgram(folder: string, env: Env = {}, wrap: readonly string[] = []): Started {
-  const child = spawnCommand(folder, ['serve'], env, wrap)
+export function spawnProgram(
+  folder: string,
+  env: Env = {},
+  wrap: readonly string[] = [],
+  root = ROOT,
+): Started {
+  const child = spawnCommand(folder, ['serve'], env, wrap, root)
   child.stdin.end()
   let output = ''
   let errors = ''

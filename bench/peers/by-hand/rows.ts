@@ -1,6 +1,6 @@
 /**
  * A hand-written server for comparison: Fastify and `pg` with prepared statements; rows are parsed and stringified. Prints its port and
- * serves until it is killed. `node bench/peers/rows.ts postgres://…`
+ * serves until it is killed. `node bench/peers/by-hand/rows.ts postgres://…`
  */
 import type { AddressInfo } from 'node:net'
 import fastify from 'fastify'

@@ -1,0 +1,18 @@
+import { mkdir, writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import { ROOT } from '../git.ts'
+import { readResults } from '../results-file.ts'
+import { reportOf } from './page.ts'
+
+/** Writes the page and the charts of a file of results. */
+export async function writeReport(file: string | undefined): Promise<void> {
+  if (file === undefined) throw new Error('Name a file: npm run bench -- report bench/results/….json')
+  const results = await readResults(file)
+  if (results.quick) throw new Error(`${file} is from a quick look, which is no source of a page.`)
+  const relative = path.relative(ROOT, path.resolve(file))
+  for (const [name, text] of reportOf(results, relative)) {
+    await mkdir(path.dirname(path.join(ROOT, name)), { recursive: true })
+    await writeFile(path.join(ROOT, name), text)
+    console.log(name)
+  }
+}

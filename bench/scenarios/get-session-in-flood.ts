@@ -1,0 +1,46 @@
+import { startLoader } from '../load/loader.ts'
+import { cachedSession } from '../loads.ts'
+import { passwordSignIns } from '../loads-of-passwords.ts'
+import type { Scenario } from '../scenario.ts'
+import { OURS } from '../sides.ts'
+import type { Side, Work } from '../turns.ts'
+
+const RATE = 300
+const CALLERS = 200
+/** While 200 callers arrive, the load process that measures is slow itself. */
+const ARRIVAL = 2_000
+const IDLE = 'idle'
+const FLOODED = 'while 200 callers sign in'
+
+/** The slowest hundredth of 300 requests a second to a cached session. */
+export const getSessionInFlood: Scenario = {
+  title: 'get-session while others sign in',
+  unit: 'ms, p99',
+  target: { of: FLOODED, against: IDLE, atMost: 4 },
+  async open(bench) {
+    const { service, loader } = bench
+    const session = await cachedSession(service)
+    const signIns = await passwordSignIns(service.url, CALLERS)
+    const flood = startLoader()
+    bench.after(flood.end)
+    const measure = async (seconds: number): Promise<Work> => {
+      // A hundredth of fewer requests would be one of them.
+      const result = await loader.perform({ load: session.load, seconds: 2 * seconds, rate: RATE })
+      const { done, failed, processor, latency } = result
+      return { done, failed, seconds: result.seconds, load: processor, value: latency?.p99 ?? Number.NaN }
+    }
+    const flooded = async (seconds: number): Promise<Work> => {
+      // Refusals (503 with Retry-After) are how the service bounds the flood, and no failures of get-session.
+      const flooding = flood.perform({ load: signIns.load, seconds: 2 * seconds + ARRIVAL / 1_000 })
+      await new Promise((resolve) => setTimeout(resolve, ARRIVAL))
+      const work = await measure(seconds)
+      await flooding
+      return work
+    }
+    const side = { pid: service.pid, about: OURS, check: session.check }
+    return [
+      { ...side, name: FLOODED, work: flooded },
+      { ...side, name: IDLE, work: measure },
+    ] satisfies readonly Side[]
+  },
+}

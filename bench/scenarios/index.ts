@@ -1,0 +1,42 @@
+import type { Scenario } from '../scenario.ts'
+import { bulkInsert } from './bulk-insert.ts'
+import { getSessionCached } from './get-session-cached.ts'
+import { getSessionInFlood } from './get-session-in-flood.ts'
+import { getSessionUncached } from './get-session-uncached.ts'
+import { memory } from './memory.ts'
+import { pipeline } from './pipeline.ts'
+import { rowBySession } from './row-by-session.ts'
+import { filtered, rows100, rows1000 } from './rows.ts'
+import { rowByKeyGet, rowByKeyPost } from './rows-by-key.ts'
+import { signIn, signUp } from './sign-in.ts'
+import { signOuts8, signOuts64 } from './sign-outs.ts'
+import { startToReady } from './start-to-ready.ts'
+import { webhooks } from './webhooks.ts'
+import { insertOfRow, transactionOfThree, updateByKey } from './writes.ts'
+
+export const SCENARIOS: Readonly<Record<string, Scenario>> = {
+  'get-session-cached': getSessionCached,
+  'get-session-uncached': getSessionUncached,
+  'get-session-in-flood': getSessionInFlood,
+  'sign-in': signIn,
+  'sign-up': signUp,
+  'sign-outs-8': signOuts8,
+  'sign-outs-64': signOuts64,
+  'row-by-key-get': rowByKeyGet,
+  'row-by-key-post': rowByKeyPost,
+  'row-by-session': rowBySession,
+  'rows-100': rows100,
+  'rows-1000': rows1000,
+  'filtered-page': filtered,
+  'insert-of-row': insertOfRow,
+  'update-by-key': updateByKey,
+  'transaction-of-three': transactionOfThree,
+  'bulk-insert': bulkInsert,
+  pipeline,
+  webhooks,
+  'start-to-ready': startToReady,
+  memory,
+}
+
+/** Ours and its limit, for a look in between. */
+export const QUICK = ['get-session-cached', 'row-by-key-get', 'rows-100', 'sign-in']
