@@ -57,6 +57,8 @@ const TOO_MANY = () =>
  * gigabytes of answers.
  */
 const MAX_PIPELINED = 32
+/** A connection with more of them is closed at once: refusals that wait behind unread answers take memory, too. */
+const FLOOD = 256
 
 const TOO_MANY_REQUESTS = () =>
   edge('service_unavailable', {
@@ -115,6 +117,7 @@ export function addConnections(app: App, config: Config): Connections {
       if (connection === undefined) return undefined
       connection.requests++
       if (connection.isRefused) return TOO_MANY()
+      if (connection.requests > FLOOD) socket.destroy()
       return connection.requests > MAX_PIPELINED ? TOO_MANY_REQUESTS() : undefined
     },
     ended(socket) {
