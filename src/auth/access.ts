@@ -1,10 +1,10 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Authority } from '#identity/act.ts'
 import type { LiveSession, Sessions } from '#identity/live-sessions.ts'
 import { type AdminPermissions, isPermitted } from '#identity/permissions.ts'
-import { actOnProof, proofHolds, type SessionProof } from '#identity/proof.ts'
+import { proofHolds, type SessionProof } from '#identity/proof.ts'
 import { lacksSecondFactor } from '#identity/second-factor.ts'
 import { endWithinMaxAge, extendSession } from '#identity/sessions.ts'
-import type { User } from '#identity/users.ts'
 import type { Access } from '#kernel/http/access.ts'
 import { isGet } from '#kernel/http/methods.ts'
 import type { Kernel } from '#kernel/kernel.ts'
@@ -169,14 +169,11 @@ export function callerOf(request: FastifyRequest): Caller {
 export const kernelFor = (kernel: Kernel, request: FastifyRequest): Kernel =>
   kernelAs(kernel, request.caller, request)
 
-/** Runs the work in a transaction in which the caller's session is alive (identity/proof.ts); throws UNAUTHORIZED when it is not. */
-export function actAsCaller<T>(
-  kernel: Kernel,
-  caller: Caller,
-  work: (kernel: Kernel, user: User) => Promise<T>,
-): Promise<T> {
-  return actOnProof(kernel, proofOf(caller), () => fail('UNAUTHORIZED'), work)
-}
+/** The authority of the caller's session. */
+export const bySession = (caller: Caller): Authority => ({
+  ...proofOf(caller),
+  refuse: () => fail('UNAUTHORIZED'),
+})
 
 /** Throws when the session has ended since the request was authorized. For answers that tell something and change nothing. */
 export async function expectAlive(kernel: Kernel, caller: Caller): Promise<void> {

@@ -1,6 +1,7 @@
+import { act } from '#identity/act.ts'
 import { clearExpiredBan } from '#identity/bans.ts'
 import { rememberDevice } from '#identity/known-devices.ts'
-import { actOnProof, type Proof } from '#identity/proof.ts'
+import type { Proof } from '#identity/proof.ts'
 import { endWithinMaxAge, insertSession, type Session } from '#identity/sessions.ts'
 import { afterShowing, NOTHING_SHOWN, type Shown, type ShownWay, wordsOf } from '#identity/shown.ts'
 import { tokenHash } from '#identity/tokens.ts'
@@ -64,7 +65,7 @@ export async function admit(
   context: SignInContext,
 ): Promise<Admission> {
   const { require_email_verification } = kernel.config.auth.email_password
-  const outcome = await actOnProof(kernel, proof, refuse, async (kernel, user) => {
+  const outcome = await act(kernel, { ...proof, refuse }, async (kernel, { user }) => {
     if (isBanned(user, kernel.now())) throw fail('BANNED_USER')
     const isUnverified = require_email_verification && !user.emailVerified
     if (isUnverified) return { unverified: user }

@@ -1,5 +1,5 @@
+import { act } from '#identity/act.ts'
 import { insertHiddenSignUp } from '#identity/hidden-sign-ups.ts'
-import { actOnProof } from '#identity/proof.ts'
 import { lockUserWithEmail, type NewUser, type User } from '#identity/users.ts'
 import { recordAct } from '#kernel/audit/record-act.ts'
 import { isConflict } from '#kernel/db/conflicts.ts'
@@ -53,7 +53,7 @@ async function addHidden(kernel: Kernel, owner: User, asked: WithPassword): Prom
 /** Sign-in with the password of a hidden sign-up: answers as `admit` does for an unproven address, in the same time and with a mail. */
 export async function refuseHidden(kernel: Kernel, userId: string, context: SignInContext): Promise<never> {
   const refusal = () => fail('EMAIL_NOT_VERIFIED')
-  const owner = await actOnProof(kernel, { userId }, refusal, async (_kernel, user) => user)
+  const owner = await act(kernel, { userId, refuse: refusal }, async (_kernel, { user }) => user)
   const { email } = owner
   await requestFirstLink(kernel, { id: uuidv7(kernel.now(), kernel.random), email }, context)
   throw refusal()

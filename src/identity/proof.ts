@@ -1,20 +1,11 @@
 import { type RawBuilder, sql } from 'kysely'
-import { isConflict } from '#kernel/db/conflicts.ts'
 import type { Db } from '#kernel/db/connect.ts'
-import { actingAsUser, atomically, type Kernel } from '#kernel/kernel.ts'
+import type { Kernel } from '#kernel/kernel.ts'
 import { type Impersonator, mayImpersonate } from './impersonation.ts'
 import type { ProviderAccount } from './linked-accounts.ts'
 import { endWithinMaxAge } from './sessions.ts'
-import {
-  type AddressPurpose,
-  findTicket,
-  redeemAddressTicket,
-  redeemTicket,
-  type Ticket,
-  type UserPurpose,
-} from './tickets.ts'
 import { tokenHash } from './tokens.ts'
-import { isBanned, lockUserWithEmail, type User } from './users.ts'
+import { isBanned, type User } from './users.ts'
 
 /** The authorization of a verb, and the state that it relies on when it acts. */
 export type Proof = {
@@ -35,112 +26,6 @@ export type Proof = {
 }
 
 export type SessionProof = Proof & Required<Pick<Proof, 'session'>>
-
-/**
- * Runs the work in a transaction in which the proof holds until its end (house.md 5.7). Every verb that changes credentials, identity
- * or membership, or starts a session, goes through here. When the proof does not hold any more, the failure is `refuse`.
- */
-export function actOnProof<T>(
-  kernel: Kernel,
-  proof: Proof,
-  refuse: () => Error,
-  work: (kernel: Kernel, user: User) => Promise<T>,
-): Promise<T> {
-  return atomically(kernel, async (kernel) => {
-    const user = await lockProvenUser(kernel, proof)
-    if (user === undefined) throw refuse()
-    return work(actingAsUser(kernel, user.id), user)
-  })
-}
-
-/** The same with a one-time token, which is redeemed. The work decides about an expired one. */
-export function actOnTicket<P extends UserPurpose, T>(
-  kernel: Kernel,
-  { purposes, token }: Link<P>,
-  refuse: () => Error,
-  work: (kernel: Kernel, user: User, ticket: Ticket<P>) => Promise<T>,
-): Promise<T> {
-  return atomically(kernel, async (kernel) => {
-    const user = await lockTicketOwner(kernel, { purposes, token })
-    if (user === undefined || isBanned(user, kernel.now())) throw refuse()
-    const ticket = await redeemTicket(kernel, user, purposes, token)
-    if (ticket === undefined) throw refuse()
-    return work(actingAsUser(kernel, user.id), user, ticket)
-  })
-}
-
-/**
- * The same with a one-time token that stays valid. The work redeems it when it has done what the token is for. Until the end of the
- * transaction the token cannot be redeemed elsewhere, since the user's row is locked.
- */
-export function actOnOpenTicket<P extends UserPurpose, T>(
-  kernel: Kernel,
-  { purposes, token }: Link<P>,
-  refuse: () => Error,
-  work: (kernel: Kernel, user: User, ticket: Ticket<P>) => Promise<T>,
-): Promise<T> {
-  return atomically(kernel, async (kernel) => {
-    const user = await lockTicketOwner(kernel, { purposes, token })
-    // Again, since it may have been redeemed during the wait for the lock.
-    const ticket = user && (await findTicket(kernel, purposes, token))
-    if (user === undefined || ticket === undefined || ticket.expired) throw refuse()
-    return work(actingAsUser(kernel, user.id), user, ticket)
-  })
-}
-
-async function lockTicketOwner(
-  kernel: Kernel,
-  { purposes, token }: Link<UserPurpose>,
-): Promise<User | undefined> {
-  const userId = (await findTicket(kernel, purposes, token))?.userId
-  return userId == null ? undefined : lockProvenUser(kernel, { userId })
-}
-
-/**
- * The same with a token of an address. `user` has the address by now and is locked; undefined when there is no account, and the work may
- * add one. When a sign-up has added it in the meantime, all of this is rolled back and done again with that user. Tokens of one address
- * are redeemed one after the other.
- */
-export async function actOnAddressTicket<P extends AddressPurpose, T>(
-  kernel: Kernel,
-  link: Link<P>,
-  refuse: () => Error,
-  work: AddressWork<P, T>,
-): Promise<T> {
-  try {
-    return await actOnAddressTicketOnce(kernel, link, refuse, work)
-  } catch (error) {
-    if (!isConflict(error, 'user_email_key')) throw error
-    return await actOnAddressTicketOnce(kernel, link, refuse, work)
-  }
-}
-
-type AddressWork<P extends AddressPurpose, T> = (
-  kernel: Kernel,
-  user: User | undefined,
-  ticket: Ticket<P>,
-) => Promise<T>
-
-const actOnAddressTicketOnce = <P extends AddressPurpose, T>(
-  kernel: Kernel,
-  { purposes, token }: Link<P>,
-  refuse: () => Error,
-  work: AddressWork<P, T>,
-): Promise<T> =>
-  atomically(kernel, async (kernel) => {
-    const address = (await findTicket(kernel, purposes, token))?.address
-    if (address === undefined) throw refuse()
-    await sql`select pg_advisory_xact_lock(hashtextextended(${`gatehouse address ${address}`}, 0))`.execute(
-      kernel.db,
-    )
-    const user = await lockUserWithEmail(kernel.db, address)
-    if (user !== undefined && isBanned(user, kernel.now())) throw refuse()
-    const ticket = await redeemAddressTicket(kernel, purposes, token)
-    if (ticket === undefined) throw refuse()
-    return work(user === undefined ? kernel : actingAsUser(kernel, user.id), user, ticket)
-  })
-
-type Link<P> = { readonly purposes: readonly P[]; readonly token: string }
 
 /**
  * States the proof again: the first statement of the transaction that acts. Locks the user's row and every row that the proof names.

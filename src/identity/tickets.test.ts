@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { actOnAddressTicket } from '#identity/act.ts'
 import type { Db } from '#kernel/db/connect.ts'
 import { atomically } from '#kernel/kernel.ts'
 import { uuidv7 } from '#kernel/random.ts'
 import { testKernel } from '#test/harness.ts'
 import { applyBan } from './bans.ts'
-import { actOnAddressTicket } from './proof.ts'
 import { deleteSession, insertSession } from './sessions.ts'
 import { NOTHING_SHOWN } from './shown.ts'
 import {

@@ -1,9 +1,10 @@
 import { deleteAccount, listAccounts } from '#identity/accounts.ts'
+import { act } from '#identity/act.ts'
 import { deleteTicketsFor } from '#identity/tickets.ts'
 import { isLastWayIn } from '#identity/ways-in.ts'
 import { recordAct } from '#kernel/audit/record-act.ts'
 import type { Kernel } from '#kernel/kernel.ts'
-import { actAsCaller, type Caller } from '../access.ts'
+import { bySession, type Caller } from '../access.ts'
 import { expectShown } from '../demands.ts'
 import { fail } from '../errors.ts'
 import { noticeTo } from '../mail-allowance.ts'
@@ -27,7 +28,7 @@ export function accountOf<
 }
 
 export async function unlinkAccount(kernel: Kernel, caller: Caller, name: AccountName): Promise<void> {
-  await actAsCaller(kernel, caller, async (kernel, user) => {
+  await act(kernel, bySession(caller), async (kernel, { user }) => {
     const found = accountOf(await listAccounts(kernel.db, user.id), name)
     const verb = found.providerId === 'credential' ? 'unlinkPassword' : 'unlinkAccount'
     await expectShown(kernel, caller.session, verb)

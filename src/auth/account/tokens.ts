@@ -1,3 +1,4 @@
+import { act } from '#identity/act.ts'
 import {
   completeRefresh,
   findProviderTokens,
@@ -5,7 +6,7 @@ import {
   listLinkedAccounts,
 } from '#identity/provider-tokens.ts'
 import type { Kernel } from '#kernel/kernel.ts'
-import { actAsCaller, type Caller, expectAlive } from '../access.ts'
+import { bySession, type Caller, expectAlive } from '../access.ts'
 import { fail } from '../errors.ts'
 import { type AccountName, accountOf } from './account.ts'
 import type { TokenRefreshes } from './token-refreshes.ts'
@@ -59,7 +60,7 @@ function refresh(
 ): Promise<LinkedAccount> {
   if (account.refreshToken === null) throw fail('REFRESH_TOKEN_NOT_FOUND')
   return refreshes.run(account, (tokens) =>
-    actAsCaller(kernel, caller, async (kernel, user) => {
+    act(kernel, bySession(caller), async (kernel, { user }) => {
       if (tokens !== undefined) await completeRefresh(kernel, account, tokens)
       const stored = await findProviderTokens(kernel, user.id, account.id)
       if (stored === undefined) throw fail('ACCOUNT_NOT_FOUND')

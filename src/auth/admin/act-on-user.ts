@@ -1,11 +1,11 @@
+import { type Authority, act } from '#identity/act.ts'
 import { type AdminPermissions, coversPermissions, isPermitted } from '#identity/permissions.ts'
-import { lockProvenUser, lockUsers } from '#identity/proof.ts'
 import { countsAsAdmin } from '#identity/roles.ts'
 import { getStanding, type Standing } from '#identity/standing.ts'
 import { findUser, type User, withoutExpiredBan } from '#identity/users.ts'
-import { atomically, type Kernel } from '#kernel/kernel.ts'
+import type { Kernel } from '#kernel/kernel.ts'
 import { UUID } from '#kernel/random.ts'
-import { type Caller, proofOf } from '../access.ts'
+import { bySession, type Caller } from '../access.ts'
 import { type DemandingVerb, expectShown } from '../demands.ts'
 import { fail } from '../errors.ts'
 import { refusalOf } from './permissions.ts'
@@ -24,36 +24,23 @@ export async function actOnUser<T>(
   work: (kernel: Kernel, act: Act) => Promise<T>,
 ): Promise<T> {
   if (!UUID.test(userId)) throw fail('USER_NOT_FOUND')
-  return atomically(kernel, async (kernel) => {
-    const users = await lockUsers(kernel.db, [caller.user.id, userId])
-    const admin = await provenAdmin(kernel, caller, permission)
-    return work(kernel, { admin, user: withinReach(kernel, admin, permission, users.get(userId)) })
-  })
+  const by = { ...byAdmin(caller, permission), others: [userId] }
+  return act(kernel, by, (kernel, { user: admin, others }) =>
+    work(kernel, { admin, user: withinReach(kernel, admin, permission, others.get(userId)) }),
+  )
 }
 
-/** The same without another user. */
-export function actAsAdmin<T>(
-  kernel: Kernel,
-  caller: Caller,
-  permission: AdminPermissions,
-  work: (kernel: Kernel, admin: User) => Promise<T>,
-): Promise<T> {
-  return atomically(kernel, async (kernel) => work(kernel, await provenAdmin(kernel, caller, permission)))
-}
+/** The authority of a session whose user has the permission. */
+export const byAdmin = (caller: Caller, permission: AdminPermissions): Authority => ({
+  ...bySession(caller),
+  may: (kernel, admin) => expectPermission(kernel, admin, permission),
+})
 
 /** The user, for an answer that changes nothing. */
 export async function readUser(kernel: Kernel, userId: string): Promise<User> {
   const user = UUID.test(userId) ? await findUser(kernel.db, 'id', userId) : undefined
   if (user === undefined) throw fail('USER_NOT_FOUND')
   return withoutExpiredBan(user, kernel.now())
-}
-
-/** The caller, who has the permission until the transaction ends. */
-async function provenAdmin(kernel: Kernel, caller: Caller, permission: AdminPermissions): Promise<User> {
-  const admin = await lockProvenUser(kernel, proofOf(caller))
-  if (admin === undefined) throw fail('UNAUTHORIZED')
-  expectPermission(kernel, admin, permission)
-  return admin
 }
 
 export function expectPermission(kernel: Kernel, user: User, permission: AdminPermissions): void {

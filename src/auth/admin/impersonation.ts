@@ -1,3 +1,4 @@
+import { act } from '#identity/act.ts'
 import { mayImpersonate } from '#identity/impersonation.ts'
 import type { LiveSession, Sessions } from '#identity/live-sessions.ts'
 import { hasPermissions } from '#identity/permissions.ts'
@@ -7,7 +8,7 @@ import { isBanned, type User, withoutExpiredBan } from '#identity/users.ts'
 import { recordAct } from '#kernel/audit/record-act.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { randomToken, uuidv7 } from '#kernel/random.ts'
-import { actAsCaller, type Caller } from '../access.ts'
+import { bySession, type Caller } from '../access.ts'
 import { fail } from '../errors.ts'
 import { type Act, actOnUser } from './act-on-user.ts'
 
@@ -61,7 +62,7 @@ function expectImpersonable(kernel: Kernel, { admin, user }: Act): void {
 
 /** Ends the impersonated session. It begins none: the session of the admin has been alive all the time. */
 export async function stopImpersonating(kernel: Kernel, caller: Caller): Promise<void> {
-  await actAsCaller(kernel, caller, async (kernel, user) => {
+  await act(kernel, bySession(caller), async (kernel, { user }) => {
     await deleteSession(kernel.db, caller.session.id)
     const details = { sessionId: caller.session.id }
     await recordAct(kernel, 'user.impersonation_ended', { targetId: user.id, details })

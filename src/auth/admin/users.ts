@@ -1,3 +1,4 @@
+import { act } from '#identity/act.ts'
 import { hashPassword } from '#identity/passwords.ts'
 import { deleteTickets } from '#identity/tickets.ts'
 import { hasProvenEmail, type User, type UserChange, updateUser, withoutExpiredBan } from '#identity/users.ts'
@@ -13,8 +14,8 @@ import { removeUser } from '../profile/delete-account.ts'
 import { applyChange, changeOf, type ProfileChange } from '../profile/profile.ts'
 import { acceptableEmail } from '../user-fields.ts'
 import {
-  actAsAdmin,
   actOnUser,
+  byAdmin,
   expectMayHandOver,
   expectPermission,
   expectShownByOneself,
@@ -43,7 +44,7 @@ export async function createUser(kernel: Kernel, caller: Caller, asked: CreateUs
   const role = asked.role === undefined ? undefined : acceptableRole(kernel, asked.role)
   const password = await hashPassword(kernel, await acceptablePassword(kernel, asked.password))
   return explained(() =>
-    actAsAdmin(kernel, caller, CREATE, async (kernel, admin) => {
+    act(kernel, byAdmin(caller, CREATE), async (kernel, { user: admin }) => {
       if (isOfAddress(data)) expectPermission(kernel, admin, SET_EMAIL)
       if (role === undefined) return addUser(kernel, user, password)
       expectPermission(kernel, admin, SET_ROLE)

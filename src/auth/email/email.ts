@@ -1,4 +1,4 @@
-import { actOnTicket } from '#identity/proof.ts'
+import { act, actOnTicket } from '#identity/act.ts'
 import { deleteTickets, deleteTicketsFor, type SignUpMark, type Ticket } from '#identity/tickets.ts'
 import { findUser, hasProvenEmail, type User } from '#identity/users.ts'
 import { recordAct } from '#kernel/audit/record-act.ts'
@@ -7,7 +7,7 @@ import { isConflict } from '#kernel/db/conflicts.ts'
 import { Failure } from '#kernel/errors.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { sendMail } from '#kernel/mail/mailer.ts'
-import { actAsCaller, type Caller } from '../access.ts'
+import { bySession, type Caller } from '../access.ts'
 import { type Admission, admit, type Entrance } from '../admit.ts'
 import { expectShown, showing, standsForMailbox } from '../demands.ts'
 import { fail, LINK_FAILURES, PASSWORD_POLICY_FAILURES } from '../errors.ts'
@@ -128,20 +128,24 @@ export async function changeEmail(kernel: Kernel, caller: Caller, asked: ChangeE
   if (newEmail === caller.user.email) throw fail('EMAIL_IS_THE_SAME')
   const { password, code } = asked
   const proven = password === undefined ? caller : await checkPassword(kernel, caller, password)
-  const refused = await actAsCaller(kernel, proven, async (kernel, user): Promise<Refused | undefined> => {
-    const ofFactor = code === undefined ? [] : await showCode(kernel, user, caller.session, code)
-    if (typeof ofFactor === 'object' && 'refused' in ofFactor) return ofFactor
-    const inBody = [...(password === undefined ? [] : (['password'] as const)), ...[ofFactor].flat()]
-    const standing = await showing(kernel, caller.session, inBody)
-    if (!hasProvenEmail(user)) await expectShown(kernel, caller.session, 'changeUnprovenEmail')
-    const from = { user, sessionId: caller.session.id }
-    const to = { newEmail, callbackURL: asked.callbackURL }
-    await deleteTicketsFor(kernel.db, user.id, CHANGE)
-    await recordAct(kernel, 'email.change_requested', { targetId: user.id })
-    const isAllowed = !hasProvenEmail(user) || standsForMailbox(kernel, standing, inBody)
-    await (isAllowed ? mailNewAddress(kernel, from, to) : mailOldAddress(kernel, from, to))
-    return undefined
-  })
+  const refused = await act(
+    kernel,
+    bySession(proven),
+    async (kernel, { user }): Promise<Refused | undefined> => {
+      const ofFactor = code === undefined ? [] : await showCode(kernel, user, caller.session, code)
+      if (typeof ofFactor === 'object' && 'refused' in ofFactor) return ofFactor
+      const inBody = [...(password === undefined ? [] : (['password'] as const)), ...[ofFactor].flat()]
+      const standing = await showing(kernel, caller.session, inBody)
+      if (!hasProvenEmail(user)) await expectShown(kernel, caller.session, 'changeUnprovenEmail')
+      const from = { user, sessionId: caller.session.id }
+      const to = { newEmail, callbackURL: asked.callbackURL }
+      await deleteTicketsFor(kernel.db, user.id, CHANGE)
+      await recordAct(kernel, 'email.change_requested', { targetId: user.id })
+      const isAllowed = !hasProvenEmail(user) || standsForMailbox(kernel, standing, inBody)
+      await (isAllowed ? mailNewAddress(kernel, from, to) : mailOldAddress(kernel, from, to))
+      return undefined
+    },
+  )
   if (refused !== undefined) await refuseCode(kernel, refused)
 }
 

@@ -1,7 +1,7 @@
-import { lockProvenUser } from '#identity/proof.ts'
+import { actWithoutProof } from '#identity/act.ts'
 import type { SignUpMark } from '#identity/tickets.ts'
 import { findUser, hasProvenEmail, isBanned, type User } from '#identity/users.ts'
-import { atomically, type Kernel } from '#kernel/kernel.ts'
+import type { Kernel } from '#kernel/kernel.ts'
 import { sendMail } from '#kernel/mail/mailer.ts'
 import { ADMISSION_FAILURES, LINK_FAILURES, PASSWORD_POLICY_FAILURES } from '../errors.ts'
 import { allowsMail } from '../mail-allowance.ts'
@@ -79,9 +79,8 @@ export async function mailFirstLink(kernel: Kernel, request: FirstLink): Promise
 
 async function mailAlreadyRegistered(kernel: Kernel, { id: userId, email }: User): Promise<void> {
   if (!(await allowsMail(kernel, email))) return
-  await atomically(kernel, async (kernel) => {
-    const still = await lockProvenUser(kernel, { userId })
-    if (still?.email === email) await sendMail(kernel, MAILS.alreadyRegistered(still))
+  await actWithoutProof(kernel, userId, async (kernel, still) => {
+    if (still.email === email) await sendMail(kernel, MAILS.alreadyRegistered(still))
   })
 }
 
@@ -92,9 +91,8 @@ async function sendVerificationMail(
   callbackURL: string | undefined,
   payload: SignUpMark = {},
 ): Promise<void> {
-  await atomically(kernel, async (kernel) => {
-    const user = await lockProvenUser(kernel, { userId })
-    if (user?.email !== address || isVerified(user) || isBanned(user, kernel.now())) return
+  await actWithoutProof(kernel, userId, async (kernel, user) => {
+    if (user.email !== address || isVerified(user) || isBanned(user, kernel.now())) return
     // The link outlives the session that sign-up or sign-in begins: the mail may be read on another device.
     const ticket = { userId, sessionId: null, address, payload }
     await mailLink(kernel, VERIFY_EMAIL, { ticket, recipient: user, callbackURL })

@@ -1,9 +1,10 @@
+import { act } from '#identity/act.ts'
 import { tokenHash } from '#identity/tokens.ts'
 import { findUser, hasProvenEmail, isBanned, type User } from '#identity/users.ts'
 import { recordAct } from '#kernel/audit/record-act.ts'
 import { emit, type Kernel } from '#kernel/kernel.ts'
 import { UUID, uuidv7 } from '#kernel/random.ts'
-import type { Caller } from '../access.ts'
+import { bySession, type Caller } from '../access.ts'
 import { proveInSession } from '../email/first-proof.ts'
 import { fail } from '../errors.ts'
 import {
@@ -16,7 +17,6 @@ import {
 import { findMember, insertMember } from './member-store.ts'
 import {
   actInOrganization,
-  actWithUsers,
   expectKey,
   expectMembership,
   expectPermission,
@@ -182,7 +182,7 @@ const actAsRecipient = <T>(
   { email, isFromMail }: NamedInvitation,
   work: (kernel: Kernel, user: User) => Promise<T>,
 ): Promise<T> =>
-  actWithUsers(kernel, caller, [], (kernel, user) => {
+  act(kernel, bySession(caller), (kernel, { user }) => {
     if (user.email !== email) throw notFound()
     if (!isFromMail && !hasProvenEmail(user))
       throw fail('EMAIL_VERIFICATION_REQUIRED_BEFORE_ACCEPTING_OR_REJECTING_INVITATION')

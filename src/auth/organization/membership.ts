@@ -1,8 +1,8 @@
-import { lockUsers } from '#identity/proof.ts'
+import { act } from '#identity/act.ts'
 import type { User } from '#identity/users.ts'
-import { atomically, type Kernel } from '#kernel/kernel.ts'
+import type { Kernel } from '#kernel/kernel.ts'
 import { UUID } from '#kernel/random.ts'
-import { actAsCaller, type Caller } from '../access.ts'
+import { bySession, type Caller } from '../access.ts'
 import { fail } from '../errors.ts'
 import { isMemberPermitted, type OrganizationPermissions } from './roles.ts'
 import { findMembership, type Membership, type OrganizationKey, type OrganizationLock } from './store.ts'
@@ -75,18 +75,6 @@ export const actInOrganization = <T>(
   { key, lock = 'no key update', others = [] }: Acting,
   work: (kernel: Kernel, membership: Membership, user: User) => Promise<T>,
 ): Promise<T> =>
-  actWithUsers(kernel, caller, others, async (kernel, user) =>
+  act(kernel, { ...bySession(caller), others }, async (kernel, { user }) =>
     work(kernel, await expectMembership(kernel, user.id, key, lock), user),
   )
-
-/** `actAsCaller` with the rows of other users locked too. */
-export const actWithUsers = <T>(
-  kernel: Kernel,
-  caller: Caller,
-  others: readonly string[],
-  work: (kernel: Kernel, user: User) => Promise<T>,
-): Promise<T> =>
-  atomically(kernel, async (kernel) => {
-    if (others.length > 0) await lockUsers(kernel.db, [caller.user.id, ...others])
-    return actAsCaller(kernel, caller, work)
-  })

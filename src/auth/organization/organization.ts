@@ -1,3 +1,4 @@
+import { act } from '#identity/act.ts'
 import { coversPermissions, isPermitted, type Permissions } from '#identity/permissions.ts'
 import { findUser, type User } from '#identity/users.ts'
 import { changedFields } from '#kernel/audit/changed-fields.ts'
@@ -5,14 +6,13 @@ import { recordAct } from '#kernel/audit/record-act.ts'
 import { isConflict } from '#kernel/db/conflicts.ts'
 import { emit, type Kernel } from '#kernel/kernel.ts'
 import { UUID, uuidv7 } from '#kernel/random.ts'
-import type { Caller } from '../access.ts'
+import { bySession, type Caller } from '../access.ts'
 import { fail } from '../errors.ts'
 import { type Fields, fieldsFrom, slugFrom } from './fields.ts'
 import { listInvitations } from './invitation-store.ts'
 import { insertMember, listMembers, type MemberWithUser } from './member-store.ts'
 import {
   actInOrganization,
-  actWithUsers,
   expectKey,
   expectMembership,
   expectPermission,
@@ -60,7 +60,7 @@ export async function createOrganization(
   if (!isOwn) expectMayCreateFor(kernel, caller.user)
   if (!UUID.test(userId)) throw fail('USER_NOT_FOUND')
   return withFreeSlug('ORGANIZATION_ALREADY_EXISTS', () =>
-    actWithUsers(kernel, caller, isOwn ? [] : [userId], async (kernel, user) => {
+    act(kernel, { ...bySession(caller), others: isOwn ? [] : [userId] }, async (kernel, { user }) => {
       if (!isOwn) await expectAdmin(kernel, user, userId)
       const created = await insertWithOwner(kernel, fields, userId)
       if (isOwn && !keepCurrentActiveOrganization)
@@ -183,7 +183,7 @@ export async function setActiveOrganization(
         organizationSlug: organizationSlug ?? undefined,
       })
   return key === undefined
-    ? actWithUsers(kernel, caller, [], async (kernel) => {
+    ? act(kernel, bySession(caller), async (kernel) => {
         await updateActiveOrganization(kernel, caller.session.id, null)
         return null
       })

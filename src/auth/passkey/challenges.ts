@@ -1,8 +1,9 @@
+import { act } from '#identity/act.ts'
 import { deleteTicketsFor, issueTicket, redeemAnonymousTicket, redeemTicket } from '#identity/tickets.ts'
 import type { User } from '#identity/users.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { randomToken } from '#kernel/random.ts'
-import { actAsCaller, type Caller } from '../access.ts'
+import { bySession, type Caller } from '../access.ts'
 import { expectShown } from '../demands.ts'
 import { fail } from '../errors.ts'
 import { expectMayEnrol } from '../two-factor/restricted.ts'
@@ -23,7 +24,7 @@ export function issueRegistrationChallenge(
   caller: Caller,
 ): Promise<Challenge & { readonly isRestricted: boolean }> {
   const challenge = randomToken(kernel.random)
-  return actAsCaller(kernel, caller, async (kernel, user) => {
+  return act(kernel, bySession(caller), async (kernel, { user }) => {
     const { id: userId, email: address } = user
     const isRestricted = await expectMayEnrol(kernel, user, caller)
     await expectShown(kernel, caller.session, 'addPasskey')

@@ -1,3 +1,4 @@
+import { act } from '#identity/act.ts'
 import {
   deletePasskey,
   insertPasskey,
@@ -14,7 +15,7 @@ import { isLastWayIn } from '#identity/ways-in.ts'
 import { recordAct } from '#kernel/audit/record-act.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { UUID, uuidv7 } from '#kernel/random.ts'
-import { actAsCaller, type Caller } from '../access.ts'
+import { bySession, type Caller } from '../access.ts'
 import { expectShown, settlingOf } from '../demands.ts'
 import { fail } from '../errors.ts'
 import { noticeTo } from '../mail-allowance.ts'
@@ -112,7 +113,7 @@ export async function renamePasskey(
 ): Promise<Passkey> {
   const name = acceptableName(asked)
   if (!UUID.test(id)) throw fail('PASSKEY_NOT_FOUND')
-  return actAsCaller(kernel, caller, async (kernel, user) => {
+  return act(kernel, bySession(caller), async (kernel, { user }) => {
     const former = (await listPasskeys(kernel.db, user.id)).find((passkey) => passkey.id === id)
     if (former?.name === name) return former
     const passkey = await updatePasskeyName(kernel.db, { id, userId: user.id, name })
@@ -122,14 +123,14 @@ export async function renamePasskey(
   })
 }
 
-/** Runs the change as `actAsCaller` does, and ends the other sessions if the caller asks for that. */
+/** Runs the change as `act` does, and ends the other sessions if the caller asks for that. */
 async function changeFactors<T extends object | undefined>(
   kernel: Kernel,
   caller: Caller,
   revokeOtherSessions: boolean | undefined,
   change: (kernel: Kernel, user: User) => Promise<T>,
 ): Promise<T> {
-  return actAsCaller(kernel, caller, async (kernel, user) => {
+  return act(kernel, bySession(caller), async (kernel, { user }) => {
     const result = await change(kernel, user)
     const isDone = result === undefined || !('reason' in result)
     if (isDone && revokeOtherSessions === true)

@@ -1,8 +1,8 @@
 import { type Credential, findCredential, type PasswordOrigin, upsertPassword } from '#identity/accounts.ts'
+import { act, actWithoutProof } from '#identity/act.ts'
 import { deleteKnownDevices, type Source } from '#identity/known-devices.ts'
 import { isByMailAlone } from '#identity/mailbox.ts'
 import { attemptPassword, hashPassword, isCheckable } from '#identity/passwords.ts'
-import { lockProvenUser } from '#identity/proof.ts'
 import { deleteFactor } from '#identity/second-factor.ts'
 import { deleteUserSessions, getSession, updateSessionToken } from '#identity/sessions.ts'
 import { deleteTickets } from '#identity/tickets.ts'
@@ -11,9 +11,9 @@ import { deleteTrustedDevices } from '#identity/trusted-devices.ts'
 import type { User } from '#identity/users.ts'
 import { recordAct } from '#kernel/audit/record-act.ts'
 import { recordFailure } from '#kernel/audit/record-failure.ts'
-import { atomically, type Kernel } from '#kernel/kernel.ts'
+import type { Kernel } from '#kernel/kernel.ts'
 import { randomToken, uuidv7 } from '#kernel/random.ts'
-import { actAsCaller, type Caller, expectAlive } from '../access.ts'
+import { bySession, type Caller, expectAlive } from '../access.ts'
 import { expectShown, showing } from '../demands.ts'
 import { fail } from '../errors.ts'
 import { noticeTo } from '../mail-allowance.ts'
@@ -61,7 +61,7 @@ export async function changePassword(
   const verified = await checkPassword(kernel, caller, asked.currentPassword)
   const password = await hashPassword(kernel, accepted)
   const token = asked.revokeOtherSessions === true ? randomToken(kernel.random) : undefined
-  await actAsCaller(kernel, verified, async (kernel, user) => {
+  await act(kernel, bySession(verified), async (kernel, { user }) => {
     await showing(kernel, caller.session, ['password'])
     await storePassword(kernel, user, { password, ended: token === undefined ? 'none' : 'others' })
     const ended = token === undefined ? 0 : await deleteUserSessions(kernel.db, user.id, caller.session.id)
@@ -138,11 +138,11 @@ export async function setPasswordByOperator(
   newPassword: string,
 ): Promise<boolean> {
   const password = await hashPassword(kernel, await acceptablePassword(kernel, newPassword))
-  return atomically(kernel, async (kernel) => {
-    const user = await lockProvenUser(kernel, { userId })
-    if (user !== undefined) await assignPassword(kernel, user, password)
-    return user !== undefined
+  const done = await actWithoutProof(kernel, userId, async (kernel, user) => {
+    await assignPassword(kernel, user, password)
+    return true
   })
+  return done ?? false
 }
 
 /** For a user whose row is locked. Ends every session and every link of the user. */
@@ -160,7 +160,7 @@ export async function assignPassword(
 /** Sets the first password of a user who signs in another way. */
 export async function setPassword(kernel: Kernel, caller: Caller, newPassword: string): Promise<void> {
   const password = await hashPassword(kernel, await acceptablePassword(kernel, newPassword))
-  await actAsCaller(kernel, caller, async (kernel, user) => {
+  await act(kernel, bySession(caller), async (kernel, { user }) => {
     await expectMayEnrol(kernel, user, caller)
     await expectShown(kernel, caller.session, 'setPassword')
     if ((await findCredential(kernel.db, user.id)) !== undefined) throw fail('PASSWORD_ALREADY_SET')

@@ -1,10 +1,10 @@
+import { actOnTicket, actWithoutProof } from '#identity/act.ts'
 import { clearGuesses, hashPassword } from '#identity/passwords.ts'
-import { actOnTicket, lockProvenUser } from '#identity/proof.ts'
 import { deleteUserSessions } from '#identity/sessions.ts'
 import { findTicket } from '#identity/tickets.ts'
 import { findUser, hasProvenEmail, isBanned, updateUser } from '#identity/users.ts'
 import { recordAct } from '#kernel/audit/record-act.ts'
-import { atomically, type Kernel } from '#kernel/kernel.ts'
+import type { Kernel } from '#kernel/kernel.ts'
 import { removeWhatOthersAdded } from '../email/first-proof.ts'
 import { fail, PASSWORD_POLICY_FAILURES } from '../errors.ts'
 import type { MailFlow } from '../mail-flow.ts'
@@ -52,9 +52,8 @@ export async function mailReset(
   const found = await findUser(kernel.db, 'email', address)
   if (found === undefined) return
   const { id: userId } = found
-  await atomically(kernel, async (kernel) => {
-    const user = await lockProvenUser(kernel, { userId })
-    if (user?.email !== address || isBanned(user, kernel.now())) return
+  await actWithoutProof(kernel, userId, async (kernel, user) => {
+    if (user.email !== address || isBanned(user, kernel.now())) return
     const ticket = { userId, sessionId: null, address, payload: {} }
     await mailLink(kernel, RESET_PASSWORD, { ticket, recipient: user, callbackURL, source, mail })
   })

@@ -1,12 +1,13 @@
 import { findPassword } from '#identity/accounts.ts'
-import { actOnTicket, lockProvenUser } from '#identity/proof.ts'
+import { act, actOnTicket, actWithoutProof } from '#identity/act.ts'
+import { lockProvenUser } from '#identity/proof.ts'
 import { isLastAdmin } from '#identity/roles.ts'
 import { deleteTickets, redeemTicket } from '#identity/tickets.ts'
 import { deleteUser, type User } from '#identity/users.ts'
 import { recordAct } from '#kernel/audit/record-act.ts'
-import { atomically, emit, type Kernel } from '#kernel/kernel.ts'
+import { emit, type Kernel } from '#kernel/kernel.ts'
 import { forgetMails } from '#kernel/mail/mailer.ts'
-import { actAsCaller, type Caller } from '../access.ts'
+import { bySession, type Caller } from '../access.ts'
 import { hasShown } from '../demands.ts'
 import { fail, LINK_FAILURES } from '../errors.ts'
 import { type LinkClick, sourceOf } from '../link-click.ts'
@@ -34,7 +35,7 @@ export async function deleteAccount(
     return 'deleted'
   }
   const proven = asked.password === undefined ? caller : await checkPassword(kernel, caller, asked.password)
-  return actAsCaller(kernel, proven, async (kernel, user) => {
+  return act(kernel, bySession(proven), async (kernel, { user }) => {
     // A password that this session has set is no proof (auth.md 2).
     const inBody = proven.password === undefined ? [] : (['password'] as const)
     const isProven = await hasShown(kernel, caller.session, 'deleteUser', inBody)
@@ -49,7 +50,7 @@ const invalidToken = () => fail('INVALID_RESET_TOKEN')
 /** The link works in a session of the same user only, so that the mail alone deletes nothing. */
 export async function deleteByLink(kernel: Kernel, caller: Caller, token: string): Promise<void> {
   if (!kernel.config.auth.delete_user.enabled) throw fail('DELETE_USER_DISABLED')
-  await actAsCaller(kernel, caller, async (kernel, user) => {
+  await act(kernel, bySession(caller), async (kernel, { user }) => {
     const ticket = await redeemTicket(kernel, user, DELETE, token)
     if (ticket === undefined || ticket.expired) throw invalidToken()
     await removeUser(kernel, user)
@@ -87,11 +88,11 @@ function mailDeletion(
 
 /** For an operator, without a proof. False when there is no such user. */
 export async function deleteByOperator(kernel: Kernel, userId: string): Promise<boolean> {
-  return atomically(kernel, async (kernel) => {
-    const user = await lockProvenUser(kernel, { userId })
-    if (user !== undefined) await removeUser(kernel, user)
-    return user !== undefined
+  const done = await actWithoutProof(kernel, userId, async (kernel, user) => {
+    await removeUser(kernel, user)
+    return true
   })
+  return done ?? false
 }
 
 /** Failures of deleting a user. */

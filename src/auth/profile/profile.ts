@@ -1,10 +1,11 @@
+import { act } from '#identity/act.ts'
 import { usernameFrom } from '#identity/usernames.ts'
 import { type User, type UserChange, updateUser } from '#identity/users.ts'
 import { changedFields } from '#kernel/audit/changed-fields.ts'
 import { recordAct } from '#kernel/audit/record-act.ts'
 import { isConflict } from '#kernel/db/conflicts.ts'
 import type { Kernel } from '#kernel/kernel.ts'
-import { actAsCaller, type Caller } from '../access.ts'
+import { bySession, type Caller } from '../access.ts'
 import { fail } from '../errors.ts'
 import { acceptableImage, acceptableName } from '../user-fields.ts'
 
@@ -20,7 +21,7 @@ export async function changeProfile(kernel: Kernel, caller: Caller, asked: Profi
   const isOfUsername = asked.username !== undefined || asked.displayUsername !== undefined
   if (isOfUsername && caller.session.impersonatedBy !== null) throw fail('NOT_WHILE_IMPERSONATING')
   try {
-    await actAsCaller(kernel, caller, async (kernel, user) => {
+    await act(kernel, bySession(caller), async (kernel, { user }) => {
       const change = changeOf(asked, user)
       if (Object.keys(change).length === 0) throw fail('NO_FIELDS_TO_UPDATE')
       await applyChange(kernel, user, change)

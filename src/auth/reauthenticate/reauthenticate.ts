@@ -1,5 +1,6 @@
+import { act } from '#identity/act.ts'
 import { findLinkedAccount, type ProviderAccount } from '#identity/linked-accounts.ts'
-import { actOnProof, type Proof } from '#identity/proof.ts'
+import type { Proof } from '#identity/proof.ts'
 import { getSession, updateSessionToken } from '#identity/sessions.ts'
 import type { Shown, ShownWay } from '#identity/shown.ts'
 import { tokenHash } from '#identity/tokens.ts'
@@ -35,7 +36,7 @@ export async function reauthenticate(
     ...(password === undefined ? [] : ['password' as const]),
     ...(passkey === undefined ? [] : [passkey]),
   ]
-  const outcome = await actOnProof(kernel, proof, unauthorized, async (kernel, user) => {
+  const outcome = await act(kernel, { ...proof, refuse: unauthorized }, async (kernel, { user }) => {
     const ofFactor = code === undefined ? undefined : await showCode(kernel, user, caller.session, code)
     if (typeof ofFactor === 'object') return ofFactor
     return renew(kernel, user, caller.session.id, ofFactor === undefined ? shown : [...shown, ofFactor])
@@ -51,7 +52,7 @@ export async function reauthenticateByProvider(
   proof: Proof & { readonly session: { readonly id: string }; readonly account: ProviderAccount },
 ): Promise<RenewedSession> {
   const refuse = () => fail('ACCOUNT_NOT_LINKED', { message: 'The account is not linked to this user' })
-  return actOnProof(kernel, proof, refuse, async (kernel, user) => {
+  return act(kernel, { ...proof, refuse }, async (kernel, { user }) => {
     const found = await findLinkedAccount(kernel, proof.account)
     if (found === undefined) throw refuse()
     const way = `provider:${proof.account.providerId}` as const

@@ -1,3 +1,4 @@
+import { act } from '#identity/act.ts'
 import { deleteFactor } from '#identity/second-factor.ts'
 import {
   deleteSessionOf,
@@ -13,7 +14,7 @@ import type { User } from '#identity/users.ts'
 import { recordAct } from '#kernel/audit/record-act.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { UUID } from '#kernel/random.ts'
-import { actAsCaller, type Caller } from '../access.ts'
+import { bySession, type Caller } from '../access.ts'
 
 /** A listed session is named by a handle, which can end it and is not a credential. Only the caller's own carries its token. */
 export type ListedSession = Session & { readonly token: string; readonly current: boolean }
@@ -44,17 +45,17 @@ export function namedSession(named: string): NamedSession | undefined {
 export async function revokeSession(kernel: Kernel, caller: Caller, named: string): Promise<number> {
   const by = namedSession(named)
   if (by === undefined) return 0
-  return actAsCaller(kernel, caller, (kernel, user) => endSession(kernel, user, by))
+  return act(kernel, bySession(caller), (kernel, { user }) => endSession(kernel, user, by))
 }
 
 /** Ends all of the caller's sessions, every open link, every trusted device and a begun factor. */
 export async function revokeSessions(kernel: Kernel, caller: Caller): Promise<number> {
-  return actAsCaller(kernel, caller, endSessions)
+  return act(kernel, bySession(caller), (kernel, { user }) => endSessions(kernel, user))
 }
 
 export async function revokeOtherSessions(kernel: Kernel, caller: Caller): Promise<number> {
   const { id } = caller.session
-  return actAsCaller(kernel, caller, async (kernel, user) => {
+  return act(kernel, bySession(caller), async (kernel, { user }) => {
     const count = await deleteUserSessions(kernel.db, user.id, id)
     await recordRevoked(kernel, user, count)
     return count

@@ -1,10 +1,11 @@
+import { act } from '#identity/act.ts'
 import { deleteProvenSessions, type ProvenSession } from '#identity/proven-sessions.ts'
 import { deleteSession } from '#identity/sessions.ts'
 import { tokenHash } from '#identity/tokens.ts'
 import { auditRecord, recordAct } from '#kernel/audit/record-act.ts'
 import { createGroupCommit } from '#kernel/group-commit.ts'
 import type { Kernel } from '#kernel/kernel.ts'
-import { actAsCaller, type Caller } from '../access.ts'
+import { bySession, type Caller } from '../access.ts'
 
 /** The kernel of the request: the audit trail shows where it came from. */
 export type SignOut = (kernel: Kernel, caller: Caller) => Promise<void>
@@ -22,13 +23,13 @@ export function createSignOut(kernel: Kernel): SignOut {
   })
   return async (kernel, caller) => {
     const { id } = caller.session
-    const act = { targetId: caller.user.id, details: { sessionId: id } }
-    const record = auditRecord(kernel, 'user.signed_out', act)
+    const signedOut = { targetId: caller.user.id, details: { sessionId: id } }
+    const record = auditRecord(kernel, 'user.signed_out', signedOut)
     const { isEnded, settled } = await end({ id, tokenHash: tokenHash(caller.token), record })
     if (isEnded) return settled
-    await actAsCaller(kernel, caller, async (kernel) => {
+    await act(kernel, bySession(caller), async (kernel) => {
       await deleteSession(kernel.db, id)
-      await recordAct(kernel, 'user.signed_out', act)
+      await recordAct(kernel, 'user.signed_out', signedOut)
     })
   }
 }

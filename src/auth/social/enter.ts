@@ -1,5 +1,5 @@
+import { act } from '#identity/act.ts'
 import { findLinkedAccount, insertLinkedAccount } from '#identity/linked-accounts.ts'
-import { actOnProof } from '#identity/proof.ts'
 import { updateProviderTokens } from '#identity/provider-tokens.ts'
 import { findUser, hasProvenEmail, isBanned, type NewUser, type User } from '#identity/users.ts'
 import { recordAct } from '#kernel/audit/record-act.ts'
@@ -119,7 +119,7 @@ function expectSignUp({ config }: Kernel, { requestSignUp }: Entering): void {
 function linkByEmail(kernel: Kernel, entering: Entering, { id: userId, email }: User): Promise<Found> {
   const refusal = () => fail('ACCOUNT_NOT_LINKED')
   const mayLink = kernel.config.auth.social.linking.enabled && hasProvenAddress(kernel, entering)
-  return actOnProof(kernel, { userId }, refusal, async (kernel, user) => {
+  return act(kernel, { userId, refuse: refusal }, async (kernel, { user }) => {
     // A stranger who only claims the address does not learn of a ban.
     if (!mayLink) throw refusal()
     if (isBanned(user, kernel.now())) throw fail('BANNED_USER')

@@ -1,5 +1,6 @@
+import { act } from '#identity/act.ts'
 import { findLinkedAccount, insertLinkedAccount } from '#identity/linked-accounts.ts'
-import { actOnProof, type SessionProof } from '#identity/proof.ts'
+import type { SessionProof } from '#identity/proof.ts'
 import { updateProviderTokens } from '#identity/provider-tokens.ts'
 import { lacksSecondFactor } from '#identity/second-factor.ts'
 import { getSession, type Session } from '#identity/sessions.ts'
@@ -28,7 +29,7 @@ export const linkIdentity = (
   kernel: Kernel,
   { proof, refuse, provider: providerId, identity }: Linking,
 ): Promise<'linked' | 'linked already'> =>
-  actOnProof(kernel, proof, refuse, async (kernel, user) => {
+  act(kernel, { ...proof, refuse }, async (kernel, { user }) => {
     await expectMayLink(kernel, await getSession(kernel.db, proof.session.id), user)
     const account = { providerId, accountId: identity.accountId }
     const found = await findLinkedAccount(kernel, account)

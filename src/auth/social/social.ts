@@ -1,8 +1,9 @@
 import { listAccounts } from '#identity/accounts.ts'
+import { act } from '#identity/act.ts'
 import { issueTicket } from '#identity/tickets.ts'
 import { Failure } from '#kernel/errors.ts'
 import type { Kernel } from '#kernel/kernel.ts'
-import { actAsCaller, type Caller, proofOf } from '../access.ts'
+import { bySession, type Caller, proofOf } from '../access.ts'
 import { accountOf } from '../account/account.ts'
 import type { Admission, RenewedSession } from '../admit.ts'
 import { authUrl } from '../auth-url.ts'
@@ -47,7 +48,7 @@ export function beginLink(
 ): Promise<string> {
   const visit = { ...asked, scopes: withRequired(client, [...defaultScopes(client), ...scopes]) }
   return beginVisit(kernel, client, visit, mark, (ticket) =>
-    actAsCaller(kernel, caller, async (kernel, { id: userId, email: address }) => {
+    act(kernel, bySession(caller), async (kernel, { user: { id: userId, email: address } }) => {
       await expectShown(kernel, caller.session, 'linkAccount')
       return issueTicket(kernel, 'social-link', { ...ticket, userId, sessionId: caller.session.id, address })
     }),
@@ -63,7 +64,7 @@ export function beginReauthentication(
 ): Promise<string> {
   const visit = { ...asked, scopes: withRequired(client, defaultScopes(client)), isAgain: true }
   return beginVisit(kernel, client, visit, mark, (ticket) =>
-    actAsCaller(kernel, caller, async (kernel, { id: userId, email: address }) => {
+    act(kernel, bySession(caller), async (kernel, { user: { id: userId, email: address } }) => {
       accountOf(await listAccounts(kernel.db, userId), { providerId: client.name })
       const of = { userId, sessionId: caller.session.id, address }
       return issueTicket(kernel, 'social-reauthentication', { ...ticket, ...of })

@@ -1,4 +1,4 @@
-import { actOnTicket } from '#identity/proof.ts'
+import { actOnTicket } from '#identity/act.ts'
 import { type NewTicket, redeemAnonymousTicket, type SocialState, type Ticket } from '#identity/tickets.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { browserMark } from '../cookies.ts'

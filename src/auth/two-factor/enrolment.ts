@@ -1,4 +1,5 @@
 import { findPassword } from '#identity/accounts.ts'
+import { act } from '#identity/act.ts'
 import { deleteFactor } from '#identity/second-factor.ts'
 import { deleteUserSessions, type Session, updateSessionToken } from '#identity/sessions.ts'
 import { getStanding, updateFactorHad } from '#identity/standing.ts'
@@ -9,7 +10,7 @@ import { type User, updateUser } from '#identity/users.ts'
 import { recordAct } from '#kernel/audit/record-act.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { randomToken, uuidv7 } from '#kernel/random.ts'
-import { actAsCaller, type Caller } from '../access.ts'
+import { bySession, type Caller } from '../access.ts'
 import { type DemandingVerb, expectShown } from '../demands.ts'
 import { fail } from '../errors.ts'
 import { noticeTo } from '../mail-allowance.ts'
@@ -181,7 +182,7 @@ async function endFormerTrust(
 }
 
 /**
- * Runs the work as `actAsCaller` does, after a password in the body was right. `expectProof` throws unless the session has shown what the
+ * Runs the work as `act` does, after a password in the body was right. `expectProof` throws unless the session has shown what the
  * verb demands, by this request or before. A password that the account does not have is not looked at.
  */
 async function actAsOwner<T>(
@@ -192,7 +193,7 @@ async function actAsOwner<T>(
 ): Promise<T> {
   const isAsked = password !== undefined && (await findPassword(kernel.db, caller.user.id)) !== undefined
   const proven = isAsked ? await checkPassword(kernel, caller, password) : caller
-  return actAsCaller(kernel, proven, (kernel, user) =>
+  return act(kernel, bySession(proven), (kernel, { user }) =>
     work(kernel, user, (verb) =>
       expectShown(kernel, caller.session, verb, proven.password === undefined ? [] : ['password']),
     ),

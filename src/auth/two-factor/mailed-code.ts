@@ -1,9 +1,10 @@
+import { act } from '#identity/act.ts'
 import { replaceMailedCode } from '#identity/mailed-codes.ts'
 import { getMailbox, getStanding } from '#identity/standing.ts'
 import { hasProvenEmail, type User } from '#identity/users.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { sendMail } from '#kernel/mail/mailer.ts'
-import { actAsCaller } from '../access.ts'
+import { bySession } from '../access.ts'
 import { fail } from '../errors.ts'
 import { allowsMail } from '../mail-allowance.ts'
 import { MAILS } from '../mails.ts'
@@ -25,7 +26,7 @@ export function sendCode(kernel: Kernel, by: Verifying): Promise<void> {
       await mailCode(kernel, user, subject)
     })
   const { session } = by.caller
-  return actAsCaller(kernel, by.caller, async (kernel, user) => {
+  return act(kernel, bySession(by.caller), async (kernel, { user }) => {
     const subject = await subjectOf(kernel, user, session)
     const factor = await factorInSession(kernel, user, session, 'otp')
     expectMailedCode(factor, await getStanding(kernel.db, session.id))

@@ -1,11 +1,11 @@
+import { actWithoutProof } from '#identity/act.ts'
 import { deletePasskeys } from '#identity/passkeys.ts'
-import { lockProvenUser } from '#identity/proof.ts'
 import { deleteFactor } from '#identity/second-factor.ts'
 import { deleteUserSessions } from '#identity/sessions.ts'
 import { deleteTickets } from '#identity/tickets.ts'
 import { deleteTrustedDevices } from '#identity/trusted-devices.ts'
 import { recordAct } from '#kernel/audit/record-act.ts'
-import { atomically, type Kernel } from '#kernel/kernel.ts'
+import type { Kernel } from '#kernel/kernel.ts'
 import { noticeTo } from '../mail-allowance.ts'
 import { MAILS } from '../mails.ts'
 import { removeFactorInForce } from './enrolment.ts'
@@ -15,9 +15,7 @@ import { removeFactorInForce } from './enrolment.ts'
  * trusted devices, and ends every session and every link, which may be those of a finder. False when there is nothing to remove.
  */
 export async function resetFactors(kernel: Kernel, userId: string): Promise<boolean> {
-  return atomically(kernel, async (kernel) => {
-    const user = await lockProvenUser(kernel, { userId })
-    if (user === undefined) return false
+  const done = await actWithoutProof(kernel, userId, async (kernel, user) => {
     const hadFactor = await removeFactorInForce(kernel, user)
     const passkeys = await deletePasskeys(kernel.db, userId)
     if (!hadFactor && passkeys === 0) return false
@@ -30,4 +28,5 @@ export async function resetFactors(kernel: Kernel, userId: string): Promise<bool
     await noticeTo(kernel, user, MAILS.factorChanged(user, 'reset'))
     return true
   })
+  return done ?? false
 }

@@ -1,6 +1,6 @@
+import { act, actOnOpenTicket } from '#identity/act.ts'
 import type { Source } from '#identity/known-devices.ts'
 import { takesMailedCodes } from '#identity/mailbox.ts'
-import { actOnOpenTicket } from '#identity/proof.ts'
 import type { Session } from '#identity/sessions.ts'
 import type { Shown } from '#identity/shown.ts'
 import { getMailbox, getStanding } from '#identity/standing.ts'
@@ -9,7 +9,7 @@ import { tokenHash } from '#identity/tokens.ts'
 import type { User } from '#identity/users.ts'
 import { recordFailure } from '#kernel/audit/record-failure.ts'
 import type { Kernel } from '#kernel/kernel.ts'
-import { actAsCaller, type Caller } from '../access.ts'
+import { bySession, type Caller } from '../access.ts'
 import { admit, type StartedSession } from '../admit.ts'
 import { expectShown, showing } from '../demands.ts'
 import { fail } from '../errors.ts'
@@ -152,7 +152,7 @@ function verifyInSession(
   name: CheckName,
   typed: Typed,
 ): Promise<Verified | Refused> {
-  return actAsCaller(kernel, caller, async (kernel, user) => {
+  return act(kernel, bySession(caller), async (kernel, { user }) => {
     const factor = await factorInSession(kernel, user, caller.session, name)
     const isRestricted = !factor.inForce && (await expectMayEnrol(kernel, user, caller))
     const { session } = caller

@@ -1,0 +1,151 @@
+import { sql } from 'kysely'
+import { isConflict } from '#kernel/db/conflicts.ts'
+import { actingAsUser, atomically, type Kernel } from '#kernel/kernel.ts'
+import { lockProvenUser, lockUsers, type Proof } from './proof.ts'
+import {
+  type AddressPurpose,
+  findTicket,
+  redeemAddressTicket,
+  redeemTicket,
+  type Ticket,
+  type UserPurpose,
+} from './tickets.ts'
+import { isBanned, lockUserWithEmail, type User } from './users.ts'
+
+/** The cause of an act, and the proof of it: a session, or a way in. */
+export type Authority = Proof & {
+  /** The failure when the proof does not hold any more. */
+  readonly refuse: () => Error
+  /** Ids of other users whose sessions or memberships the work changes. */
+  readonly others?: readonly string[]
+  /** Throws when the user may not. It is asked about the locked rows. */
+  readonly may?: (kernel: Kernel, user: User) => void
+}
+
+/** The rows that are locked until the end of the transaction. */
+export type Held = {
+  readonly user: User
+  /** Those of the others that exist, by id. */
+  readonly others: ReadonlyMap<string, User>
+}
+
+/**
+ * The one door to a change (house.md 5.12). Locks the rows of all users concerned by id, states the proof again, asks whether the user may,
+ * and runs the work, all in one transaction. When it resolves, no process uses what the work has ended.
+ */
+export function act<T>(
+  kernel: Kernel,
+  { refuse, others: ids = [], may, ...proof }: Authority,
+  work: (kernel: Kernel, held: Held) => Promise<T>,
+): Promise<T> {
+  return atomically(kernel, async (kernel) => {
+    const others = ids.length > 0 ? await lockUsers(kernel.db, [proof.userId, ...ids]) : NONE
+    const user = await lockProvenUser(kernel, proof)
+    if (user === undefined) throw refuse()
+    may?.(kernel, user)
+    return work(actingAsUser(kernel, user.id), { user, others })
+  })
+}
+
+const NONE: ReadonlyMap<string, User> = new Map()
+
+/** For an operator, the command line or a job, which have nothing to prove. Undefined when there is no such user. */
+export function actWithoutProof<T>(
+  kernel: Kernel,
+  userId: string,
+  work: (kernel: Kernel, user: User) => Promise<T>,
+): Promise<T | undefined> {
+  return atomically(kernel, async (kernel) => {
+    const user = await lockProvenUser(kernel, { userId })
+    return user && work(kernel, user)
+  })
+}
+
+/** `act` with a one-time token, which is redeemed. The work decides about an expired one. */
+export function actOnTicket<P extends UserPurpose, T>(
+  kernel: Kernel,
+  { purposes, token }: Link<P>,
+  refuse: () => Error,
+  work: (kernel: Kernel, user: User, ticket: Ticket<P>) => Promise<T>,
+): Promise<T> {
+  return atomically(kernel, async (kernel) => {
+    const user = await lockTicketOwner(kernel, { purposes, token })
+    if (user === undefined || isBanned(user, kernel.now())) throw refuse()
+    const ticket = await redeemTicket(kernel, user, purposes, token)
+    if (ticket === undefined) throw refuse()
+    return work(actingAsUser(kernel, user.id), user, ticket)
+  })
+}
+
+/**
+ * The same with a one-time token that stays valid. The work redeems it when it has done what the token is for. Until the end of the
+ * transaction the token cannot be redeemed elsewhere, since the user's row is locked.
+ */
+export function actOnOpenTicket<P extends UserPurpose, T>(
+  kernel: Kernel,
+  { purposes, token }: Link<P>,
+  refuse: () => Error,
+  work: (kernel: Kernel, user: User, ticket: Ticket<P>) => Promise<T>,
+): Promise<T> {
+  return atomically(kernel, async (kernel) => {
+    const user = await lockTicketOwner(kernel, { purposes, token })
+    // Again, since it may have been redeemed during the wait for the lock.
+    const ticket = user && (await findTicket(kernel, purposes, token))
+    if (user === undefined || ticket === undefined || ticket.expired) throw refuse()
+    return work(actingAsUser(kernel, user.id), user, ticket)
+  })
+}
+
+async function lockTicketOwner(
+  kernel: Kernel,
+  { purposes, token }: Link<UserPurpose>,
+): Promise<User | undefined> {
+  const userId = (await findTicket(kernel, purposes, token))?.userId
+  return userId == null ? undefined : lockProvenUser(kernel, { userId })
+}
+
+/**
+ * The same with a token of an address. `user` has the address by now and is locked; undefined when there is no account, and the work may
+ * add one. When a sign-up has added it in the meantime, all of this is rolled back and done again with that user. Tokens of one address
+ * are redeemed one after the other.
+ */
+export async function actOnAddressTicket<P extends AddressPurpose, T>(
+  kernel: Kernel,
+  link: Link<P>,
+  refuse: () => Error,
+  work: AddressWork<P, T>,
+): Promise<T> {
+  try {
+    return await actOnAddressTicketOnce(kernel, link, refuse, work)
+  } catch (error) {
+    if (!isConflict(error, 'user_email_key')) throw error
+    return await actOnAddressTicketOnce(kernel, link, refuse, work)
+  }
+}
+
+type AddressWork<P extends AddressPurpose, T> = (
+  kernel: Kernel,
+  user: User | undefined,
+  ticket: Ticket<P>,
+) => Promise<T>
+
+const actOnAddressTicketOnce = <P extends AddressPurpose, T>(
+  kernel: Kernel,
+  { purposes, token }: Link<P>,
+  refuse: () => Error,
+  work: AddressWork<P, T>,
+): Promise<T> =>
+  atomically(kernel, async (kernel) => {
+    const address = (await findTicket(kernel, purposes, token))?.address
+    if (address === undefined) throw refuse()
+    await sql`select pg_advisory_xact_lock(hashtextextended(${`gatehouse address ${address}`}, 0))`.execute(
+      kernel.db,
+    )
+    const user = await lockUserWithEmail(kernel.db, address)
+    if (user !== undefined && isBanned(user, kernel.now())) throw refuse()
+    const ticket = await redeemAddressTicket(kernel, purposes, token)
+    if (ticket === undefined) throw refuse()
+    return work(user === undefined ? kernel : actingAsUser(kernel, user.id), user, ticket)
+  })
+
+type Link<P> = { readonly purposes: readonly P[]; readonly token: string }
