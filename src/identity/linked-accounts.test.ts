@@ -37,7 +37,7 @@ test('an account at a provider is linked to one user only, however many ask at o
   const [linked, ...others] = added.filter((account) => account !== undefined)
   assert.ok(linked)
   assert.equal(others.length, 0)
-  assert.deepEqual(await findLinkedAccount(kernel, github('1')), linked)
+  assert.deepEqual(await findLinkedAccount(kernel, github('1')), { ...linked, settlesAt: null })
   assert.equal(await findLinkedAccount(kernel, { providerId: 'gitlab', accountId: '1' }), undefined)
 })
 
