@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { type Server, startServer } from './server.ts'
 import { type Service, type Settings, startService } from './service.ts'
 
@@ -5,7 +6,6 @@ import { type Service, type Settings, startService } from './service.ts'
 export type Fixture = Service & {
   /** Description of the server for the output. */
   readonly describes: string
-  readonly server: Server
 }
 
 /** Runs a program with the service on the server of TEST_DATABASE_URL, or on one of its own. Removes everything afterwards, even after Ctrl-C. */
@@ -13,28 +13,28 @@ export async function withFixture(
   work: (fixture: Fixture) => Promise<void>,
   settings: Settings = {},
 ): Promise<void> {
-  await withServer(async (server) => {
+  await withServer(async (server, signal) => {
     const service = await startService(server, () => settings)
+    const interrupted = once(signal, 'abort').then(() => signal.throwIfAborted())
+    // It may come before anything awaits it.
+    interrupted.catch(() => {})
     try {
-      await work({ ...service, server, describes: server.describes })
+      await Promise.race([work({ ...service, describes: server.describes }), interrupted])
     } finally {
       await service.stop()
     }
   })
 }
 
+/** The signal is aborted by Ctrl-C; the work then ends as soon as it can. */
 export async function withServer(
-  work: (server: Server) => Promise<void>,
-  start = startServer,
+  work: (server: Server, signal: AbortSignal) => Promise<void>,
 ): Promise<void> {
-  const interrupted = new Promise<never>((_, reject) => {
-    process.once('SIGINT', () => reject(new Error('interrupted')))
-  })
-  // The rejection may come before anything awaits it.
-  interrupted.catch(() => {})
-  const server = await start()
+  const interruption = new AbortController()
+  process.once('SIGINT', () => interruption.abort(new Error('interrupted')))
+  const server = await startServer()
   try {
-    await Promise.race([work(server), interrupted])
+    await work(server, interruption.signal)
   } finally {
     await server.stop()
   }

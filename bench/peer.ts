@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
+import type { Readable } from 'node:stream'
 
 export type Running = { readonly url: string; readonly pid: number; stop(): Promise<void> }
 
@@ -11,10 +12,18 @@ export async function startPeer(
   node = process.execPath,
 ): Promise<Running> {
   const child = spawn(node, [file, ...args], { stdio: ['ignore', 'pipe', 'inherit'] })
-  const exited = once(child, 'exit')
-  const [port] = await Promise.race([once(createInterface(child.stdout), 'line'), exited])
-  if (child.exitCode !== null) throw new Error(`${file} exited before it listened`)
+  const port = await portIn(child.stdout)
+  if (port === undefined) throw new Error(`${file} exited before it listened`)
   return { url: `http://127.0.0.1:${port}`, pid: child.pid ?? 0, stop: () => stop(child) }
+}
+
+/** Some print warnings first. Undefined when the output ends; its rest is read, so that the program never waits. */
+async function portIn(output: Readable): Promise<number | undefined> {
+  const lines = createInterface(output)
+  return new Promise((resolve) => {
+    lines.on('line', (line) => /^\d+$/.test(line) && resolve(Number(line)))
+    lines.on('close', () => resolve(undefined))
+  })
 }
 
 export async function stop(child: ChildProcess): Promise<void> {

@@ -16,6 +16,8 @@ export type Plan = {
   readonly warmUp: number
   readonly hasLatency: boolean
   readonly seed: number
+  /** Ends the rounds, so that everything is removed. */
+  readonly signal: AbortSignal
 }
 
 /** Shares of the maximum at which latency is measured. */
@@ -79,12 +81,13 @@ export async function performScenario(
 async function performRounds(
   sides: readonly Side[],
   { pid }: Server,
-  { rounds, seconds, warmUp }: Plan,
+  { rounds, seconds, warmUp, signal }: Plan,
 ): Promise<ReadonlyMap<Side, readonly Turn[]>> {
   const turns = new Map<Side, Turn[]>(sides.map((side) => [side, []]))
   const progress = await showProgress((rounds + warmUp) * sides.length)
   for (let round = -warmUp; round < rounds; round++) {
     for (const side of inTurns(sides, round)) {
+      signal.throwIfAborted()
       const turn = await takeTurn(side, seconds, pid)
       if (turn.void !== undefined) progress.warn(`${side.name}: round ${round} is void: ${turn.void}`)
       if (round >= 0) turns.get(side)?.push(turn)

@@ -14,8 +14,8 @@ import { QUICK, SCENARIOS } from './scenarios/index.ts'
 
 const SEED = 20_261_124
 const SECONDS = Number(process.env.BENCH_SECONDS ?? 1.5)
-const WHOLE: Plan = { rounds: 9, seconds: SECONDS, warmUp: 3, hasLatency: true, seed: SEED }
-const A_LOOK: Plan = { ...WHOLE, warmUp: 1, hasLatency: false }
+const WHOLE: Omit<Plan, 'signal'> = { rounds: 9, seconds: SECONDS, warmUp: 3, hasLatency: true, seed: SEED }
+const A_LOOK: Omit<Plan, 'signal'> = { ...WHOLE, warmUp: 1, hasLatency: false }
 
 const { values, positionals } = parseArgs({
   options: { quick: { type: 'boolean', default: false } },
@@ -30,15 +30,17 @@ async function measure(names: readonly string[]): Promise<void> {
   const unknown = names.filter((name) => !(name in SCENARIOS))
   if (unknown.length > 0)
     throw new Error(`Unknown: ${unknown.join(', ')}. There are ${Object.keys(SCENARIOS).join(', ')}.`)
-  const plan = values.quick ? A_LOOK : WHOLE
-  const file = await openResults({ quick: values.quick, seed: plan.seed, seconds: plan.seconds })
+  const size = values.quick ? A_LOOK : WHOLE
+  const file = await openResults({ quick: values.quick, seed: size.seed, seconds: size.seconds })
   const asked = names.length > 0 ? names : values.quick ? QUICK : file.left(Object.keys(SCENARIOS))
   if (asked.length === 0) return console.log(`${file.path} has all scenarios of this commit.`)
-  await withServer(async (server) => {
+  await withServer(async (server, signal) => {
+    const plan = { ...size, signal }
     console.log(`${server.describes} · ${plan.rounds} rounds of ${plan.seconds} s, sides in turn`)
     const control = await performControl(server, plan)
     console.log(`ours against ours ${control.low.toFixed(3)} to ${control.high.toFixed(3)}`)
-    for (const name of asked) await perform(name, { server, plan, control, file }).catch(reportFailure)
+    for (const name of asked)
+      if (!signal.aborted) await perform(name, { server, plan, control, file }).catch(reportFailure)
   })
   if (!values.quick) console.log(`\n${file.path}\nThe page and charts: npm run bench -- report ${file.path}`)
 }

@@ -49,39 +49,33 @@ const execute = promisify(execFile)
 export const PGBENCH = 'pgbench -M prepared'
 
 /** The limit of the database alone, by the same number of connections. `-j 2` as there are processors here. */
-export const pgbenchSide = (
+export async function pgbenchSide(
   { service: { databaseUrl }, after }: Bench,
   script: string,
   { name = PGBENCH, connections }: { name?: string; connections: number },
-): Promise<Side> =>
-  withFile(after, 'script.sql', script, (file) => ({
+): Promise<Side> {
+  const file = await withFile(after, 'script.sql', script)
+  const size = ['-c', `${connections}`, '-j', '2']
+  return {
     name,
     about: 'no service; the same server and connections',
     check: async () => {},
     async work(seconds) {
-      const whole = `${Math.max(1, Math.round(seconds))}`
-      const size = ['-c', `${connections}`, '-j', '2', '-T', whole]
-      let rate = 0
+      const time = ['-T', `${Math.max(1, Math.round(seconds))}`]
+      let rate = Number.NaN
       const work = await byPrograms(async () => {
-        const { stdout } = await execute('pgbench', [
-          '-n',
-          '-M',
-          'prepared',
-          '-f',
-          file,
-          ...size,
-          databaseUrl,
-        ])
+        const args = ['-n', '-M', 'prepared', '-f', file, ...size, ...time, databaseUrl]
+        const { stdout } = await execute('pgbench', args)
         const [, done] = /transactions actually processed: (\d+)/.exec(stdout) ?? []
-        const [, tps] = /tps = ([\d.]+) \(without/.exec(stdout) ?? []
         const [, failed = '0'] = /failed transactions: (\d+)/.exec(stdout) ?? []
-        rate = Number(tps)
+        rate = Number(/tps = ([\d.]+) \(without/.exec(stdout)?.[1])
         return { done: Number(done), failed: Number(failed) }
       })
       // Without the time of connecting.
       return { ...work, value: rate }
     },
-  }))
+  }
+}
 
 /** A limit by psql, which may be several in a shell; `$URL` is the database. */
 export const shellSide = (
@@ -100,16 +94,11 @@ export const shellSide = (
   },
 })
 
-/** Writes a file that is removed after the scenario. */
-export async function withFile<T>(
-  after: Bench['after'],
-  name: string,
-  content: string,
-  make: (file: string) => T,
-): Promise<T> {
+/** Writes a file that is removed after the scenario, and returns its path. */
+export async function withFile(after: Bench['after'], name: string, content: string): Promise<string> {
   const folder = await createTemporaryFolder()
   after(() => removeFolder(folder))
   const file = path.join(folder, name)
   await writeFile(file, content)
-  return make(file)
+  return file
 }

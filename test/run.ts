@@ -12,7 +12,7 @@ import path from 'node:path'
 import type { Work } from './run-files.ts'
 import { removeFolder } from './temporary-folder.ts'
 
-const ALL = ['{src,test,bench}/**/!(*.slow).test.ts']
+const ALL = ['{src,test}/**/!(*.slow).test.ts', 'bench/{*,{brake,load,report}/*}.test.ts']
 /** Four processes keep two cores busy: tests wait for a third of their time. */
 const PROCESSES = 4
 /** The modules and services of a file stay in memory until its process exits. */

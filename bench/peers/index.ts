@@ -1,11 +1,15 @@
 import type { Bench, Scenario } from '../scenario.ts'
 import { httpSide } from '../sides.ts'
 import type { Side } from '../turns.ts'
-import { betterAuth } from './better-auth/peer.ts'
+import { betterAuth } from './better-auth.ts'
+import { parseServer } from './parse-server.ts'
 import type { PeerDefinition } from './peer-definition.ts'
+import { pocketBase } from './pocketbase.ts'
 
 const PEERS: Readonly<Record<string, PeerDefinition>> = {
   'better-auth': betterAuth,
+  PocketBase: pocketBase,
+  'parse-server': parseServer,
 }
 
 type Found = { readonly sides: readonly Side[]; readonly missing: Readonly<Record<string, string>> }
@@ -17,8 +21,14 @@ export async function peersOf({ peers }: Scenario, bench: Bench): Promise<Found>
   for (const [name, peer] of Object.entries(PEERS)) {
     const makeLoad = peers && peer.loads[peers]
     if (makeLoad === undefined) continue
-    if (peer.isInstalled()) sides.push(await sideOf(name, peer, makeLoad, bench))
-    else missing[name] = 'it was not installed (`npm run bench -- peers`)'
+    if (!peer.isInstalled()) missing[name] = 'it was not installed (`npm run bench -- peers`)'
+    else
+      await sideOf(name, peer, makeLoad, bench).then(
+        (side) => sides.push(side),
+        (error: Error) => {
+          missing[name] = `it did not start: ${error.message.split('\n')[0]}`
+        },
+      )
   }
   return { sides, missing }
 }
@@ -30,7 +40,6 @@ async function sideOf(
   bench: Bench,
 ): Promise<Side> {
   const running = await start(bench)
-  bench.after(running.stop)
   return httpSide(bench.loader, { name, about, pid: running.pid, ...(await makeLoad(running, bench)) })
 }
 

@@ -15,6 +15,7 @@ export type PeerDefinition = {
   readonly about: string
   isInstalled(): boolean
   install(): Promise<void>
+  /** Registers its own end. */
   start(bench: Bench): Promise<Running>
   readonly loads: Readonly<
     Partial<Record<PeerWork, (peer: Running, bench: Bench) => Promise<Pick<Http, 'load' | 'check'>>>>
@@ -23,12 +24,12 @@ export type PeerDefinition = {
 
 const FOLDER = import.meta.dirname
 
-/** A peer whose packages npm installs into its folder. */
+/** A peer whose packages npm installs into its folder, with that list at last. */
 export function inFolder(name: string) {
   const file = (name_: string) => path.join(FOLDER, name, name_)
   return {
     file,
-    isInstalled: () => existsSync(file('node_modules')),
+    isInstalled: () => existsSync(file('node_modules/.package-lock.json')),
     install: () => run('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund'], path.join(FOLDER, name)),
   }
 }

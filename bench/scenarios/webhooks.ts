@@ -3,9 +3,12 @@ import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { dropDatabase, withClient } from '#test/database.ts'
 import { startPeer, stop } from '../peer.ts'
 import type { EventsDone, EventsOrder } from '../peers/by-hand/events.ts'
-import type { Scenario } from '../scenario.ts'
+import type { Bench, Scenario } from '../scenario.ts'
+import type { Server } from '../server.ts'
+import { secret } from '../service.ts'
 import type { Side } from '../turns.ts'
 
 const BARE = 'bare signed POSTs'
@@ -16,13 +19,11 @@ export const webhooks: Scenario = {
   title: 'webhook delivery, durable outbox',
   unit: 'events per second',
   target: { of: 'Gatehouse', against: BARE, atLeast: 0.4 },
-  async open({ service, after }) {
+  async open({ server, after }) {
     const receiver = await startPeer(path.join(import.meta.dirname, '../peers/by-hand/webhook-receiver.ts'))
     after(receiver.stop)
-    const child = fork(path.join(import.meta.dirname, '../peers/by-hand/events.ts'), [
-      service.controlUrl,
-      receiver.url,
-    ])
+    const url = await createDatabase(server, after)
+    const child = fork(path.join(import.meta.dirname, '../peers/by-hand/events.ts'), [url, receiver.url])
     after(() => stop(child))
     await once(child, 'message')
     const received = async () => Number(await (await fetch(`${receiver.url}/count`)).text())
@@ -53,4 +54,12 @@ export const webhooks: Scenario = {
     }
     return [sideOf('Gatehouse', 'durable'), sideOf(BARE, 'bare')]
   },
+}
+
+/** Not the service's: its own workers would take the deliveries. */
+async function createDatabase({ url }: Server, after: Bench['after']): Promise<string> {
+  const name = `gatehouse_bench_events_${secret().slice(0, 8)}`
+  await withClient(url, (db) => db.query(`create database ${name}`))
+  after(() => withClient(url, (db) => dropDatabase(db, name)))
+  return Object.assign(new URL(url), { pathname: `/${name}` }).href
 }

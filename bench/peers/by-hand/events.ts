@@ -1,12 +1,13 @@
 /**
- * A process with the kernel and its delivery workers: emits events into the durable outbox, or sends bare signed POSTs of the same bodies.
- * `fork('bench/peers/by-hand/events.ts', [CONTROL_DATABASE_URL, RECEIVER_URL])`; reports that it is ready, then an `EventsDone` for each `EventsOrder`.
+ * A process with the kernel and its delivery workers on an empty database: emits events into the durable outbox, or sends bare signed POSTs of the same bodies.
+ * `fork('bench/peers/by-hand/events.ts', [DATABASE_URL, RECEIVER_URL])`; reports that it is ready, then an `EventsDone` for each `EventsOrder`.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { MAX_IN_FLIGHT } from '#gateway/webhooks/delivery/lanes.ts'
 import { signedHeaders } from '#gateway/webhooks/delivery/signature.ts'
 import { createDeliveryWorkers } from '#gateway/webhooks/delivery/workers.ts'
 import { defaultConfig } from '#kernel/config/config.ts'
+import { migrate } from '#kernel/db/migrate.ts'
 import { payloadText } from '#kernel/events/payload.ts'
 import { EVENTS } from '#kernel/events.ts'
 import { emit, type Kernel } from '#kernel/kernel.ts'
@@ -21,11 +22,11 @@ export type EventsDone = { readonly seconds: number }
 
 /** Operations of callers at once. */
 const CALLERS = 64
-const CLIENT = 'bench'
 const ACTOR = { kind: 'admin_key', id: null } as const
-const DATA = { ...EVENTS.gateway_insert.example, client: CLIENT }
+const DATA = { ...EVENTS.gateway_insert.example, client: 'default' }
 
 const [controlUrl = '', receiverUrl = ''] = process.argv.slice(2)
+await migrate(controlUrl)
 const { kernel } = await startKernel({
   config: defaultConfig({ outbound: { allow_http: true, allow_networks: ['127.0.0.1'] } }),
   controlUrl,
@@ -33,8 +34,7 @@ const { kernel } = await startKernel({
   log: createLog({ level: 'warn', format: 'pretty' }),
 })
 createDeliveryWorkers(kernel).start()
-// Of a client of its own: the service on the same database has other secrets, and delivers none of these.
-await addWebhook(kernel, { url: receiverUrl, clientName: CLIENT })
+await addWebhook(kernel, { url: receiverUrl })
 process.on('disconnect', () => process.exit())
 process.on('message', async ({ kind, events }: EventsOrder) => {
   const began = performance.now()

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
-import { answerTo } from '../../answers.ts'
-import { CONNECTIONS, PASSWORD } from '../../loads.ts'
-import { passwordSignIns, passwordSignUps } from '../../loads-of-passwords.ts'
-import { startPeer } from '../../peer.ts'
-import { inFolder, type PeerDefinition } from '../peer-definition.ts'
+import { answerTo } from '../answers.ts'
+import { CONNECTIONS, PASSWORD } from '../loads.ts'
+import { passwordSignIns, passwordSignUps } from '../loads-of-passwords.ts'
+import { startPeer } from '../peer.ts'
+import { inFolder, type PeerDefinition } from './peer-definition.ts'
 
 const { file, isInstalled, install } = inFolder('better-auth')
 
@@ -12,7 +12,11 @@ export const betterAuth: PeerDefinition = {
   about: '1.7.7; scrypt by node:crypto; rate limits off; every session read from PostgreSQL; ten connections',
   isInstalled,
   install,
-  start: ({ service }) => startPeer(file('server.mjs'), [service.databaseUrl]),
+  async start({ service, after }) {
+    const running = await startPeer(file('server.mjs'), [service.databaseUrl])
+    after(running.stop)
+    return running
+  },
   loads: {
     async session({ url }) {
       const headers = { cookie: await signUpForCookie(url), origin: url }
