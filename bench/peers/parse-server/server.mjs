@@ -1,6 +1,9 @@
 // parse-server on PostgreSQL, with its defaults. Prints its port and serves until it is killed.
 import express from 'express'
-import { ParseServer } from 'parse-server'
+
+// It reads this when it is loaded, and would make a folder of logs in the working directory.
+process.env.PARSE_SERVER_LOGS_FOLDER = 'null'
+const { ParseServer } = await import('parse-server')
 
 const [databaseURI, port, masterKey] = process.argv.slice(2)
 const server = new ParseServer({
@@ -9,7 +12,6 @@ const server = new ParseServer({
   masterKey,
   serverURL: `http://127.0.0.1:${port}/parse`,
   allowClientClassCreation: false,
-  logsFolder: null,
   logLevel: 'error',
   silent: true,
 })
