@@ -97,6 +97,9 @@ test('a delete has the rows as they were, and no other operation has', async () 
   await adas.post('/gateway/delete', { ...all, head: true })
   await insert(adas, 'note', { text: 'mine' }, { columns: ['text'] })
   await adas.post('/gateway/delete', all)
+  await adas.post('/gateway/fetch', all)
+  await adas.get('/rpc/one')
+  await t.admin.post('/gateway/query', { query: 'select 1 as one' }, asAdminKey)
   const bodies = await kernel.db.selectFrom('webhookEvent').select('body').orderBy('id').execute()
   const rows = [{ text: 'mine' }]
   assert.deepEqual(
@@ -110,6 +113,9 @@ test('a delete has the rows as they were, and no other operation has', async () 
       ['gateway_delete', undefined, undefined],
       ['gateway_insert', rows, undefined],
       ['gateway_delete', rows, rows],
+      ['gateway_fetch', [], undefined],
+      ['gateway_rpc', [{ one: 1 }], undefined],
+      ['gateway_query', [{ one: 1 }], undefined],
     ],
   )
 })
