@@ -2,6 +2,7 @@ import type pg from 'pg'
 import type { EmbeddedSource } from '#gateway/backups/sources.ts'
 import { systemClock } from '#kernel/clock.ts'
 import type { Config } from '#kernel/config/config.ts'
+import { lostControl } from '#kernel/data-folder.ts'
 import { separateAuditOwner } from '#kernel/db/audit-owner.ts'
 import type { BuiltInDatabases, BuiltInNames } from '#kernel/db/built-in-databases.ts'
 import { onConnection } from '#kernel/db/guarded-client.ts'
@@ -18,6 +19,7 @@ import {
 import { pendingMigrations } from '#kernel/db/migrate.ts'
 import { expectNoPooler } from '#kernel/db/pooler.ts'
 import type { PoolerAddress } from '#kernel/db/session-settings.ts'
+import { InstallationError } from '#kernel/installation-secrets.ts'
 import type { Random } from '#kernel/random.ts'
 import type { Secrets } from '#kernel/secrets.ts'
 
@@ -56,10 +58,19 @@ export type OpenedServer = BuiltInDatabases & {
 export const withClient = <T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> =>
   onConnection({ url, name: 'start' }, work)
 
-/** Checks which installation the database belongs to, and that this version knows its schema. Changes nothing. */
-export async function inspectControl(client: pg.Client, asking: Asking): Promise<Seen> {
+/**
+ * Checks which installation the database belongs to, that an empty one does not take the place of a lost one, and that this version knows its
+ * schema. Changes nothing.
+ */
+export async function inspectControl(
+  client: pg.Client,
+  { config, ...asking }: Asking & Pick<OpenOptions, 'config'>,
+): Promise<Seen> {
   await expectNoPooler(client)
+  const lost = lostControl(config)
   const seen = await seeInstallation(client, asking)
+  if (seen.standing === undefined && lost !== undefined)
+    throw new InstallationError(`The control database ${seen.database} (DATABASE_URL) ${lost}`)
   await pendingMigrations((text) => client.query(text))
   return seen
 }

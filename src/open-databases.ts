@@ -92,5 +92,5 @@ export async function openLogging(
  * generate a secret at the same time, `establishInstallation` refuses the second.
  */
 export async function expectOwnDatabase(config: Config, asking: Asking): Promise<void> {
-  await onControl(config, (url) => withClient(url, (client) => inspectControl(client, asking)))
+  await onControl(config, (url) => withClient(url, (client) => inspectControl(client, { ...asking, config })))
 }

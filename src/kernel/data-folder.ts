@@ -65,6 +65,22 @@ export function lostDatabase(config: Config): string | undefined {
   }
 }
 
+/**
+ * Why an empty control database on a server is not the one of this folder; undefined when it may be. Read it before the database: another
+ * process may write the files as soon as it has established the installation.
+ */
+export function lostControl({ database, server: { data_dir } }: Config): string | undefined {
+  if (database.url === undefined) return undefined
+  const has = (name: string) => existsSync(path.join(data_dir, name))
+  const found = WITH_DATABASE.filter(has)
+  if (found.length === 0) return undefined
+  return (
+    `has no installation, and ${path.resolve(data_dir)} has ${[...found, ...BESIDE.filter(has)].join(', ')}, which an installation with another ` +
+    'database has written. Restore the control database with pg_restore, or name the right one in DATABASE_URL (without it, the embedded server ' +
+    'in that folder is used). For a new, empty installation move these files away.'
+  )
+}
+
 /** The operator's message for a file that this process may not use; undefined for any other error. */
 export function closedFile(error: unknown): string | undefined {
   const { code, path: file } = Object(error) as NodeJS.ErrnoException // whatever was thrown
