@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
 import { after, test } from 'node:test'
 import pg from 'pg'
 import { insertClient, listClients, updateClient } from '#databases/clients/store.ts'
@@ -32,11 +34,18 @@ async function controlDatabase(): Promise<{ url: string; name: string }> {
   return { url: on(name), name }
 }
 
+/** With a data folder that does not exist: files in it would be those of an installation. */
+const configOf = (overrides: Parameters<typeof defaultConfig>[0]) =>
+  defaultConfig({
+    server: { data_dir: path.join(tmpdir(), `gatehouse-no-folder-${process.pid}`) },
+    ...overrides,
+  })
+
 type Installation = { readonly secret?: string; readonly previous?: string } & Partial<OpenOptions>
 
 const open = (url: string, { secret = newSecret(secureRandom), previous, ...more }: Installation = {}) =>
   openDatabases({
-    config: defaultConfig({ database: { url } }),
+    config: configOf({ database: { url } }),
     secrets: createSecrets(secret, secureRandom, previous),
     mismatch: 'the one of the test does not fit',
     random: secureRandom,
@@ -147,7 +156,7 @@ test('a command that creates nothing refuses an empty control database, which st
     open(url, { makes: false }),
     /no installation in the control database .*gatehouse serve/,
   )
-  const config = defaultConfig({ database: { url, migrate: false } })
+  const config = configOf({ database: { url, migrate: false } })
   await assert.rejects(open(url, { config }), /no installation in the control database .*gatehouse migrate/)
   assert.deepEqual(await query(url, `select to_regnamespace('service') as service`), [{ service: null }])
   assert.deepEqual(await query(server, `select from pg_roles where rolname like '${name}%'`), [])
@@ -284,10 +293,10 @@ test('databases that the operator configures are not created, and other clients 
   const { url } = await controlDatabase()
   const secret = newSecret(secureRandom)
   const shop = { shop: { url: 'postgres://shop@db.example.com/shop' } }
-  const given = await open(url, { secret, config: defaultConfig({ database: { url }, clients: shop }) })
+  const given = await open(url, { secret, config: configOf({ database: { url }, clients: shop }) })
   assert.deepEqual(Object.keys(given.builtIn), ['default'])
   const second = await controlDatabase()
-  const config = defaultConfig({ database: { url: second.url }, builtInClient: false })
+  const config = configOf({ database: { url: second.url }, builtInClient: false })
   const without = await open(second.url, { config })
   assert.deepEqual(without.builtIn, {})
   assert.ok(without.logging)
