@@ -1,6 +1,4 @@
 import assert from 'node:assert/strict'
-import { tmpdir } from 'node:os'
-import path from 'node:path'
 import { after, test } from 'node:test'
 import pg from 'pg'
 import { insertClient, listClients, updateClient } from '#databases/clients/store.ts'
@@ -34,13 +32,8 @@ async function controlDatabase(): Promise<{ url: string; name: string }> {
   return { url: on(name), name }
 }
 
-/** With a data folder that does not exist: files in it would be those of an installation. */
-const configOf = (overrides: Parameters<typeof defaultConfig>[0]) =>
-  defaultConfig({
-    server: { data_dir: path.join(tmpdir(), `gatehouse-no-folder-${process.pid}`) },
-    ...overrides,
-  })
-
+// Without files in the data folder, which would be those of an installation.
+const configOf = (given: object) => defaultConfig({ ...given, server: { data_dir: '/none' } })
 type Installation = { readonly secret?: string; readonly previous?: string } & Partial<OpenOptions>
 
 const open = (url: string, { secret = newSecret(secureRandom), previous, ...more }: Installation = {}) =>
@@ -298,8 +291,7 @@ test('databases that the operator configures are not created, and other clients 
   const second = await controlDatabase()
   const config = configOf({ database: { url: second.url }, builtInClient: false })
   const without = await open(second.url, { config })
-  assert.deepEqual(without.builtIn, {})
-  assert.ok(without.logging)
+  assert.deepEqual([without.builtIn, without.logging !== undefined], [{}, true])
   const databases = await query(
     server,
     `select datname from pg_database where datname like '${second.name}_%'`,

@@ -16,6 +16,16 @@ const CLEARED: readonly (readonly [file: string, literal: string, reason: string
     String.raw`/(https?:\/\/\S+)/`,
     'an attempt that begins with http:// succeeds',
   ],
+  [
+    'databases/drivers/catalogue-cache.ts',
+    String.raw`/\b(?:create|alter|drop|import|call|do(?!\s+(?:nothing|update)\b)|(?<!\b(?:insert|merge)\s+)into)\b/i`,
+    'a run of spaces is read once for each of the two words beside it',
+  ],
+  [
+    'gateway/backups/dump/left-out.ts',
+    String.raw`/^\d{1,10}; \d{1,10} \d{1,10} SCHEMA - (.*) \S+$/`,
+    'a line of pg_restore with two names of at most 63 bytes',
+  ],
   ['auth/well-known-passwords.ts', String.raw`/^(#.*\n)+\n/`, 'a file of our own'],
   [
     'databases/clients/custom.ts',

@@ -68,6 +68,8 @@ test('without the control database, requests get 503 in their envelope; when it 
   assert.deepEqual([health.body.versions.postgresql, health.body.clock_drift_ms], [null, null])
   assert.deepEqual(Object.fromEntries(states), {
     control_database: 'offline',
+    migrations: 'offline',
+    control_role: 'offline',
     'client:default': 'online',
     'client:logging': 'online',
   })

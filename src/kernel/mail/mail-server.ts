@@ -25,7 +25,7 @@ function reasonOf({ protocol, hostname, port }: URL, error: unknown): string {
   const { code = '', message = '' } = Object(error) as { code?: unknown; message?: unknown } // whatever was thrown
   const server = `${hostname}:${port || (protocol === 'smtps:' ? 465 : 587)}`
   const [, says] = REASONS.find(([pattern]) => pattern.test(`${code} ${message}`)) ?? []
-  const [named = code || 'no answer'] = /\bE[A-Z]{4,}\b/.exec(`${message} ${code}`) ?? []
+  const [named = code || 'no answer'] = /\bE[A-Z]{4,20}\b/.exec(`${message} ${code}`) ?? []
   return (
     says?.(server) ??
     `${server} does not answer as a mail server does (${named}): start it, or check host, port and firewall`
