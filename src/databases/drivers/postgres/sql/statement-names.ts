@@ -15,14 +15,20 @@ export type StatementName = {
 /** Characters. Parsing 20,000 takes about 50 ms of the process. */
 const MAX_LENGTH = 20_000
 
-/** Every name in a statement, found by PostgreSQL's own grammar. Refuses text that the grammar does not accept, and statements that create. */
+/**
+ * Every name in a statement, found by PostgreSQL's own grammar. Refuses text that the grammar does not accept, several statements, and
+ * statements that create.
+ */
 export async function namesIn(text: string): Promise<readonly StatementName[]> {
   if (text.length > MAX_LENGTH)
     throw fail('too_complex', {
       hint: `With the right gateway.query.read a statement has ${MAX_LENGTH} characters at most. Pass values in params.`,
     })
   try {
-    return collect(await parse(text))
+    const tree = await parse(text)
+    if ((tree.stmts?.length ?? 0) > 1)
+      throw fail('invalid_sql', { hint: 'The text has to be exactly one statement.' })
+    return collect(tree)
   } catch (error) {
     if (error instanceof SyntaxFailure) throw invalid(error)
     if (error instanceof Failure) throw error
