@@ -1,7 +1,8 @@
 /**
  * `node test/run.ts [OPTION…] [PATTERN…]` runs test files, by default all but the slow ones, in a few processes, each of which takes one file
  * after the other. The modules of the service and its optimised code are then ready for the next file. Options are those of `node --test`.
- * A file is named `*.slow.test.ts` if its subject is time, volume or killed processes; `npm run slow` runs those.
+ * A file is named `*.slow.test.ts` if its subject is time, volume or killed processes, or if it starts programs
+ * many times; `npm run slow` runs those.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
