@@ -39,7 +39,10 @@ export function act<T>(
   work: (kernel: Kernel, held: Held) => Promise<T>,
 ): Promise<T> {
   return atomically(kernel, async (kernel) => {
-    const others = ids.length > 0 ? await lockUsers(kernel.db, [proof.userId, ...ids]) : NONE
+    const { userId, session } = proof
+    // Those of the proof too, since all are locked by id.
+    const own = [userId, ...(session?.impersonatedBy ? [session.impersonatedBy] : [])]
+    const others = ids.length > 0 ? await lockUsers(kernel.db, [...own, ...ids]) : NONE
     const user = await lockProvenUser(kernel, proof)
     if (user === undefined) throw refuse()
     may?.(kernel, user)
