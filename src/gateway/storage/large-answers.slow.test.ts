@@ -17,33 +17,24 @@ const asked = {
   max_keys: 1_000,
 }
 
-/** Times of requests to /ping, in milliseconds, one after the other until the work is done. */
-async function pingsDuring(work: Promise<unknown>): Promise<readonly number[]> {
+/** Answers of /ping, one after the other until the work is done. */
+async function pingsDuring(work: Promise<unknown>): Promise<number> {
   let isDone = false
   work.finally(() => {
     isDone = true
   })
-  const times: number[] = []
-  while (!isDone || times.length < 500) {
-    const began = performance.now()
-    assert.equal((await t.anon.get('/ping')).status, 200)
-    times.push(performance.now() - began)
-  }
+  let count = 0
+  for (; !isDone; count++) assert.equal((await t.anon.get('/ping')).status, 200)
   await work
-  return times.toSorted((a, b) => a - b)
+  return count
 }
-
-const p99 = (times: readonly number[]): number => times[Math.floor(times.length * 0.99)] ?? 0
 
 test('answers of a megabyte of XML entities do not keep other callers waiting', async (context) => {
   const list = () => holder.post('/storage/objects', asked)
   // Loads the SDK.
   assert.equal((await list()).status, 200)
-  await pingsDuring(Promise.resolve())
-  const idle = p99(await pingsDuring(Promise.resolve()))
-  const busy = await pingsDuring(Promise.all(Array.from({ length: 8 }, list)))
-  context.diagnostic(
-    `p99 of /ping: ${idle.toFixed(1)} ms idle, ${p99(busy).toFixed(1)} ms beside the answers, of ${busy.length}`,
-  )
-  assert.ok(p99(busy) <= 3 * idle, `${p99(busy)} ms, idle ${idle} ms`)
+  const count = await pingsDuring(Promise.all(Array.from({ length: 8 }, list)))
+  context.diagnostic(`${count} answers of /ping beside eight answers of the server`)
+  // A process that reads them itself answers to nobody meanwhile, but between two of them.
+  assert.ok(count > 80, `${count} answers`)
 })

@@ -56,7 +56,9 @@ export function createS3Calls(kernel: Pick<Kernel, 'outbound'>): S3Calls {
     const endpoint = endpointOf(kernel, server.endpoint)
     const release = await semaphore.acquire(payer, new URL(endpoint).host)
     try {
-      return await work({ ...server, endpoint })
+      const { region, access_key_id, secret_key, session_token } = server
+      // No other member of the body, which a thread may not take: a number with many digits.
+      return await work({ endpoint, region, access_key_id, secret_key, session_token })
     } catch (error) {
       throw failureOf(error)
     } finally {

@@ -10,10 +10,12 @@ const kernel = await testKernel({
 })
 const SILENT = 200
 const EVENTS = 100
-/** Milliseconds that the endpoint needs, between its events, and to its answer at most. */
-const [NEEDED, PAUSE, MAX] = [700, 200, 2_000]
+/** Milliseconds that the endpoint needs, and between its events. */
+const [NEEDED, PAUSE] = [700, 200]
+/** Milliseconds until a request to a silent endpoint ends. An event that waits for one takes longer; alone it takes 0.7 to 2 s. */
+const SILENCE = 15_000
 
-test('beside 200 silent endpoints with events, one that needs 700 ms has answered 99 of 100 events within 2 s', {
+test('beside 200 silent endpoints with events, no event of one that needs 700 ms waits for any of them', {
   timeout: 110_000,
 }, async (t) => {
   const silent = await startReceiver(() => {})
@@ -27,7 +29,7 @@ test('beside 200 silent endpoints with events, one that needs 700 ms has answere
   const { id: good } = await addWebhook(kernel, { url: unhurried.url })
   const bad: string[] = []
   for (let number = 0; number < SILENT; number++) {
-    const { id } = await addWebhook(kernel, { url: silent.url, timeoutMs: 15_000 })
+    const { id } = await addWebhook(kernel, { url: silent.url, timeoutMs: SILENCE })
     await addEvents(kernel, id, 20)
     bad.push(id)
   }
@@ -41,7 +43,7 @@ test('beside 200 silent endpoints with events, one that needs 700 ms has answere
     workers.wake([good])
     await sleep(PAUSE)
   }
-  const end = performance.now() + 15_000
+  const end = performance.now() + SILENCE
   while (answeredAt.size < EVENTS && performance.now() < end) await sleep(20)
   await kernel.db.updateTable('webhook').set({ isActive: false }).execute()
   await workers.stop(50)
@@ -50,5 +52,5 @@ test('beside 200 silent endpoints with events, one that needs 700 ms has answere
   t.diagnostic(
     `p50 ${median.toFixed(0)} ms, p99 ${p99.toFixed(0)} ms, worst ${times.at(-1)?.toFixed(0)} ms beside ${silent.received.length} requests without an answer`,
   )
-  assert.ok(p99 <= MAX, `${p99} ms`)
+  assert.ok((times.at(-1) ?? Infinity) < SILENCE / 2, `${times.at(-1)} ms`)
 })
