@@ -52,5 +52,5 @@ export function verdictOf(attempts: readonly Judged[], most: number): Verdict | 
   if (measurable.some(({ dearer }) => dearer.length === 0)) return 'passed'
   if (measurable.length >= 2) return 'dearer'
   if (attempts.length < most) return undefined
-  return measurable.length === 1 ? 'dearer' : 'not measurable'
+  return 'not measurable'
 }
