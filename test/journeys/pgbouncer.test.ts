@@ -133,6 +133,30 @@ test('sign-in, revocation in every process and mail work through PgBouncer in tr
   assert.deepEqual(rows, [{ path: 'pg_catalog, pg_temp', timeout: '30s' }])
 })
 
+test('limits count through a pooler that does not support prepared statements', { skip }, async (t) => {
+  const database = { url: through(direct), direct_url: direct }
+  const base = configFor(database)
+  const config = { ...base, rate_limits: { ...base.rate_limits, enabled: true } }
+  const databases = await open(database)
+  assert.equal(databases.pooler?.prepares, false)
+  const service = await startService({
+    config,
+    databases,
+    secrets,
+    adminKey: ADMIN_KEY,
+    log,
+  })
+  t.after(() => service.stop())
+  const { post } = actor(`http://127.0.0.1:${await service.listen()}`)
+  const asked = await Promise.all(
+    Array.from({ length: 80 }, (_, index) =>
+      post('/api/auth/sign-in/email', { email: `nobody-${index % 2}@example.com`, password: PASSWORD }),
+    ),
+  )
+  const counts = Object.groupBy(asked, ({ status }) => status)
+  assert.deepEqual(Object.keys(counts), ['401', '429'], JSON.stringify(asked.map(({ text }) => text)))
+})
+
 test("session state of a caller's SQL does not leak through a pooler", { skip }, async (t) => {
   const databases = await open({ url: through(direct), direct_url: direct })
   const service = await startService({

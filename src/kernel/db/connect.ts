@@ -24,8 +24,7 @@ export type ControlDatabase = {
 
 export function connect(options: PoolOptions): ControlDatabase {
   const pool = createPool(options)
-  const isPreparing = options.pooler?.prepares ?? true
-  const dialect = new PostgresDialect({ pool: isPreparing ? preparing(pool) : pool })
+  const dialect = new PostgresDialect({ pool: preparing(pool) })
   const db = new Kysely<DB>({ dialect, plugins: [new CamelCasePlugin()] })
   return { db: db.withSchema('service'), pool, close: () => pool.end() }
 }

@@ -11,6 +11,8 @@ export type GuardedConfig = pg.ClientConfig & {
   readonly replication?: 'database'
   /** Several callers use the connection. A statement is sent when the one before it is answered; pg's own queue is deprecated. */
   readonly inTurn?: boolean
+  /** `false` behind a pooler that does not support prepared statements: names of statements are not sent. */
+  readonly prepares?: boolean
 }
 
 /** Time for an orderly end, milliseconds: a dead peer does not answer. */
@@ -44,9 +46,9 @@ export class GuardedClient extends pg.Client {
       this.#since = performance.now()
     })
     // `query` has six overloads and `end` two, and all arguments are passed on unchanged.
-    const send: AnyForm = (...args) => {
+    const send: AnyForm = (asked, ...rest) => {
       this.#asked()
-      return (super.query as AnyForm).apply(this, args)
+      return (super.query as AnyForm).call(this, config.prepares === false ? unnamed(asked) : asked, ...rest)
     }
     const sendInTurn: AnyForm = (...args) => {
       const answer = this.#last.then(() => send(...args))
@@ -117,6 +119,10 @@ export class GuardedClient extends pg.Client {
     clearTimeout(this.#watch)
   }
 }
+
+/** A cursor or a COPY sends itself and has no name. */
+const unnamed = (asked: unknown): unknown =>
+  typeof asked === 'object' && asked !== null && 'name' in asked ? { ...asked, name: undefined } : asked
 
 /** An idle connection was ended because it may be dead. */
 export class Abandoned extends Error {}

@@ -43,8 +43,7 @@ export const selectList = (table: string, names: readonly string[], prefix = '')
     .join(', ')
 
 export function createPipelinedStatements(options: PipelineOptions): PipelinedStatements {
-  const { count, maxWaiting, alarm, pooler } = options
-  const named = (name: string) => (pooler?.prepares === false ? {} : { name })
+  const { count, maxWaiting, alarm } = options
   const connections = createConnections(count, (onEnd) => open(options, onEnd))
   let running = 0
   let turn = 0
@@ -59,7 +58,7 @@ export function createPipelinedStatements(options: PipelineOptions): PipelinedSt
       try {
         turn = (turn + 1) % count
         const client = await connections.take(turn)
-        const result = await client.query<Row>({ ...named(name), text, values: [...values] })
+        const result = await client.query<Row>({ name, text, values: [...values] })
         return result.rows
       } finally {
         running--
@@ -67,7 +66,7 @@ export function createPipelinedStatements(options: PipelineOptions): PipelinedSt
     },
     async ping() {
       const pings = Array.from({ length: count }, async (_, index) =>
-        (await connections.take(index)).query({ ...named('ping'), text: 'select 1' }),
+        (await connections.take(index)).query({ name: 'ping', text: 'select 1' }),
       )
       await Promise.all(pings)
     },

@@ -21,14 +21,18 @@ export type PoolerAddress = {
 /** The address that pools connect to: with a pooler, each transaction may run in another session. */
 export type PoolAddress = { readonly url: string; readonly pooler?: PoolerAddress | undefined }
 
+type PooledSession = {
+  readonly connectionString: string
+  readonly options?: string
+  readonly statement_timeout?: number
+  readonly prepares?: boolean
+}
+
 /** The settings of a pool's connections. With a pooler, the role has them (`pooler.ts`). */
-export const pooledSession = (
-  { url, pooler }: PoolAddress,
-  statementTimeout: number,
-): { readonly connectionString: string; readonly options?: string; readonly statement_timeout?: number } =>
+export const pooledSession = ({ url, pooler }: PoolAddress, statementTimeout: number): PooledSession =>
   pooler === undefined
     ? { ...systemSession(url), statement_timeout: statementTimeout }
-    : { connectionString: pooler.url }
+    : { connectionString: pooler.url, prepares: pooler.prepares }
 
 /** A session in which the server refuses every write. */
 export function readOnly(url: string): string {
