@@ -63,12 +63,13 @@ export function createAuthAccess(kernel: Kernel, sessions: Sessions): AuthAccess
   ): Promise<'TWO_FACTOR_REQUIRED' | undefined> => {
     const presented = presentedToken(config, request)
     const found = presented && (await sessions.find(presented.token, request.clientAddress))
-    if (found !== undefined) await expectOpenTo(kernel, found, request)
+    if (found?.session.impersonatedBy != null) await expectOpenTo(kernel, found, request)
     const live = found && (await rollSession(kernel, sessions, { live: found, presented, reply }))
     clearDeadCookies(config, reply, presented, live?.session)
     if (live === undefined || presented === undefined) return
-    if (lacksSecondFactor(config, live) && !(await isOpenToRestricted(kernel, live, request)))
-      return 'TWO_FACTOR_REQUIRED'
+    const { withoutSecondFactor = false, enrols = false } = request.routeOptions.config
+    const isOpen = withoutSecondFactor || !lacksSecondFactor(config, live)
+    if (!isOpen && !(enrols && (await mayEnrol(kernel, live.session)))) return 'TWO_FACTOR_REQUIRED'
     request.caller = { ...live, token: presented.token }
   }
   const signedIn: Access = {
@@ -124,22 +125,14 @@ export function createAuthAccess(kernel: Kernel, sessions: Sessions): AuthAccess
   }
 }
 
-/** Refuses a session that the route is not open to. */
+/** Refuses an impersonated session that the route is not open to. */
 async function expectOpenTo(kernel: Kernel, live: LiveSession, request: FastifyRequest): Promise<void> {
-  const { whileImpersonating = false } = request.routeOptions.config
-  if (live.session.impersonatedBy === null || whileImpersonating) return
+  if (request.routeOptions.config.whileImpersonating === true) return
   const refusal = fail('NOT_WHILE_IMPERSONATING')
   const act = { action: 'impersonated_act.failed', reason: refusal.code } as const
   await recordRefusedAct(kernel, request, live, act)
   throw refusal
 }
-
-const isOpenToRestricted = async (
-  kernel: Kernel,
-  { session }: LiveSession,
-  { routeOptions: { config } }: FastifyRequest,
-): Promise<boolean> =>
-  config.withoutSecondFactor === true || (config.enrols === true && (await mayEnrol(kernel, session)))
 
 /**
  * Judges the session again once the body has arrived, which may have taken as long as the caller liked (house.md 5.7). Then no route that

@@ -1,6 +1,6 @@
 import { act } from '#identity/act.ts'
 import { clearExpiredBan } from '#identity/bans.ts'
-import { rememberDevice } from '#identity/known-devices.ts'
+import { noteDevice } from '#identity/known-devices.ts'
 import type { Proof } from '#identity/proof.ts'
 import { endWithinMaxAge, insertSession, type Session } from '#identity/sessions.ts'
 import { afterShowing, NOTHING_SHOWN, type Shown, type ShownWay, wordsOf } from '#identity/shown.ts'
@@ -108,7 +108,8 @@ async function startSession(
   const token = randomToken(kernel.random)
   const lifetime = remember ? expires_in : Math.min(DAY, expires_in)
   const expiresAt = endWithinMaxAge(kernel.config, now, new Date(now.getTime() + lifetime))
-  const session = await insertSession(
+  const device = noteDevice(kernel, user.id, presented)
+  const { session, deviceHash } = await insertSession(
     kernel.db,
     {
       id: uuidv7(now, kernel.random),
@@ -118,17 +119,15 @@ async function startSession(
       createdAt: now,
       remembered: remember,
       ...proofs,
-      activeOrganizationId: await initialOrganization(kernel, user.id, proofs.shown),
       ipAddress,
       userAgent: userAgent?.slice(0, 512) ?? null,
     },
-    max_per_user,
+    { max: max_per_user, device, organization: initialOrganization(kernel.config, user.id, proofs.shown) },
   )
-  const knownDevice = await rememberDevice(kernel, user.id, presented)
   await recordAct(kernel, 'user.signed_in', { targetId: user.id, details: { sessionId: session.id, way } })
   await emit(kernel, 'auth_user_signed_in', { user_id: user.id, session_id: session.id })
   const maxAge = remember ? expiresAt.getTime() - now.getTime() : undefined
-  return { token, session, user, maxAge, trustedDevice, knownDevice }
+  return { token, session, user, maxAge, trustedDevice, knownDevice: device.cookieOf(deviceHash) }
 }
 
 /**

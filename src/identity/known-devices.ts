@@ -1,4 +1,4 @@
-import { sql } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
 import type { Db } from '#kernel/db/connect.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { randomToken, uuidv7 } from '#kernel/random.ts'
@@ -43,34 +43,44 @@ async function findKnownDevice({ db, now }: Kernel, userId: string, device: stri
   return found?.id
 }
 
+/** The statements that note a device, for the one that starts the session, and the value of its cookie. */
+export type DeviceNote = {
+  readonly deleteSurplus: RawBuilder<unknown>
+  /** Returns the `device_hash` that was noted. */
+  readonly insert: RawBuilder<unknown>
+  cookieOf(noted: Buffer): string
+}
+
 /**
- * Notes that the user has signed in on this device, with the user's row locked; returns the value of its cookie. An identifier that no
- * account knows any more is replaced, since the user may have ended it because it was stolen.
+ * Notes that the user, whose row is locked, signs in on this device. An identifier that no account knows any more is replaced, since the
+ * user may have ended it because it was stolen.
  */
-export async function rememberDevice(
-  kernel: Kernel,
-  userId: string,
-  presented: string | undefined,
-): Promise<string> {
+export function noteDevice(kernel: Kernel, userId: string, presented: string | undefined): DeviceNote {
   const now = kernel.now()
   const fresh = randomToken(kernel.random)
-  const former = identifierIn(kernel, presented) ?? fresh
-  const id = uuidv7(now, kernel.random)
+  const former = identifierIn(kernel, presented)
+  const [freshHash, formerHash] = [tokenHash(fresh), former === undefined ? undefined : tokenHash(former)]
+  const hash =
+    formerHash === undefined
+      ? sql`${freshHash}`
+      : sql`case when exists (select from service.known_device where device_hash = ${formerHash} and expires_at > ${now})
+          then ${formerHash}::bytea else ${freshHash}::bytea end`
   const expiresAt = new Date(now.getTime() + KNOWN_DEVICE_LIFETIME)
-  const { rows } = await sql<{ readonly deviceHash: Buffer }>`
-    with surplus as (
+  return {
+    deleteSurplus: sql`
       delete from service.known_device where id in (
-        select id from service.known_device where user_id = ${userId} and device_hash <> ${tokenHash(former)}
-        order by expires_at desc, id desc offset ${MAX_DEVICES - 1} limit 1000))
-    insert into service.known_device (id, user_id, device_hash, expires_at, created_at)
-      select ${id}::uuid, ${userId}::uuid,
-        case when exists (select from service.known_device where device_hash = ${tokenHash(former)} and expires_at > ${now})
-          then ${tokenHash(former)}::bytea else ${tokenHash(fresh)}::bytea end,
-        ${expiresAt}::timestamptz, ${now}::timestamptz
+        select id from service.known_device where user_id = ${userId} and device_hash <> ${formerHash ?? freshHash}
+        order by expires_at desc, id desc offset ${MAX_DEVICES - 1} limit 1000)`,
+    insert: sql`
+      insert into service.known_device (id, user_id, device_hash, expires_at, created_at)
+      values (${uuidv7(now, kernel.random)}, ${userId}, ${hash}, ${expiresAt}, ${now})
       on conflict (user_id, device_hash) do update set expires_at = excluded.expires_at
-      returning device_hash`.execute(kernel.db)
-  const isFormer = rows[0]?.deviceHash.equals(tokenHash(former)) === true
-  return kernel.secrets.seal('known-device', isFormer ? former : fresh, null)
+      returning device_hash`,
+    cookieOf(noted) {
+      const isFormer = formerHash !== undefined && noted.equals(formerHash)
+      return kernel.secrets.seal('known-device', isFormer && former !== undefined ? former : fresh, null)
+    },
+  }
 }
 
 /** Undefined when the value was not made by this service. */

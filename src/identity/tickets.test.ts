@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { sql } from 'kysely'
 import { actOnAddressTicket } from '#identity/act.ts'
 import type { Db } from '#kernel/db/connect.ts'
 import { atomically } from '#kernel/kernel.ts'
 import { uuidv7 } from '#kernel/random.ts'
 import { testKernel } from '#test/harness.ts'
 import { applyBan } from './bans.ts'
+import { noteDevice } from './known-devices.ts'
 import { deleteSession, insertSession } from './sessions.ts'
 import { NOTHING_SHOWN } from './shown.ts'
 import {
@@ -111,12 +113,12 @@ test('a ticket ends with the session that asked for it, by deletion or expiry', 
     const id = uuidv7(kernel.now(), kernel.random)
     const createdAt = kernel.now()
     const expiresAt = new Date(createdAt.getTime() + lifetime)
-    const place = { ipAddress: null, userAgent: null, activeOrganizationId: null }
+    const place = { ipAddress: null, userAgent: null }
     const more = { createdAt, expiresAt, remembered: true, ...place }
     await insertSession(
       kernel.db,
       { id, userId: ada.id, tokenHash: kernel.random(32), ...more, ...NOTHING_SHOWN },
-      100,
+      { max: 100, device: noteDevice(kernel, ada.id, undefined), organization: sql`null` },
     )
     const ticket = { userId: ada.id, sessionId: id, address: ada.email, lifetime: HOUR, payload: {} }
     return { id, token: await issueTicket(kernel, 'delete-user', ticket) }

@@ -1,4 +1,4 @@
-import { type Selectable, sql } from 'kysely'
+import { type RawBuilder, type Selectable, sql } from 'kysely'
 import type { Db } from '#kernel/db/connect.ts'
 import type { InvitationTable, MemberTable, OrganizationTable } from '#kernel/db/tables.ts'
 import type { Kernel } from '#kernel/kernel.ts'
@@ -169,21 +169,23 @@ export async function updateNeverActive(db: Db, userId: string): Promise<void> {
     .execute()
 }
 
-/** For a session that begins. Both rows stay as they are until it has begun. */
-export async function lockInitialOrganization(
-  db: Db,
+/**
+ * SQL for the organization of a session that begins. Both rows stay as they are until it has begun; one row is judged in its newest
+ * version, since it is locked.
+ */
+export function chosenOrganization(
   userId: string,
   which: 'last' | 'only',
-): Promise<{ readonly organizationId: string; readonly requireTwoFactor: boolean } | undefined> {
+  hasFactor: boolean,
+): RawBuilder<string | null> {
   const chosen =
     which === 'last'
       ? sql`m.last_active_at is not null order by m.last_active_at desc limit 1`
       : sql`not exists (select from service.member other where other.user_id = m.user_id and other.id <> m.id)`
-  const { rows } = await sql<{ readonly organizationId: string; readonly requireTwoFactor: boolean }>`
-    select m.organization_id, o.require_two_factor from service.member m
+  return sql`(
+    select case when ${hasFactor} or not o.require_two_factor then m.organization_id end from service.member m
       join service.organization o on o.id = m.organization_id
-      where m.user_id = ${userId} and ${chosen} for share of o for key share of m`.execute(db)
-  return rows[0]
+      where m.user_id = ${userId} and ${chosen} for share of o for key share of m)`
 }
 
 /**

@@ -1,4 +1,5 @@
 import { parentPort } from 'node:worker_threads'
+import { lowerThreadPriority } from '#kernel/thread-priority.ts'
 import { readAnswer } from './read-answer.ts'
 import type { SdkJob, SdkResult } from './sdk-jobs.ts'
 import { signRequest, signUrl } from './sign.ts'
@@ -7,6 +8,8 @@ import { signRequest, signUrl } from './sign.ts'
 const port = parentPort
 if (port === null) throw new Error('sdk-thread.ts runs as a thread')
 
+// Only the caller of the job waits for it.
+lowerThreadPriority()
 port.on('message', async (job: SdkJob) => port.postMessage(await resultOf(job)))
 port.postMessage('ready')
 

@@ -70,20 +70,32 @@ function isChange(
   return table !== undefined && TableNode.is(table) && isSent(change, table.table.identifier.name)
 }
 
-const isSent = (change: string, table: string): boolean =>
-  Object.entries(FOLLOWED_TABLES).some(
-    ([name, changes]) => name === table && changes.some((one) => one === change),
-  )
+const SENT: ReadonlySet<string> = new Set(
+  Object.entries(FOLLOWED_TABLES).flatMap(([table, changes]) =>
+    changes.map((change) => `${change} ${table}`),
+  ),
+)
+
+const isSent = (change: string, table: string): boolean => SENT.has(`${change} ${table}`)
 
 const CHANGE = /\b(insert) +into|\b(update)|\b(delete) +from/
 const STATEMENTS = new RegExp(`(?:${CHANGE.source})\\s+service\\."?(\\w+)`, 'g')
 
-function isFollowedText({ sqlFragments, parameters }: RawNode): boolean {
-  const texts = sqlFragments.flatMap((text) => [...text.matchAll(STATEMENTS)])
-  return (
-    texts.some(([, ...found]) => {
-      const [change, table] = found.filter((part) => part !== undefined)
-      return change !== undefined && table !== undefined && isSent(change, table)
-    }) || parameters.some(isFollowed)
-  )
+const isFollowedText = ({ sqlFragments, parameters }: RawNode): boolean =>
+  sqlFragments.some(sendsAsText) || parameters.some(isFollowed)
+
+/** By text, since a statement of ours comes again with each request. */
+const judged = new Map<string, boolean>()
+/** Far above the number of our own texts. */
+const MAX_JUDGED = 2_000
+
+function sendsAsText(text: string): boolean {
+  const known = judged.get(text)
+  if (known !== undefined) return known
+  const sends = [...text.matchAll(STATEMENTS)].some(([, ...found]) => {
+    const [change, table] = found.filter((part) => part !== undefined)
+    return change !== undefined && table !== undefined && isSent(change, table)
+  })
+  if (judged.size < MAX_JUDGED) judged.set(text, sends)
+  return sends
 }

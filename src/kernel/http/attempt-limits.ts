@@ -98,8 +98,10 @@ async function takeTurn(
 }
 
 async function clear(pool: Pool, { own, turn, total }: Rows, counted: Admitted): Promise<void> {
-  const keys = counted.hasTurn ? [own, turn] : [own]
-  await pool.query({ name: 'attempt:clear', text: CLEAR, values: [keys, total, counted.total] })
+  if (total === undefined && !counted.hasTurn)
+    return void (await pool.query({ name: 'attempt:clear-own', text: CLEAR_OWN, values: [own] }))
+  const values = [own, counted.hasTurn ? turn : null, total, counted.total]
+  await pool.query({ name: 'attempt:clear', text: CLEAR, values })
 }
 
 async function takeBack(pool: Pool, { own, turn, total }: Rows, counted: Admitted): Promise<void> {
@@ -141,9 +143,12 @@ const uncountTotal = (key: string, expire: string) => `
   update service.rate_limit set points = points - 1
     where key = ${key} and expire = ${expire}::bigint and points > 0 and (select count(*) from own) >= 0`
 
-/** $1 own and turn, $2 total, $3 the end of its window. */
+/** The usual case. A parameter that is null makes PostgreSQL plan a statement anew each time. */
+const CLEAR_OWN = 'delete from service.rate_limit where key = $1'
+
+/** $1 own, $2 turn, $3 total, $4 the end of its window. */
 const CLEAR = `
-  with own as (delete from service.rate_limit where key = any($1::text[]) returning key) ${uncountTotal('$2', '$3')}`
+  with own as (delete from service.rate_limit where key in ($1, $2) returning key) ${uncountTotal('$3', '$4')}`
 
 /** $1 own, $2 the end of its window, $3 turn, $4 total, $5 the end of its window. A window that began later has not counted the attempt. */
 const TAKE_BACK = `

@@ -10,4 +10,11 @@ export const tokenOf = (value: string | readonly string[] | undefined): string |
   return withoutScheme(text) ?? (text === '' ? undefined : text)
 }
 
-const withoutScheme = (value = ''): string | undefined => /^bearer[ \t]+(\S.*)$/i.exec(value)?.[1]?.trim()
+/** Without a regular expression: it runs for each request. */
+function withoutScheme(value = ''): string | undefined {
+  const [scheme, separator] = [value.slice(0, SCHEME.length), value[SCHEME.length]]
+  const isBearer = scheme.toLowerCase() === SCHEME && (separator === ' ' || separator === '\t')
+  return isBearer ? value.slice(SCHEME.length).trim() || undefined : undefined
+}
+
+const SCHEME = 'bearer'

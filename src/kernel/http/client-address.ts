@@ -1,4 +1,3 @@
-import type { IncomingMessage } from 'node:http'
 import { type BlockList, isIP, type Socket } from 'node:net'
 import type { FastifyRequest } from 'fastify'
 import { createBlockList } from '../config/addresses.ts'
@@ -15,17 +14,28 @@ declare module 'fastify' {
 export function addClientAddresses(app: App, trustedProxies: readonly string[]): void {
   const trusted = createBlockList(trustedProxies)
   const isTrusted = (address: string): boolean => isInside(trusted, address)
+  const peerOf = createPeers(trustedProxies)
+  const peers = new WeakMap<Socket, Peer>()
   app.decorateRequest('clientAddress', {
     getter(this: FastifyRequest) {
-      return clientAddress(this.raw, isTrusted)
+      const { socket, headers } = this.raw
+      let peer = peers.get(socket)
+      if (peer === undefined) {
+        peer = peerOf(socket)
+        // A closed socket has no address any more.
+        if (!socket.destroyed) peers.set(socket, peer)
+      }
+      return peer.isProxy ? addressBehind(peer.address, headers['x-forwarded-for'], isTrusted) : peer.address
     },
   })
 }
 
 /** The other end of a connection: a caller, or a trusted proxy. */
-export function createPeers(trustedProxies: readonly string[]) {
+type Peer = { readonly address: string; readonly isProxy: boolean }
+
+export function createPeers(trustedProxies: readonly string[]): (socket: Socket) => Peer {
   const trusted = createBlockList(trustedProxies)
-  return (socket: Socket): { readonly address: string; readonly isProxy: boolean } => {
+  return (socket) => {
     const address = peerAddress(socket)
     return { address, isProxy: isInside(trusted, address) }
   }
@@ -35,15 +45,16 @@ const peerAddress = ({ remoteAddress = '' }: Socket): string =>
   canonicalAddress(remoteAddress.replace(/%.*$/, '')) ?? UNKNOWN
 
 /**
- * The socket's address, or the rightmost hop of X-Forwarded-For that is not a trusted proxy. A hop that is
- * not an address ends the walk at the proxy that reported it: the caller could have invented all hops to the left of it.
+ * The rightmost hop of X-Forwarded-For that is not a trusted proxy. A hop that is not an address ends the walk at the proxy that reported
+ * it: the caller could have invented all hops to the left of it.
  */
-function clientAddress(
-  { socket, headers }: IncomingMessage,
+function addressBehind(
+  proxy: string,
+  forwarded: string | string[] | undefined,
   isTrusted: (address: string) => boolean,
 ): string {
-  let client = peerAddress(socket)
-  const hops = String(headers['x-forwarded-for'] ?? '').split(',')
+  let client = proxy
+  const hops = String(forwarded ?? '').split(',')
   while (hops.length > 0 && isTrusted(client)) {
     const hop = addressOfHop(hops.pop() ?? '')
     if (hop === undefined) break
