@@ -1,7 +1,7 @@
+import { tell } from '#identity/tell.ts'
 import { usernameFrom } from '#identity/usernames.ts'
 import { insertUser, insertUserWithPassword, type NewUser, type User } from '#identity/users.ts'
-import { recordAct } from '#kernel/audit/record-act.ts'
-import { actingAsUser, emit, type Kernel } from '#kernel/kernel.ts'
+import { actingAsUser, type Kernel } from '#kernel/kernel.ts'
 import { uuidv7 } from '#kernel/random.ts'
 import { fail } from './errors.ts'
 import { acceptableEmail, acceptableImage, acceptableName } from './user-fields.ts'
@@ -41,10 +41,9 @@ export async function addUser(kernel: Kernel, user: NewUser, password?: string):
     ? insertUser(db, user)
     : insertUserWithPassword(db, user, { id: uuidv7(now(), random), password }))
   const acting = actingAsUser(kernel, added.id)
-  await recordAct(acting, 'user.created', {
+  await tell(acting, 'user.created', {
     targetId: added.id,
     details: { role: added.role },
   })
-  await emit(acting, 'auth_user_created', { user_id: added.id })
   return added
 }

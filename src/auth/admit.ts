@@ -4,10 +4,10 @@ import { noteDevice } from '#identity/known-devices.ts'
 import type { Proof } from '#identity/proof.ts'
 import { endWithinMaxAge, insertSession, type Session } from '#identity/sessions.ts'
 import { afterShowing, NOTHING_SHOWN, type Shown, type ShownWay, wordsOf } from '#identity/shown.ts'
+import { tell } from '#identity/tell.ts'
 import { tokenHash } from '#identity/tokens.ts'
 import { isBanned, type User } from '#identity/users.ts'
-import { recordAct } from '#kernel/audit/record-act.ts'
-import { emit, type Kernel } from '#kernel/kernel.ts'
+import type { Kernel } from '#kernel/kernel.ts'
 import { randomToken, uuidv7 } from '#kernel/random.ts'
 import { browserMark } from './cookies.ts'
 import { fail } from './errors.ts'
@@ -124,8 +124,7 @@ async function startSession(
     },
     { max: max_per_user, device, organization: initialOrganization(kernel.config, user.id, proofs.shown) },
   )
-  await recordAct(kernel, 'user.signed_in', { targetId: user.id, details: { sessionId: session.id, way } })
-  await emit(kernel, 'auth_user_signed_in', { user_id: user.id, session_id: session.id })
+  await tell(kernel, 'user.signed_in', { targetId: user.id, details: { sessionId: session.id, way } })
   const maxAge = remember ? expiresAt.getTime() - now.getTime() : undefined
   return { token, session, user, maxAge, trustedDevice, knownDevice: device.cookieOf(deviceHash) }
 }

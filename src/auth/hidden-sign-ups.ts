@@ -1,7 +1,7 @@
 import { act } from '#identity/act.ts'
 import { insertHiddenSignUp } from '#identity/hidden-sign-ups.ts'
+import { tell } from '#identity/tell.ts'
 import { lockUserWithEmail, type NewUser, type User } from '#identity/users.ts'
-import { recordAct } from '#kernel/audit/record-act.ts'
 import { isConflict } from '#kernel/db/conflicts.ts'
 import { atomically, type Kernel } from '#kernel/kernel.ts'
 import { uuidv7 } from '#kernel/random.ts'
@@ -45,7 +45,7 @@ const addEither = (kernel: Kernel, asked: WithPassword, context: SignInContext):
 /** The owner of the address is the target: a stranger has no account to act as. */
 async function addHidden(kernel: Kernel, owner: User, asked: WithPassword): Promise<void> {
   await insertHiddenSignUp(kernel.db, owner, asked)
-  await recordAct(kernel, 'user.sign_up_hidden', { targetId: owner.id })
+  await tell(kernel, 'user.sign_up_hidden', { targetId: owner.id })
   // A new user has an event, if a webhook wants it.
   await kernel.events.rehearse(kernel, 'auth_user_created', { user_id: owner.id })
 }

@@ -9,9 +9,9 @@ import { emailFrom } from '#identity/emails.ts'
 import { NAME_RULE, nameFrom } from '#identity/names.ts'
 import { hashPassword } from '#identity/passwords.ts'
 import { roleFrom, roleNames } from '#identity/permissions.ts'
+import { tell } from '#identity/tell.ts'
 import { isBanned, searchUsers } from '#identity/users.ts'
-import { recordAct } from '#kernel/audit/record-act.ts'
-import { atomically, emit, type Kernel } from '#kernel/kernel.ts'
+import { atomically, type Kernel } from '#kernel/kernel.ts'
 import { uuidv7 } from '#kernel/random.ts'
 import { findNamedUser, generatePassword, USER_ARGUMENT } from './named-user.ts'
 import { count, instant } from './option-values.ts'
@@ -145,8 +145,7 @@ async function create(kernel: Kernel, options: Create): Promise<void> {
   await atomically(kernel, async (kernel) => {
     const [outcome] = await addUsers(kernel.db, [user])
     if (outcome !== 'added') throw new Error(`There is an account with ${email} already.`)
-    await recordAct(kernel, 'user.created', { targetId: id, details: { role } })
-    await emit(kernel, 'auth_user_created', { user_id: id })
+    await tell(kernel, 'user.created', { targetId: id, details: { role } })
   })
   terminal.say(`created ${email}, role ${role}, id ${id}`)
   if (given === undefined) terminal.say(`password: ${password}  (shown this once)`)

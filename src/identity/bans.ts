@@ -1,7 +1,7 @@
 import { changedFields } from '#kernel/audit/changed-fields.ts'
-import { recordAct } from '#kernel/audit/record-act.ts'
-import { emit, type Kernel } from '#kernel/kernel.ts'
+import type { Kernel } from '#kernel/kernel.ts'
 import { deleteUserSessions } from './sessions.ts'
+import { tell } from './tell.ts'
 import { deleteTickets } from './tickets.ts'
 import { isBanned, NO_BAN, type User } from './users.ts'
 
@@ -17,15 +17,14 @@ export async function applyBan(kernel: Kernel, user: User, { reason, expires }: 
   await deleteUserSessions(kernel.db, user.id)
   await deleteTickets(kernel.db, user)
   if (changedFields(user, banned, NO_BAN).length === 0) return banned
-  await recordAct(kernel, 'user.banned', { targetId: user.id })
-  await emit(kernel, 'auth_user_banned', { user_id: user.id })
+  await tell(kernel, 'user.banned', { targetId: user.id })
   return banned
 }
 
 /** For a user whose row is locked. */
 export async function liftBan(kernel: Kernel, user: User): Promise<User> {
   if (!isBanned(user, kernel.now())) return clearExpiredBan(kernel, user)
-  await recordAct(kernel, 'user.unbanned', { targetId: user.id })
+  await tell(kernel, 'user.unbanned', { targetId: user.id })
   return updateBan(kernel, user.id, NO_BAN)
 }
 

@@ -1,9 +1,9 @@
 import { sql } from 'kysely'
-import { recordAct } from '#kernel/audit/record-act.ts'
 import type { Db } from '#kernel/db/connect.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { endImpersonations } from './impersonation.ts'
 import { coversPermissions, hasPermissions, isAdmin } from './permissions.ts'
+import { tell } from './tell.ts'
 import { type User, withoutExpiredBan } from './users.ts'
 
 /** For a user whose row is locked. Ends the impersonations by and of the user that the new role does not allow. */
@@ -19,7 +19,7 @@ export async function changeRole(kernel: Kernel, user: User, role: string): Prom
     .returningAll()
     .executeTakeFirstOrThrow()
   await endImpersonations(kernel, user.id)
-  await recordAct(kernel, 'user.role_changed', { targetId: user.id, details: { from: user.role, to: role } })
+  await tell(kernel, 'user.role_changed', { targetId: user.id, details: { from: user.role, to: role } })
   return withoutExpiredBan(changed, now)
 }
 

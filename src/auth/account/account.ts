@@ -1,8 +1,8 @@
 import { deleteAccount, listAccounts } from '#identity/accounts.ts'
 import { act } from '#identity/act.ts'
+import { tell } from '#identity/tell.ts'
 import { deleteTicketsFor } from '#identity/tickets.ts'
 import { isLastWayIn } from '#identity/ways-in.ts'
-import { recordAct } from '#kernel/audit/record-act.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { bySession, type Caller } from '../access.ts'
 import { expectShown } from '../demands.ts'
@@ -37,7 +37,7 @@ export async function unlinkAccount(kernel: Kernel, caller: Caller, name: Accoun
     // A sign-in with this account may wait for its second factor.
     await deleteTicketsFor(kernel.db, user.id, ['second-factor'])
     const details = { accountId: found.id, provider: found.providerId }
-    await recordAct(kernel, 'account.unlinked', { targetId: user.id, details })
+    await tell(kernel, 'account.unlinked', { targetId: user.id, details })
     await noticeTo(kernel, user, MAILS.accountUnlinked(user, found.providerId))
   })
 }

@@ -3,9 +3,9 @@ import { mayImpersonate } from '#identity/impersonation.ts'
 import type { LiveSession, Sessions } from '#identity/live-sessions.ts'
 import { hasPermissions } from '#identity/permissions.ts'
 import { deleteSession, endWithinMaxAge, insertImpersonation, type Session } from '#identity/sessions.ts'
+import { tell } from '#identity/tell.ts'
 import { tokenHash } from '#identity/tokens.ts'
 import { isBanned, type User, withoutExpiredBan } from '#identity/users.ts'
-import { recordAct } from '#kernel/audit/record-act.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { randomToken, uuidv7 } from '#kernel/random.ts'
 import { bySession, type Caller } from '../access.ts'
@@ -45,7 +45,7 @@ export async function impersonate(
       },
       kernel.config.session.max_per_user,
     )
-    await recordAct(kernel, 'user.impersonated', { targetId: userId, details: { sessionId: session.id } })
+    await tell(kernel, 'user.impersonated', { targetId: userId, details: { sessionId: session.id } })
     return { token, session, user: withoutExpiredBan(user, createdAt) }
   })
 }
@@ -65,7 +65,7 @@ export async function stopImpersonating(kernel: Kernel, caller: Caller): Promise
   await act(kernel, bySession(caller), async (kernel, { user }) => {
     await deleteSession(kernel.db, caller.session.id)
     const details = { sessionId: caller.session.id }
-    await recordAct(kernel, 'user.impersonation_ended', { targetId: user.id, details })
+    await tell(kernel, 'user.impersonation_ended', { targetId: user.id, details })
   })
 }
 

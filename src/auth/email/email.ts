@@ -1,7 +1,7 @@
 import { act, actOnTicket } from '#identity/act.ts'
+import { tell } from '#identity/tell.ts'
 import { deleteTickets, deleteTicketsFor, type SignUpMark, type Ticket } from '#identity/tickets.ts'
 import { findUser, hasProvenEmail, type User } from '#identity/users.ts'
-import { recordAct } from '#kernel/audit/record-act.ts'
 import type { Config } from '#kernel/config/config.ts'
 import { isConflict } from '#kernel/db/conflicts.ts'
 import { Failure } from '#kernel/errors.ts'
@@ -140,7 +140,7 @@ export async function changeEmail(kernel: Kernel, caller: Caller, asked: ChangeE
       const from = { user, sessionId: caller.session.id }
       const to = { newEmail, callbackURL: asked.callbackURL }
       await deleteTicketsFor(kernel.db, user.id, CHANGE)
-      await recordAct(kernel, 'email.change_requested', { targetId: user.id })
+      await tell(kernel, 'email.change_requested', { targetId: user.id })
       const isAllowed = !hasProvenEmail(user) || standsForMailbox(kernel, standing, inBody)
       await (isAllowed ? mailNewAddress(kernel, from, to) : mailOldAddress(kernel, from, to))
       return undefined

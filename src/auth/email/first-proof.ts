@@ -4,9 +4,9 @@ import { deletePasskeys } from '#identity/passkeys.ts'
 import { hashPassword } from '#identity/passwords.ts'
 import { lockProvenUser, type Proof } from '#identity/proof.ts'
 import { deleteUserSessions } from '#identity/sessions.ts'
+import { tell } from '#identity/tell.ts'
 import { deleteTickets, type SignUpMark, type Ticket, type UserPurpose } from '#identity/tickets.ts'
 import { hasProvenEmail, type User, updateUser } from '#identity/users.ts'
-import { recordAct } from '#kernel/audit/record-act.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { uuidv7 } from '#kernel/random.ts'
 import { proofOf } from '../access.ts'
@@ -70,7 +70,7 @@ export async function proveEmail(
 
 /** An admin has taken the verification back since the address was proven. */
 const verifyAgain = async (kernel: Kernel, user: User): Promise<User> => {
-  await recordAct(kernel, 'email.verified', { targetId: user.id, details: { removedWhatOthersAdded: false } })
+  await tell(kernel, 'email.verified', { targetId: user.id, details: { removedWhatOthersAdded: false } })
   return (await updateUser(kernel.db, user.id, { emailVerified: true }, kernel.now())) ?? user
 }
 
@@ -116,7 +116,7 @@ async function prove(
   const isChange = email !== user.email
   const details = { removedWhatOthersAdded: !isChange || owner === undefined }
   const action = isChange ? 'email.changed' : 'email.verified'
-  await recordAct(kernel, action, { targetId: user.id, details })
+  await tell(kernel, action, { targetId: user.id, details })
   return proven
 }
 
@@ -163,7 +163,7 @@ export async function proveInSession(kernel: Kernel, user: User, sessionId: stri
   await removeWhatOthersAdded(kernel, user, { sessionId })
   const now = kernel.now()
   await updateUser(kernel.db, user.id, { emailVerified: true, emailProvenAt: now }, now)
-  await recordAct(kernel, 'email.verified', { targetId: user.id, details: { removedWhatOthersAdded: true } })
+  await tell(kernel, 'email.verified', { targetId: user.id, details: { removedWhatOthersAdded: true } })
 }
 
 /**
@@ -195,6 +195,6 @@ async function choosePassword(kernel: Kernel, user: User, password: string): Pro
   const now = kernel.now()
   const id = uuidv7(now, kernel.random)
   await upsertPassword(kernel.db, { id, userId: user.id, password, now, origin: 'mail' })
-  await recordAct(kernel, 'password.set', { targetId: user.id })
+  await tell(kernel, 'password.set', { targetId: user.id })
   await noticeTo(kernel, user, MAILS.passwordChanged(user))
 }

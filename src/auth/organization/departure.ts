@@ -1,6 +1,6 @@
+import { tell } from '#identity/tell.ts'
 import { hasProvenEmail, type User } from '#identity/users.ts'
-import { recordAct } from '#kernel/audit/record-act.ts'
-import { emit, type Kernel } from '#kernel/kernel.ts'
+import type { Kernel } from '#kernel/kernel.ts'
 import { fail } from '../errors.ts'
 import { deleteInvitationsTo } from './invitation-store.ts'
 import { deleteOrganizations, listDepartures, lockOrganizationsOf } from './store.ts'
@@ -18,13 +18,11 @@ export async function leaveOrganizations(kernel: Kernel, user: User): Promise<vo
   const deleted = departures.filter(({ isAlone }) => isAlone).map(({ id }) => id)
   if (deleted.length > 0) await deleteOrganizations(kernel.db, deleted)
   for (const organizationId of deleted) {
-    await recordAct(kernel, 'organization.deleted', { targetId: organizationId, organizationId })
-    await emit(kernel, 'auth_organization_deleted', { organization_id: organizationId })
+    await tell(kernel, 'organization.deleted', { targetId: organizationId, organizationId })
   }
   for (const { id: organizationId, isAlone } of departures) {
     if (isAlone) continue
-    await recordAct(kernel, 'member.removed', { targetId: user.id, organizationId })
-    await emit(kernel, 'auth_member_removed', { organization_id: organizationId, user_id: user.id })
+    await tell(kernel, 'member.removed', { targetId: user.id, organizationId })
   }
   if (hasProvenEmail(user)) await deleteInvitationsTo(kernel.db, user.email)
 }

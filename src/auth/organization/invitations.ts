@@ -1,8 +1,8 @@
 import { act } from '#identity/act.ts'
+import { tell } from '#identity/tell.ts'
 import { tokenHash } from '#identity/tokens.ts'
 import { findUser, hasProvenEmail, isBanned, type User } from '#identity/users.ts'
-import { recordAct } from '#kernel/audit/record-act.ts'
-import { emit, type Kernel } from '#kernel/kernel.ts'
+import type { Kernel } from '#kernel/kernel.ts'
 import { UUID, uuidv7 } from '#kernel/random.ts'
 import { bySession, type Caller } from '../access.ts'
 import { proveInSession } from '../email/first-proof.ts'
@@ -148,8 +148,7 @@ async function addMember(
     throw fail('ORGANIZATION_MEMBERSHIP_LIMIT_REACHED')
   const createdAt = kernel.now()
   const details = { role, invitation, inviter }
-  await recordAct(kernel, 'member.added', { targetId: userId, organizationId, details })
-  await emit(kernel, 'auth_member_added', { organization_id: organizationId, user_id: userId })
+  await tell(kernel, 'member.added', { targetId: userId, organizationId, details })
   return insertMember(kernel.db, {
     id: uuidv7(createdAt, kernel.random),
     organizationId,

@@ -1,6 +1,6 @@
 import { emailFrom } from '#identity/emails.ts'
-import { recordAct } from '#kernel/audit/record-act.ts'
-import { emit, type Kernel } from '#kernel/kernel.ts'
+import { tell } from '#identity/tell.ts'
+import type { Kernel } from '#kernel/kernel.ts'
 import { UUID } from '#kernel/random.ts'
 import type { Caller } from '../access.ts'
 import { fail } from '../errors.ts'
@@ -113,8 +113,7 @@ async function removeUnlessLastOwner(kernel: Kernel, member: Member): Promise<vo
     throw fail('YOU_CANNOT_LEAVE_THE_ORGANIZATION_AS_THE_ONLY_OWNER')
   await deleteMember(kernel.db, member.id)
   const { organizationId, userId } = member
-  await recordAct(kernel, 'member.removed', { targetId: userId, organizationId })
-  await emit(kernel, 'auth_member_removed', { organization_id: organizationId, user_id: userId })
+  await tell(kernel, 'member.removed', { targetId: userId, organizationId })
 }
 
 type NewRole = { readonly memberId: string; readonly role: string | readonly string[] }
@@ -146,7 +145,7 @@ export async function changeMemberRole(
     const { userId } = target
     const details = { from: target.role, to: role }
     if (role !== target.role)
-      await recordAct(kernel, 'member.role_changed', { targetId: userId, organizationId, details })
+      await tell(kernel, 'member.role_changed', { targetId: userId, organizationId, details })
     return { ...target, role }
   })
 }

@@ -1,10 +1,10 @@
 import { act } from '#identity/act.ts'
 import { coversPermissions, isPermitted, type Permissions } from '#identity/permissions.ts'
+import { tell } from '#identity/tell.ts'
 import { findUser, type User } from '#identity/users.ts'
 import { changedFields } from '#kernel/audit/changed-fields.ts'
-import { recordAct } from '#kernel/audit/record-act.ts'
 import { isConflict } from '#kernel/db/conflicts.ts'
-import { emit, type Kernel } from '#kernel/kernel.ts'
+import type { Kernel } from '#kernel/kernel.ts'
 import { UUID, uuidv7 } from '#kernel/random.ts'
 import { bySession, type Caller } from '../access.ts'
 import { fail } from '../errors.ts'
@@ -97,12 +97,11 @@ async function insertWithOwner(
   const organization = await insertOrganization(db, { id, name, slug, logo, metadata, createdAt })
   const member = { id: uuidv7(createdAt, random), organizationId: id, userId, role: OWNER, createdAt }
   const created = { ...organization, members: [await insertMember(db, member)] }
-  await recordAct(kernel, 'organization.created', {
+  await tell(kernel, 'organization.created', {
     targetId: id,
     organizationId: id,
     details: { owner: userId },
   })
-  await emit(kernel, 'auth_organization_created', { organization_id: id, user_id: userId })
   return created
 }
 
@@ -137,7 +136,7 @@ export async function changeOrganization(
       const changed = await updateOrganization(kernel.db, id, change, kernel.now())
       const fields = changedFields(membership.organization, changed, change)
       const act = { targetId: id, organizationId: id, details: { fields } }
-      if (fields.length > 0) await recordAct(kernel, 'organization.updated', act)
+      if (fields.length > 0) await tell(kernel, 'organization.updated', act)
       if (changed.requireTwoFactor) await deactivateWithoutFactor(kernel.db, id)
       return changed
     }),
@@ -160,11 +159,10 @@ export async function deleteOrganization(
     expectPermission(kernel, membership, { organization: ['delete'] }, refusal)
     await deactivateEverywhere(kernel.db, [organization.id])
     await deleteOrganizations(kernel.db, [organization.id])
-    await recordAct(kernel, 'organization.deleted', {
+    await tell(kernel, 'organization.deleted', {
       targetId: organization.id,
       organizationId: organization.id,
     })
-    await emit(kernel, 'auth_organization_deleted', { organization_id: organization.id })
   })
   return organization.id
 }

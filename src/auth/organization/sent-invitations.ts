@@ -1,7 +1,7 @@
+import { tell } from '#identity/tell.ts'
 import { tokenHash } from '#identity/tokens.ts'
 import { findUser, type User } from '#identity/users.ts'
 import type { Action } from '#kernel/audit/actions.ts'
-import { recordAct } from '#kernel/audit/record-act.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { sendMail } from '#kernel/mail/mailer.ts'
 import { randomToken, uuidv7 } from '#kernel/random.ts'
@@ -89,7 +89,7 @@ export const recordInvitation = (
   action: Extract<Action, `invitation.${string}`>,
   { id, organizationId, role }: Invitation,
 ): Promise<void> =>
-  recordAct(kernel, action, { targetId: organizationId, organizationId, details: { invitation: id, role } })
+  tell(kernel, action, { targetId: organizationId, organizationId, details: { invitation: id, role } })
 
 /**
  * Opening the link changes nothing: only a session of the recipient can accept. The secret shows that the mail has arrived, which proves

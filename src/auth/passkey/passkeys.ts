@@ -8,11 +8,11 @@ import {
 } from '#identity/passkeys.ts'
 import { deleteUserSessions } from '#identity/sessions.ts'
 import { updatePasskeyHad } from '#identity/standing.ts'
+import { tell } from '#identity/tell.ts'
 import { deleteTicketsFor } from '#identity/tickets.ts'
 import { deleteTrustedDevices } from '#identity/trusted-devices.ts'
 import type { User } from '#identity/users.ts'
 import { isLastWayIn } from '#identity/ways-in.ts'
-import { recordAct } from '#kernel/audit/record-act.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { UUID, uuidv7 } from '#kernel/random.ts'
 import { bySession, type Caller } from '../access.ts'
@@ -82,7 +82,7 @@ async function addPasskey(
   const added = await insertPasskey(kernel.db, { ...attested, id, userId: user.id, createdAt })
   if (added === undefined) return { reason: 'The credential is registered already' }
   await deleteTrustedDevices(kernel.db, user.id)
-  await recordAct(kernel, 'passkey.added', { targetId: user.id, details: { passkeyId: id } })
+  await tell(kernel, 'passkey.added', { targetId: user.id, details: { passkeyId: id } })
   return added
 }
 
@@ -101,7 +101,7 @@ export async function removePasskey(
     // A sign-in with this passkey may wait for its second factor.
     await deleteTicketsFor(kernel.db, user.id, ['second-factor'])
     await deleteTrustedDevices(kernel.db, user.id)
-    await recordAct(kernel, 'passkey.removed', { targetId: user.id, details: { passkeyId: id } })
+    await tell(kernel, 'passkey.removed', { targetId: user.id, details: { passkeyId: id } })
     await noticeTo(kernel, user, MAILS.passkeyRemoved(user))
   })
 }
@@ -118,7 +118,7 @@ export async function renamePasskey(
     if (former?.name === name) return former
     const passkey = await updatePasskeyName(kernel.db, { id, userId: user.id, name })
     if (passkey === undefined) throw fail('PASSKEY_NOT_FOUND')
-    await recordAct(kernel, 'passkey.renamed', { targetId: user.id, details: { passkeyId: id } })
+    await tell(kernel, 'passkey.renamed', { targetId: user.id, details: { passkeyId: id } })
     return passkey
   })
 }

@@ -5,11 +5,11 @@ import { isByMailAlone } from '#identity/mailbox.ts'
 import { attemptPassword, hashPassword, isCheckable } from '#identity/passwords.ts'
 import { deleteFactor } from '#identity/second-factor.ts'
 import { deleteUserSessions, getSession, updateSessionToken } from '#identity/sessions.ts'
+import { tell } from '#identity/tell.ts'
 import { deleteTickets } from '#identity/tickets.ts'
 import { tokenHash } from '#identity/tokens.ts'
 import { deleteTrustedDevices } from '#identity/trusted-devices.ts'
 import type { User } from '#identity/users.ts'
-import { recordAct } from '#kernel/audit/record-act.ts'
 import { recordFailure } from '#kernel/audit/record-failure.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { randomToken, uuidv7 } from '#kernel/random.ts'
@@ -65,7 +65,7 @@ export async function changePassword(
     await showing(kernel, caller.session, ['password'])
     await storePassword(kernel, user, { password, ended: token === undefined ? 'none' : 'others' })
     const ended = token === undefined ? 0 : await deleteUserSessions(kernel.db, user.id, caller.session.id)
-    await recordAct(kernel, 'password.changed', { targetId: user.id, details: { sessionsEnded: ended } })
+    await tell(kernel, 'password.changed', { targetId: user.id, details: { sessionsEnded: ended } })
     if (token === undefined) return
     await updateSessionToken(kernel.db, caller.session.id, tokenHash(token), kernel.now())
   })
@@ -154,7 +154,7 @@ export async function assignPassword(
 ): Promise<void> {
   await storePassword(kernel, user, { password, ended: 'all', origin })
   const ended = await deleteUserSessions(kernel.db, user.id)
-  await recordAct(kernel, 'password.assigned', { targetId: user.id, details: { sessionsEnded: ended } })
+  await tell(kernel, 'password.assigned', { targetId: user.id, details: { sessionsEnded: ended } })
 }
 
 /** Sets the first password of a user who signs in another way. */
@@ -166,6 +166,6 @@ export async function setPassword(kernel: Kernel, caller: Caller, newPassword: s
     if ((await findCredential(kernel.db, user.id)) !== undefined) throw fail('PASSWORD_ALREADY_SET')
     const origin = isByMailAlone((await getSession(kernel.db, caller.session.id)).shown) ? 'mail' : 'other'
     await storePassword(kernel, user, { password, ended: 'none', origin })
-    await recordAct(kernel, 'password.set', { targetId: user.id })
+    await tell(kernel, 'password.set', { targetId: user.id })
   })
 }

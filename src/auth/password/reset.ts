@@ -1,9 +1,9 @@
 import { actOnTicket, actWithoutProof } from '#identity/act.ts'
 import { clearGuesses, hashPassword } from '#identity/passwords.ts'
 import { deleteUserSessions } from '#identity/sessions.ts'
+import { tell } from '#identity/tell.ts'
 import { findTicket } from '#identity/tickets.ts'
 import { findUser, hasProvenEmail, isBanned, updateUser } from '#identity/users.ts'
-import { recordAct } from '#kernel/audit/record-act.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { removeWhatOthersAdded } from '../email/first-proof.ts'
 import { fail, PASSWORD_POLICY_FAILURES } from '../errors.ts'
@@ -79,7 +79,7 @@ export async function resetPassword(kernel: Kernel, token: string, newPassword: 
     const proof = { emailVerified: true, emailProvenAt: user.emailProvenAt ?? now }
     const proven = (await updateUser(kernel.db, user.id, proof, now)) ?? user
     await storePassword(kernel, proven, { password, ended: 'all', origin: 'mail' })
-    await recordAct(kernel, 'password.reset', { targetId: user.id, details: { sessionsEnded: ended } })
+    await tell(kernel, 'password.reset', { targetId: user.id, details: { sessionsEnded: ended } })
     return proven
   })
   await clearGuesses(kernel, email)

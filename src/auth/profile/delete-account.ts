@@ -2,10 +2,10 @@ import { findPassword } from '#identity/accounts.ts'
 import { act, actOnTicket, actWithoutProof } from '#identity/act.ts'
 import { lockProvenUser } from '#identity/proof.ts'
 import { isLastAdmin } from '#identity/roles.ts'
+import { tell } from '#identity/tell.ts'
 import { deleteTickets, redeemTicket } from '#identity/tickets.ts'
 import { deleteUser, type User } from '#identity/users.ts'
-import { recordAct } from '#kernel/audit/record-act.ts'
-import { emit, type Kernel } from '#kernel/kernel.ts'
+import type { Kernel } from '#kernel/kernel.ts'
 import { forgetMails } from '#kernel/mail/mailer.ts'
 import { bySession, type Caller } from '../access.ts'
 import { hasShown } from '../demands.ts'
@@ -105,8 +105,7 @@ export async function removeUser(kernel: Kernel, user: User): Promise<void> {
   await deleteTickets(kernel.db, user)
   await deleteUser(kernel.db, user.id)
   await forgetMails(kernel, user.email)
-  await recordAct(kernel, 'user.deleted', { targetId: user.id })
-  await emit(kernel, 'auth_user_deleted', { user_id: user.id })
+  await tell(kernel, 'user.deleted', { targetId: user.id })
 }
 
 /** Deletes the account. */

@@ -1,8 +1,8 @@
 import { act } from '#identity/act.ts'
+import { tell } from '#identity/tell.ts'
 import { usernameFrom } from '#identity/usernames.ts'
 import { type User, type UserChange, updateUser } from '#identity/users.ts'
 import { changedFields } from '#kernel/audit/changed-fields.ts'
-import { recordAct } from '#kernel/audit/record-act.ts'
 import { isConflict } from '#kernel/db/conflicts.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { bySession, type Caller } from '../access.ts'
@@ -35,7 +35,7 @@ export async function changeProfile(kernel: Kernel, caller: Caller, asked: Profi
 export async function applyChange(kernel: Kernel, user: User, change: UserChange): Promise<User> {
   const changed = (await updateUser(kernel.db, user.id, change, kernel.now())) ?? user
   const fields = changedFields(user, changed, change)
-  if (fields.length > 0) await recordAct(kernel, 'user.updated', { targetId: user.id, details: { fields } })
+  if (fields.length > 0) await tell(kernel, 'user.updated', { targetId: user.id, details: { fields } })
   return changed
 }
 

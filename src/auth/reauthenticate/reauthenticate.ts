@@ -3,9 +3,9 @@ import { findLinkedAccount, type ProviderAccount } from '#identity/linked-accoun
 import type { Proof } from '#identity/proof.ts'
 import { getSession, updateSessionToken } from '#identity/sessions.ts'
 import type { Shown, ShownWay } from '#identity/shown.ts'
+import { tell } from '#identity/tell.ts'
 import { tokenHash } from '#identity/tokens.ts'
 import type { User } from '#identity/users.ts'
-import { recordAct } from '#kernel/audit/record-act.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { randomToken } from '#kernel/random.ts'
 import { type Caller, proofOf } from '../access.ts'
@@ -73,7 +73,7 @@ async function renew(
   await showing(kernel, { id }, given)
   await updateSessionToken(kernel.db, id, tokenHash(token), now)
   const shown = given.map((each) => (typeof each === 'string' ? each : each.way))
-  await recordAct(kernel, 'user.reauthenticated', { targetId: user.id, details: { sessionId: id, shown } })
+  await tell(kernel, 'user.reauthenticated', { targetId: user.id, details: { sessionId: id, shown } })
   const session = await getSession(kernel.db, id)
   const maxAge = session.remembered ? session.expiresAt.getTime() - now.getTime() : undefined
   return { token, session, user, maxAge, trustedDevice: undefined }

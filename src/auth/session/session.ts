@@ -7,11 +7,11 @@ import {
   type NamedSession,
   type Session,
 } from '#identity/sessions.ts'
+import { tell } from '#identity/tell.ts'
 import { deleteTickets } from '#identity/tickets.ts'
 import { isTokenShaped } from '#identity/tokens.ts'
 import { deleteTrustedDevices } from '#identity/trusted-devices.ts'
 import type { User } from '#identity/users.ts'
-import { recordAct } from '#kernel/audit/record-act.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { UUID } from '#kernel/random.ts'
 import { bySession, type Caller } from '../access.ts'
@@ -80,5 +80,5 @@ export async function endSessions(kernel: Kernel, user: User): Promise<number> {
 }
 
 const recordRevoked = async (kernel: Kernel, user: User, count: number): Promise<void> => {
-  if (count > 0) await recordAct(kernel, 'session.revoked', { targetId: user.id, count })
+  if (count > 0) await tell(kernel, 'session.revoked', { targetId: user.id, count })
 }

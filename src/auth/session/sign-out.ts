@@ -1,8 +1,9 @@
 import { act } from '#identity/act.ts'
 import { deleteProvenSessions, type ProvenSession } from '#identity/proven-sessions.ts'
 import { deleteSession } from '#identity/sessions.ts'
+import { tell } from '#identity/tell.ts'
 import { tokenHash } from '#identity/tokens.ts'
-import { auditRecord, recordAct } from '#kernel/audit/record-act.ts'
+import { auditRecord } from '#kernel/audit/record-act.ts'
 import { createGroupCommit } from '#kernel/group-commit.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { bySession, type Caller } from '../access.ts'
@@ -29,7 +30,7 @@ export function createSignOut(kernel: Kernel): SignOut {
     if (isEnded) return settled
     await act(kernel, bySession(caller), async (kernel) => {
       await deleteSession(kernel.db, id)
-      await recordAct(kernel, 'user.signed_out', signedOut)
+      await tell(kernel, 'user.signed_out', signedOut)
     })
   }
 }

@@ -1,8 +1,8 @@
 import { act } from '#identity/act.ts'
 import { findLinkedAccount, insertLinkedAccount } from '#identity/linked-accounts.ts'
 import { updateProviderTokens } from '#identity/provider-tokens.ts'
+import { tell } from '#identity/tell.ts'
 import { findUser, hasProvenEmail, isBanned, type NewUser, type User } from '#identity/users.ts'
-import { recordAct } from '#kernel/audit/record-act.ts'
 import { isConflict } from '#kernel/db/conflicts.ts'
 import { atomically, type Kernel } from '#kernel/kernel.ts'
 import { uuidv7 } from '#kernel/random.ts'
@@ -164,6 +164,6 @@ async function link(
 ): Promise<Omit<Found, 'isNewUser'>> {
   const account = await insertLinkedAccount(kernel, userId, { providerId, accountId }, tokens)
   if (account === undefined) throw new Overtaken()
-  await recordAct(kernel, 'account.linked', { targetId: userId, details: { provider: providerId } })
+  await tell(kernel, 'account.linked', { targetId: userId, details: { provider: providerId } })
   return { userId, id: account.id, addedAt: account.createdAt, settlesAt: null, isOld: false }
 }

@@ -4,8 +4,8 @@ import type { SessionProof } from '#identity/proof.ts'
 import { updateProviderTokens } from '#identity/provider-tokens.ts'
 import { lacksSecondFactor } from '#identity/second-factor.ts'
 import { getSession, type Session } from '#identity/sessions.ts'
+import { tell } from '#identity/tell.ts'
 import type { User } from '#identity/users.ts'
-import { recordAct } from '#kernel/audit/record-act.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { expectShown, settlingOf } from '../demands.ts'
 import { fail } from '../errors.ts'
@@ -38,7 +38,7 @@ export const linkIdentity = (
       const adding = { addedBy: proof.session.id, settlesAt: await settlingOf(kernel, proof.session) }
       const linked = await insertLinkedAccount(kernel, user.id, account, identity.tokens, adding)
       if (linked === undefined) throw fail('UNABLE_TO_LINK_ACCOUNT')
-      await recordAct(kernel, 'account.linked', { targetId: user.id, details: { provider: providerId } })
+      await tell(kernel, 'account.linked', { targetId: user.id, details: { provider: providerId } })
       await noticeTo(kernel, user, MAILS.accountLinked(user, providerId))
       return 'linked'
     }

@@ -3,11 +3,11 @@ import { act } from '#identity/act.ts'
 import { deleteFactor } from '#identity/second-factor.ts'
 import { deleteUserSessions, type Session, updateSessionToken } from '#identity/sessions.ts'
 import { getStanding, updateFactorHad } from '#identity/standing.ts'
+import { tell } from '#identity/tell.ts'
 import { deleteTicketsFor } from '#identity/tickets.ts'
 import { tokenHash } from '#identity/tokens.ts'
 import { deleteTrustedDevices } from '#identity/trusted-devices.ts'
 import { type User, updateUser } from '#identity/users.ts'
-import { recordAct } from '#kernel/audit/record-act.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { randomToken, uuidv7 } from '#kernel/random.ts'
 import { bySession, type Caller } from '../access.ts'
@@ -93,7 +93,7 @@ export async function confirmFactor(
   if (user === undefined) throw new Error('the user was locked in this transaction and is gone')
   const token = randomToken(kernel.random)
   await updateSessionToken(kernel.db, session.id, tokenHash(token), kernel.now())
-  await recordAct(kernel, 'second_factor.enabled', { targetId: id, details: { method: factor.method } })
+  await tell(kernel, 'second_factor.enabled', { targetId: id, details: { method: factor.method } })
   await endFormerTrust(kernel, user, {
     ...{ change: 'enabled', session },
     revokeOtherSessions: revokeOtherSessions || isFirst,
@@ -114,7 +114,7 @@ export async function disable(
     if (!wasInForce && !wasBegun) throw fail('TWO_FACTOR_NOT_ENABLED')
     if (!wasInForce) return
     await updateFactorHad(kernel.db, caller.session.id)
-    await recordAct(kernel, 'second_factor.disabled', { targetId: user.id })
+    await tell(kernel, 'second_factor.disabled', { targetId: user.id })
     await endFormerTrust(kernel, user, { change: 'disabled', session: caller.session, ...revoking })
   })
 }
@@ -158,7 +158,7 @@ export async function renewBackupCodes(
     const factor = await findFactor(kernel.db, user.id, true)
     if (factor === undefined) throw fail('TWO_FACTOR_NOT_ENABLED')
     await replaceBackupCodes(kernel.db, factor.id, hashesOf(kernel, user.id, codes))
-    await recordAct(kernel, 'backup_codes.replaced', { targetId: user.id })
+    await tell(kernel, 'backup_codes.replaced', { targetId: user.id })
     await endFormerTrust(kernel, user, { change: 'codes', session: caller.session, ...revoking })
   })
   return codes

@@ -2,9 +2,9 @@ import { actWithoutProof } from '#identity/act.ts'
 import { deletePasskeys } from '#identity/passkeys.ts'
 import { deleteFactor } from '#identity/second-factor.ts'
 import { deleteUserSessions } from '#identity/sessions.ts'
+import { tell } from '#identity/tell.ts'
 import { deleteTickets } from '#identity/tickets.ts'
 import { deleteTrustedDevices } from '#identity/trusted-devices.ts'
-import { recordAct } from '#kernel/audit/record-act.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { noticeTo } from '../mail-allowance.ts'
 import { MAILS } from '../mails.ts'
@@ -24,7 +24,7 @@ export async function resetFactors(kernel: Kernel, userId: string): Promise<bool
     await deleteTickets(kernel.db, user)
     const sessionsEnded = await deleteUserSessions(kernel.db, userId)
     const details = { secondFactor: hadFactor, passkeys, sessionsEnded }
-    await recordAct(kernel, 'factors.reset', { targetId: userId, details })
+    await tell(kernel, 'factors.reset', { targetId: userId, details })
     await noticeTo(kernel, user, MAILS.factorChanged(user, 'reset'))
     return true
   })

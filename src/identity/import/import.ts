@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'kysely'
-import { recordAct } from '#kernel/audit/record-act.ts'
 import { atomically, emit, type Kernel } from '#kernel/kernel.ts'
 import type { Line } from '#kernel/lines.ts'
 import { drawInAdvance } from '#kernel/random.ts'
 import { type Added, addUsers, lookUpUsers, type UserToAdd } from '../add-users.ts'
+import { tell } from '../tell.ts'
 import { BadLine, FIELDS, fieldsOf, type Source, userFrom } from './record.ts'
 
 export type ImportOptions = {
@@ -79,7 +79,7 @@ async function addInTurn(kernel: Kernel, users: readonly UserToAdd[]): Promise<r
         await sql`select pg_advisory_xact_lock(${LOCK})`.execute(kernel.db)
         const outcomes = await addUsers(kernel.db, users)
         const count = outcomes.filter((outcome) => outcome === 'added').length
-        if (count > 0) await recordAct(kernel, 'user.imported', { count })
+        if (count > 0) await tell(kernel, 'user.imported', { count })
         for (const [index, user] of users.entries())
           if (outcomes[index] === 'added') await emit(kernel, 'auth_user_created', { user_id: user.id })
         return outcomes

@@ -1,0 +1,39 @@
+import type { Action } from '#kernel/audit/actions.ts'
+import { type Act, recordAct } from '#kernel/audit/record-act.ts'
+import { emit, type Kernel } from '#kernel/kernel.ts'
+
+type OfUser = Act & { readonly targetId: string }
+type OfMember = OfUser & { readonly organizationId: string }
+type OfSession = OfUser & { readonly details: { readonly sessionId: string } }
+type OfOwner = OfUser & { readonly details: { readonly owner: string } }
+
+/** The acts of accounts and organizations that webhooks hear of, each with its event. */
+const EVENTS = {
+  'user.created': (kernel: Kernel, { targetId }: OfUser) =>
+    emit(kernel, 'auth_user_created', { user_id: targetId }),
+  'user.deleted': (kernel: Kernel, { targetId }: OfUser) =>
+    emit(kernel, 'auth_user_deleted', { user_id: targetId }),
+  'user.banned': (kernel: Kernel, { targetId }: OfUser) =>
+    emit(kernel, 'auth_user_banned', { user_id: targetId }),
+  'user.signed_in': (kernel: Kernel, { targetId, details: { sessionId } }: OfSession) =>
+    emit(kernel, 'auth_user_signed_in', { user_id: targetId, session_id: sessionId }),
+  'organization.created': (kernel: Kernel, { targetId, details: { owner } }: OfOwner) =>
+    emit(kernel, 'auth_organization_created', { organization_id: targetId, user_id: owner }),
+  'organization.deleted': (kernel: Kernel, { targetId }: OfUser) =>
+    emit(kernel, 'auth_organization_deleted', { organization_id: targetId }),
+  'member.added': (kernel: Kernel, { targetId, organizationId }: OfMember) =>
+    emit(kernel, 'auth_member_added', { organization_id: organizationId, user_id: targetId }),
+  'member.removed': (kernel: Kernel, { targetId, organizationId }: OfMember) =>
+    emit(kernel, 'auth_member_removed', { organization_id: organizationId, user_id: targetId }),
+} satisfies { readonly [A in Action]?: (kernel: Kernel, act: never) => Promise<void> }
+
+/** The facts of an act; those that its event needs are required. */
+type ActOf<A extends Action> = A extends keyof typeof EVENTS ? Parameters<(typeof EVENTS)[A]>[1] : Act
+
+/** Writes the act into the audit trail, and its event, if it has one, into the outbox of the webhooks. Call it in the transaction that acts. */
+export async function tell<A extends Action>(kernel: Kernel, action: A, act: ActOf<A>): Promise<void> {
+  await recordAct(kernel, action, act)
+  const events: { readonly [A in Action]?: (kernel: Kernel, act: never) => Promise<void> } = EVENTS
+  // The type of the argument is that of this action.
+  await events[action]?.(kernel, act as never)
+}
