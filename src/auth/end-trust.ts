@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { deleteTrustedDevice } from '#identity/trusted-devices.ts'
 import { Failure } from '#kernel/errors.ts'
 import type { Kernel } from '#kernel/kernel.ts'
-import { clearTrustedDevice, presentedTrustedDevice } from './cookies.ts'
+import { TRUSTED_DEVICE_COOKIE } from './cookies.ts'
 
 /**
  * An `onError` hook: when a demand is not met, this browser's trusted device ends (auth.md 2). Clients that know nothing of demands sign in
@@ -14,9 +14,9 @@ export async function endTrust(
   reply: FastifyReply,
   error: Error,
 ): Promise<void> {
-  const [caller, device] = [request.caller, presentedTrustedDevice(request)]
+  const [caller, device] = [request.caller, TRUSTED_DEVICE_COOKIE.of(request)]
   if (caller === undefined || device === undefined) return
   if (!(error instanceof Failure) || error.code !== 'SESSION_NOT_FRESH') return
   await deleteTrustedDevice(db, caller.user.id, device)
-  clearTrustedDevice(config, reply)
+  TRUSTED_DEVICE_COOKIE.clear(config, reply)
 }

@@ -9,12 +9,11 @@ import { Nullable } from '#kernel/http/schemas.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import type { Admission, RenewedSession, StartedSession } from './admit.ts'
 import {
-  clearPendingSecondFactor,
   clearSessionToken,
-  setKnownDevice,
-  setPendingSecondFactor,
+  KNOWN_DEVICE_COOKIE,
+  PENDING_COOKIE,
   setSessionToken,
-  setTrustedDevice,
+  TRUSTED_DEVICE_COOKIE,
 } from './cookies.ts'
 import { withQuery } from './redirect.ts'
 import { PENDING_LIFETIME, TRUST_LIFETIME } from './two-factor/pending.ts'
@@ -75,7 +74,7 @@ export function finishRedirectedSignIn(
 function setCookies(config: Config, reply: FastifyReply, admission: Admission | RenewedSession): void {
   if ('pendingToken' in admission) {
     clearSessionToken(config, reply)
-    setPendingSecondFactor(config, reply, admission.pendingToken, PENDING_LIFETIME)
+    PENDING_COOKIE.set(config, reply, admission.pendingToken, PENDING_LIFETIME)
     return
   }
   sendStartedSession(config, reply, admission)
@@ -96,11 +95,16 @@ export function sendStartedSession(
 ): void {
   if (withCookie) setSessionToken(config, reply, token, maxAge)
   else reply.header(HEADER.authToken, token)
-  clearPendingSecondFactor(config, reply)
-  if (trustedDevice !== undefined) setTrustedDevice(config, reply, trustedDevice, TRUST_LIFETIME)
+  PENDING_COOKIE.clear(config, reply)
+  if (trustedDevice !== undefined) TRUSTED_DEVICE_COOKIE.set(config, reply, trustedDevice, TRUST_LIFETIME)
   if (knownDevice === undefined) return
   reply.header(HEADER.knownDevice, knownDevice)
   // A browser that is not to remember the session does not remember this, either.
   if (withCookie)
-    setKnownDevice(config, reply, knownDevice, maxAge === undefined ? undefined : KNOWN_DEVICE_LIFETIME)
+    KNOWN_DEVICE_COOKIE.set(
+      config,
+      reply,
+      knownDevice,
+      maxAge === undefined ? undefined : KNOWN_DEVICE_LIFETIME,
+    )
 }

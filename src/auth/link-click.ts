@@ -3,7 +3,7 @@ import type { Source } from '#identity/known-devices.ts'
 import type { User } from '#identity/users.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import type { Caller } from './access.ts'
-import { presentedBrowser } from './cookies.ts'
+import { BROWSER_COOKIE } from './cookies.ts'
 import { type SignInContext, signInContextOf } from './sign-in-context.ts'
 
 /** Where the click on a mailed link comes from. */
@@ -16,7 +16,7 @@ export type LinkClick = {
 
 export const linkClickOf = (kernel: Kernel, request: FastifyRequest, reply: FastifyReply): LinkClick => ({
   caller: request.caller,
-  browser: presentedBrowser(request),
+  browser: BROWSER_COOKIE.of(request),
   context: signInContextOf(kernel, request, reply),
 })
 

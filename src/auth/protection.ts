@@ -3,7 +3,7 @@ import { isGet } from '#kernel/http/methods.ts'
 import { crossSite, redirectTarget } from '#kernel/http/origins.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
-import { presentedPendingSecondFactor, presentedToken } from './cookies.ts'
+import { PENDING_COOKIE, presentedToken } from './cookies.ts'
 import { ADMISSION_FAILURES, fail } from './errors.ts'
 
 declare module 'fastify' {
@@ -73,8 +73,7 @@ function checkOrigin(kernel: Kernel, request: FastifyRequest): void {
   if (from === undefined) return
   const presented = presentedToken(kernel.config, request)
   const byCookie =
-    presented?.by === 'cookie' ||
-    (presented === undefined && presentedPendingSecondFactor(request) !== undefined)
+    presented?.by === 'cookie' || (presented === undefined && PENDING_COOKIE.of(request) !== undefined)
   const startsSession =
     request.routeOptions.config.startsSession === true && request.headers.origin !== undefined
   if (!byCookie && !startsSession) return

@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { crossSite } from '#kernel/http/origins.ts'
 import type { Kernel } from '#kernel/kernel.ts'
-import { markBrowser, presentedKnownDevice, presentedTrustedDevice } from './cookies.ts'
+import { BROWSER_COOKIE, KNOWN_DEVICE_COOKIE, TRUSTED_DEVICE_COOKIE } from './cookies.ts'
 
 /** Where a sign-in comes from, and how long its session is to last. */
 export type SignInContext = {
@@ -32,7 +32,8 @@ export const signInContextOf = (
   remember: rememberMe,
   isCrossSite: crossSite(kernel, request.headers) !== undefined,
   callbackURL,
-  trustedDevice: presentedTrustedDevice(request),
-  knownDevice: presentedKnownDevice(request),
-  markBrowser: (mark) => markBrowser(kernel.config, reply, mark),
+  trustedDevice: TRUSTED_DEVICE_COOKIE.of(request),
+  knownDevice: KNOWN_DEVICE_COOKIE.of(request),
+  markBrowser: (mark) =>
+    BROWSER_COOKIE.set(kernel.config, reply, mark, kernel.config.auth.email.verification_expires_in),
 })

@@ -9,13 +9,7 @@ import { Nullable } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { type AuthAccess, callerOf, kernelFor } from '../access.ts'
-import {
-  clearSessionToken,
-  presentedAdminToken,
-  presentedToken,
-  setAdminToken,
-  setSessionToken,
-} from '../cookies.ts'
+import { ADMIN_COOKIE, clearSessionToken, presentedToken, setSessionToken } from '../cookies.ts'
 import { findParent, impersonate, stopImpersonating } from './impersonation.ts'
 import { listUserSessions, revokeUserSession, revokeUserSessions } from './sessions.ts'
 
@@ -99,7 +93,7 @@ function impersonationRoutes(app: App, kernel: Kernel, access: AuthAccess, sessi
       )
       if (isByCookie(request)) {
         setSessionToken(config, reply, token, session.expiresAt.getTime() - session.createdAt.getTime())
-        setAdminToken(config, reply, caller.token, cookieAge(kernel, caller.session))
+        ADMIN_COOKIE.set(config, reply, caller.token, cookieAge(kernel, caller.session))
       } else reply.header(HEADER.authToken, token)
       return { session: { ...session, token }, user }
     },
@@ -117,7 +111,7 @@ function impersonationRoutes(app: App, kernel: Kernel, access: AuthAccess, sessi
     },
     handler: async (request, reply) => {
       const caller = callerOf(request)
-      const adminToken = request.body.adminToken ?? presentedAdminToken(request)
+      const adminToken = request.body.adminToken ?? ADMIN_COOKIE.of(request)
       const parent = await findParent(sessions, caller, adminToken, request.clientAddress)
       await stopImpersonating(kernelFor(kernel, request), caller)
       returnToken(request, reply, parent)

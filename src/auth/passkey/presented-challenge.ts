@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Kernel } from '#kernel/kernel.ts'
-import { clearPasskeyChallenge, presentedPasskeyChallenge } from '../cookies.ts'
+import { PASSKEY_COOKIE } from '../cookies.ts'
 import { fail } from '../errors.ts'
 
 /** The id of the challenge that a response answers, from the body or the cookie. The cookie is cleared: the challenge is used now. */
@@ -8,9 +8,9 @@ export function takeChallengeId(
   { config }: Kernel,
   request: FastifyRequest,
   reply: FastifyReply,
-  { challengeId = presentedPasskeyChallenge(request) }: { readonly challengeId?: string },
+  { challengeId = PASSKEY_COOKIE.of(request) }: { readonly challengeId?: string },
 ): string {
-  clearPasskeyChallenge(config, reply)
+  PASSKEY_COOKIE.clear(config, reply)
   if (challengeId === undefined) throw fail('CHALLENGE_NOT_FOUND')
   return challengeId
 }

@@ -6,7 +6,7 @@ import { OneOf } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { type AuthAccess, callerOf, kernelFor, proofOf } from '../access.ts'
-import { setPasskeyChallenge } from '../cookies.ts'
+import { PASSKEY_COOKIE } from '../cookies.ts'
 import { PASSKEY_FAILURES } from '../errors.ts'
 import { finishSignIn } from '../finish-sign-in.ts'
 import { Status } from '../schemas.ts'
@@ -95,7 +95,7 @@ function ceremonyRoutes(app: App, kernel: Kernel, access: AuthAccess): void {
       const rp = relyingParty(kernel)
       const caller = callerOf(request)
       const { isRestricted, ...challenge } = await issueRegistrationChallenge(kernel, caller)
-      setPasskeyChallenge(config, reply, challenge.challengeId, CHALLENGE_LIFETIME)
+      PASSKEY_COOKIE.set(config, reply, challenge.challengeId, CHALLENGE_LIFETIME)
       const account = { user: caller.user, passkeys: await listPasskeys(kernel.db, caller.user.id) }
       const { authenticatorAttachment } = request.query
       return creationOptions(kernel, rp, challenge, account, { authenticatorAttachment, isRestricted })
@@ -146,7 +146,7 @@ function ceremonyRoutes(app: App, kernel: Kernel, access: AuthAccess): void {
       handler: async ({ caller }, reply) => {
         const rp = relyingParty(kernel)
         const challenge = await issueSignInChallenge(kernel)
-        setPasskeyChallenge(config, reply, challenge.challengeId, CHALLENGE_LIFETIME)
+        PASSKEY_COOKIE.set(config, reply, challenge.challengeId, CHALLENGE_LIFETIME)
         const isAlive = caller !== undefined && (await proofHolds(kernel, proofOf(caller)))
         const account = isAlive
           ? { ...caller, passkeys: await listPasskeys(kernel.db, caller.user.id) }

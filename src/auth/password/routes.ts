@@ -7,7 +7,7 @@ import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { type AuthAccess, callerOf, kernelFor } from '../access.ts'
 import { authUrl } from '../auth-url.ts'
-import { presentedKnownDevice, setSessionToken } from '../cookies.ts'
+import { KNOWN_DEVICE_COOKIE, setSessionToken } from '../cookies.ts'
 import { fail, PASSWORD_CHECK_FAILURES, PASSWORD_POLICY_FAILURES } from '../errors.ts'
 import { requestMail } from '../mail-requests.ts'
 import { answerOrRedirect, asAnswer } from '../redirect.ts'
@@ -35,7 +35,7 @@ export function passwordRoutes(app: App, kernel: Kernel, access: AuthAccess): vo
         const { body, caller } = request
         const email = acceptableEmail(body.email)
         const sessionId = caller?.user.email === email ? caller.session.id : undefined
-        const source = { sessionId, knownDevice: presentedKnownDevice(request) }
+        const source = { sessionId, knownDevice: KNOWN_DEVICE_COOKIE.of(request) }
         await requestMail(kernel, 'reset-password', { email, callbackURL: body.redirectTo, source })
         return { status: true, message: 'If there is such an account, a link was sent' }
       },

@@ -9,7 +9,7 @@ import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { type AuthAccess, type Caller, kernelFor } from '../access.ts'
 import { findParent } from '../admin/impersonation.ts'
-import { clearSessionToken, presentedAdminToken } from '../cookies.ts'
+import { ADMIN_COOKIE, clearSessionToken } from '../cookies.ts'
 import { revokeOtherSessions, revokeSession, revokeSessions, sessionsOf } from './session.ts'
 import { createSignOut } from './sign-out.ts'
 
@@ -75,7 +75,7 @@ export function sessionRoutes(app: App, kernel: Kernel, access: AuthAccess, sess
   async function signedOutBy(request: FastifyRequest): Promise<Caller | undefined> {
     const { caller, clientAddress } = request
     if (caller === undefined || caller.session.impersonatedBy === null) return caller
-    return (await findParent(sessions, caller, presentedAdminToken(request), clientAddress)) ?? caller
+    return (await findParent(sessions, caller, ADMIN_COOKIE.of(request), clientAddress)) ?? caller
   }
 
   if (enable_session_listing) {

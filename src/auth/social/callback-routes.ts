@@ -5,7 +5,7 @@ import { NOT_EMPTY } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { type AuthAccess, kernelFor } from '../access.ts'
-import { presentedState, presentedToken } from '../cookies.ts'
+import { presentedToken, STATE_COOKIE } from '../cookies.ts'
 import { finishRedirectedSignIn } from '../finish-sign-in.ts'
 import { asAnswer } from '../redirect.ts'
 import { signInContextOf } from '../sign-in-context.ts'
@@ -94,7 +94,7 @@ function returnOf(kernel: Kernel, request: Returning): Return {
   return {
     provider: request.params.provider,
     answer: answerOf(request.query),
-    mark: presentedState(request),
+    mark: STATE_COOKIE.of(request),
     session: isForeign ? 'none' : caller,
   }
 }

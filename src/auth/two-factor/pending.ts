@@ -9,7 +9,7 @@ import type { User } from '#identity/users.ts'
 import { bearerOf } from '#kernel/http/bearer.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { randomToken, uuidv7 } from '#kernel/random.ts'
-import { presentedPendingSecondFactor } from '../cookies.ts'
+import { PENDING_COOKIE } from '../cookies.ts'
 import { fail } from '../errors.ts'
 import type { SignInContext } from '../sign-in-context.ts'
 import type { Way } from '../way.ts'
@@ -67,7 +67,7 @@ async function methodsFor(
 /** The ticket of the pending sign-in that a request names, in the body, as Bearer or by its cookie. Undefined: it names none. */
 export function presentedPending(request: FastifyRequest, inBody: string | undefined): string | undefined {
   const named = [inBody, bearerOf(request)].find((token) => token?.startsWith(PREFIX))
-  return (named ?? presentedPendingSecondFactor(request))?.replace(PREFIX, '')
+  return (named ?? PENDING_COOKIE.of(request))?.replace(PREFIX, '')
 }
 
 /** The new token of the browser's trusted device; undefined when the browser is none of this user's. */

@@ -9,7 +9,7 @@ import { Id, Nullable, Timestamp } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { type AuthAccess, callerOf, kernelFor } from '../access.ts'
-import { clearPendingSecondFactor, presentedKnownDevice } from '../cookies.ts'
+import { KNOWN_DEVICE_COOKIE, PENDING_COOKIE } from '../cookies.ts'
 import { PASSWORD_CHECK_FAILURES, SECOND_FACTOR_FAILURES } from '../errors.ts'
 import { sendStartedSession } from '../finish-sign-in.ts'
 import { Password, Status } from '../schemas.ts'
@@ -240,13 +240,13 @@ const onVerifyingWith =
     const by =
       pending === undefined
         ? request.caller && { caller: request.caller }
-        : { pending, knownDevice: presentedKnownDevice(request) }
+        : { pending, knownDevice: KNOWN_DEVICE_COOKIE.of(request) }
     if (by === undefined) throw notPending()
     try {
       return await work(by)
     } catch (error) {
       if (error instanceof Failure && error.code === 'INVALID_TWO_FACTOR_COOKIE')
-        clearPendingSecondFactor(config, reply)
+        PENDING_COOKIE.clear(config, reply)
       throw error
     }
   }
