@@ -31,8 +31,8 @@ import type { Random } from '#kernel/random.ts'
 import type { Secrets } from '#kernel/secrets.ts'
 import { createDeadline, type Deadline, endWithin } from '#kernel/shutdown.ts'
 import { startKernel } from '#kernel/start.ts'
-import { loggingOwner, type ServiceDatabases } from './open-databases.ts'
-import { recurringTable } from './recurring-work.ts'
+import { loggingOwner, type ServiceDatabases } from '#startup/open-databases.ts'
+import { recurringTable } from '#startup/recurring-work.ts'
 
 export type ServiceOptions = {
   readonly config: Config

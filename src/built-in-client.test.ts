@@ -9,11 +9,11 @@ import { builtInNames } from '#kernel/db/built-in-databases.ts'
 import { createLog } from '#kernel/log.ts'
 import { secureRandom } from '#kernel/random.ts'
 import { createSecrets } from '#kernel/secrets.ts'
+import { openDatabases } from '#startup/open-databases.ts'
 import { dropInstallations, testDatabase, testServerUrl, withClient } from '#test/database.ts'
 import { ADMIN_KEY, actor, PASSWORD, TEST_SECRET } from '#test/harness.ts'
 import { removeFolder } from '#test/temporary-folder.ts'
 import { startService } from './app.ts'
-import { openDatabases } from './open-databases.ts'
 
 /** The service after its first start on a server, with the one setting. */
 const control = (await testDatabase({ isControl: true })).name

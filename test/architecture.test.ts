@@ -34,8 +34,9 @@ const FLOORS: Readonly<Record<string, readonly string[]>> = {
   databases: ['databases', 'kernel'],
   auth: ['auth', 'identity', 'kernel'],
   gateway: ['gateway', 'databases', 'identity', 'kernel'],
-  cli: ['cli', 'app', 'gateway', 'auth', 'databases', 'identity', 'kernel'],
-  app: ['app', 'cli', 'gateway', 'auth', 'databases', 'identity', 'kernel'],
+  startup: ['startup', 'gateway', 'auth', 'databases', 'identity', 'kernel'],
+  cli: ['cli', 'app', 'startup', 'gateway', 'auth', 'databases', 'identity', 'kernel'],
+  app: ['app', 'cli', 'startup', 'gateway', 'auth', 'databases', 'identity', 'kernel'],
 }
 
 const floorOf = (file: string): string => (file.includes('/') ? (file.split('/')[0] ?? '') : 'app')
@@ -71,13 +72,13 @@ const featureOf = (file: string): string | undefined => /^(?:auth|gateway)\/[^/]
 /** Files that may use time, randomness, environment or network directly. All other code gets these as arguments. */
 const TIME = ['kernel/clock.ts', 'cli/doctor.ts'] // the doctor compares this machine's clock with the database's
 /**
- * Users of the machine's clock. It may be wrong, so it never decides about shared rows (decision 33). `control-database.ts` creates ids with
+ * Users of the machine's clock. It may be wrong, so it never decides about shared rows (decision 33). `startup/control-database.ts` creates ids with
  * it. The doctor asks identity providers without a database.
  */
 const MACHINE_TIME = [
   'kernel/clock.ts',
   'kernel/http/limiter-table.ts',
-  'control-database.ts',
+  'startup/control-database.ts',
   'cli/provider-checks.ts',
 ]
 const RANDOMNESS = ['kernel/random.ts', 'kernel/db/scram.ts'] // a salt; even tests need not predict it

@@ -19,7 +19,7 @@ import {
 import { createLog, type Log } from '#kernel/log.ts'
 import { secureRandom } from '#kernel/random.ts'
 import { createSecrets, newSecret, type Secrets } from '#kernel/secrets.ts'
-import { expectOwnDatabase } from '../open-databases.ts'
+import { expectOwnDatabase } from '#startup/open-databases.ts'
 import { terminal } from './terminal.ts'
 
 /** Process environment. Outside the tests, only this function reads it. */

@@ -5,7 +5,7 @@ import { SYSTEM } from '#kernel/audit/origin.ts'
 import { defaultKeyFile, unwritable } from '#kernel/data-folder.ts'
 import { clockOf, connectOnce } from '#kernel/db/connect.ts'
 import { secureRandom } from '#kernel/random.ts'
-import type { ServiceDatabases } from '../open-databases.ts'
+import type { ServiceDatabases } from '#startup/open-databases.ts'
 import type { Context } from './context.ts'
 
 /** Path of the key file, and the key itself if it was issued just now. */

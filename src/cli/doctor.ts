@@ -13,7 +13,7 @@ import { mailWarnings, passkeyWarnings, proxyWarnings, usesPasskeys } from '#ker
 import { connectOnce, type Db } from '#kernel/db/connect.ts'
 import { pendingMigrations } from '#kernel/db/migrate.ts'
 import { readOnly } from '#kernel/db/session-settings.ts'
-import { loggingOwner, type ServiceDatabases } from '../open-databases.ts'
+import { loggingOwner, type ServiceDatabases } from '#startup/open-databases.ts'
 import { probeClient } from './client-probe.ts'
 import { type Context, contextOf, loadPipelines } from './context.ts'
 import { defaultKeyFindings } from './default-key-check.ts'

@@ -1,9 +1,9 @@
 import { Command, Option } from 'commander'
 import type { Mismatch } from '#kernel/db/installation.ts'
 import { secureRandom } from '#kernel/random.ts'
-import { openDatabases, openLogging } from '../open-databases.ts'
+import { dropSealed } from '#startup/lost-secret.ts'
+import { openDatabases, openLogging } from '#startup/open-databases.ts'
 import { installingContext } from './context.ts'
-import { dropSealed } from './lost-secret.ts'
 import { expectConsent, terminal } from './terminal.ts'
 
 type Options = { asCopy?: boolean; newSecret?: boolean }

@@ -1,7 +1,7 @@
 import { CUSTOM_CLIENT } from '#databases/clients/custom.ts'
 import { listClients } from '#databases/clients/store.ts'
 import type { Kernel } from '#kernel/kernel.ts'
-import type { ServiceDatabases } from '../open-databases.ts'
+import type { ServiceDatabases } from '#startup/open-databases.ts'
 
 /** Clients of the configuration, and those that are built in. */
 export function configuredNames(

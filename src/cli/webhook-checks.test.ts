@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { recurringTable } from '#startup/recurring-work.ts'
 import { actor, testClock, testService } from '#test/harness.ts'
 import { TO_LOOPBACK } from '#test/identity-provider/visits.ts'
 import { addEvents, addWebhook, startReceiver } from '#test/webhooks.ts'
-import { recurringTable } from '../recurring-work.ts'
 import { webhookFindings } from './webhook-checks.ts'
 
 const DAY = 86_400_000

@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { type Clients, openClients } from '#databases/clients/clients.ts'
 import type { Kernel } from '#kernel/kernel.ts'
-import type { ServiceDatabases } from '../open-databases.ts'
+import type { ServiceDatabases } from '#startup/open-databases.ts'
 import { contextOf } from './context.ts'
 import { configuredNames, expectClient } from './named-client.ts'
 import { withKernel } from './with-kernel.ts'

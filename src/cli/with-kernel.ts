@@ -6,7 +6,7 @@ import { type Kernel, withOrigin } from '#kernel/kernel.ts'
 import { createLog } from '#kernel/log.ts'
 import { secureRandom } from '#kernel/random.ts'
 import { expectSchema, startKernel } from '#kernel/start.ts'
-import { openDatabases, type ServiceDatabases } from '../open-databases.ts'
+import { openDatabases, type ServiceDatabases } from '#startup/open-databases.ts'
 import { type Context, contextOf } from './context.ts'
 
 /** Runs a command's work next to a running service. If the embedded server is stopped, it runs for the duration of the command. */

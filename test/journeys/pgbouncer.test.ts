@@ -7,12 +7,12 @@ import { defaultConfig } from '#kernel/config/config.ts'
 import { createLog } from '#kernel/log.ts'
 import { secureRandom } from '#kernel/random.ts'
 import { createSecrets } from '#kernel/secrets.ts'
+import { openDatabases, openLogging } from '#startup/open-databases.ts'
 import { dropInstallations, OWN_LOCKS, testDatabase, testServerUrl, withClient } from '#test/database.ts'
 import { ADMIN_KEY, actor, PASSWORD, TEST_SECRET } from '#test/harness.ts'
 import { startPgBouncer, WITHOUT_PGBOUNCER } from '#test/pgbouncer.ts'
 import { removeFolder } from '#test/temporary-folder.ts'
 import { startService } from '../../src/app.ts'
-import { openDatabases, openLogging } from '../../src/open-databases.ts'
 
 const skip = WITHOUT_PGBOUNCER
 const pooler = skip === false ? await startPgBouncer(testServerUrl()) : undefined

@@ -10,12 +10,12 @@ import { type Config, defaultConfig } from '#kernel/config/config.ts'
 import { createLog } from '#kernel/log.ts'
 import { secureRandom, uuidv7 } from '#kernel/random.ts'
 import { createSecrets } from '#kernel/secrets.ts'
+import { openDatabases } from '#startup/open-databases.ts'
 import { backupService, NEEDS_PROGRAMS } from '#test/backup-service.ts'
 import { type Actor, ADMIN_KEY, actor, TEST_SECRET } from '#test/harness.ts'
 import { WITHOUT_S3 } from '#test/s3/program.ts'
 import { startS3Server } from '#test/s3/server.ts'
 import { removeFolder } from '#test/temporary-folder.ts'
-import { openDatabases } from '../../src/open-databases.ts'
 import { runProgram } from './program.ts'
 
 type Backups = Pick<Config['backups'], 'location'> & { s3?: Partial<Config['backups']['s3']> }

@@ -12,8 +12,8 @@ import { createSecrets, newSecret } from '#kernel/secrets.ts'
 import { dropInstallations, testDatabase, testServerUrl } from '#test/database.ts'
 import { query } from '#test/embedded.ts'
 import { sealUnbound } from '#test/unbound-seal.ts'
-import { dropSealed } from './cli/lost-secret.ts'
 import type { OpenOptions } from './control-database.ts'
+import { dropSealed } from './lost-secret.ts'
 import { openDatabases } from './open-databases.ts'
 
 const server = testServerUrl()
