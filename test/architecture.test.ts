@@ -77,13 +77,13 @@ const TIME = ['kernel/clock.ts', 'cli/doctor.ts'] // the doctor compares this ma
  */
 const MACHINE_TIME = [
   'kernel/clock.ts',
-  'kernel/http/limiter-table.ts',
+  'kernel/http/limits/limiter-table.ts',
   'startup/control-database.ts',
   'cli/provider-checks.ts',
 ]
 const RANDOMNESS = ['kernel/random.ts', 'kernel/db/scram.ts'] // a salt; even tests need not predict it
 const ENVIRONMENT = ['cli/context.ts']
-const NETWORK = ['kernel/http/outbound.ts']
+const NETWORK = ['kernel/http/outbound/outbound.ts']
 const CONNECTIONS = ['kernel/db/guarded-client.ts', 'kernel/db/guarded-pool.ts']
 const CLIENT_ADDRESS = 'kernel/http/client-address.ts'
 
@@ -117,7 +117,7 @@ const OF_ONE_DRIVER = [
 const OWN_TRANSACTIONS = [
   'identity/act.ts',
   'auth/sign-up/sign-up.ts',
-  'auth/hidden-sign-ups.ts',
+  'auth/door/hidden-sign-ups.ts',
   'auth/social/enter.ts',
   'cli/users.ts',
   'identity/import/import.ts',
@@ -206,7 +206,7 @@ const RULES: readonly Rule[] = [
         .map((target) => `${target} belongs to its feature`),
     wrong: [
       { file: 'gateway/data/data.ts', text: "import { findKey } from '../keys/store.ts'\n" },
-      { file: 'gateway/access.ts', text: "import { findKey } from './keys/store.ts'\n" },
+      { file: 'gateway/a.ts', text: "import { findKey } from './keys/store.ts'\n" },
       { file: 'gateway/surface.ts', text: "import { findKey } from './keys/store.ts'\n" },
       { file: 'auth/session/session.ts', text: "import { b } from '#auth/sign-in/routes.ts'\n" },
     ],

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { browserMark } from '#auth/cookies.ts'
+import { browserMark } from '#auth/door/cookies.ts'
 import { mailedCodeOwner } from '#auth/two-factor/checks.ts'
 import { codeHashes } from '#auth/two-factor/codes.ts'
 import { replaceMailedCode } from '#identity/mailed-codes.ts'

@@ -26,7 +26,7 @@ const CLEARED: readonly (readonly [file: string, literal: string, reason: string
     String.raw`/^\d{1,10}; \d{1,10} \d{1,10} SCHEMA - (.*) \S+$/`,
     'a line of pg_restore with two names of at most 63 bytes',
   ],
-  ['auth/well-known-passwords.ts', String.raw`/^(#.*\n)+\n/`, 'a file of our own'],
+  ['auth/password/well-known-passwords.ts', String.raw`/^(#.*\n)+\n/`, 'a file of our own'],
   [
     'databases/clients/custom.ts',
     String.raw`/^https?:\/\/[a-z0-9.:-]+(\/|\/rest\/v1\/?)?$/i`,
@@ -154,7 +154,7 @@ const CLEARED: readonly (readonly [file: string, literal: string, reason: string
     'a URL of at most 4,096 characters; each part ends at a character that it cannot contain',
   ],
   [
-    'kernel/http/escaped-keys.ts',
+    'kernel/http/bodies/escaped-keys.ts',
     String.raw`/\\.[^"\\]*"\s*:/s`,
     'an attempt that begins at a backslash ends before the next one',
   ],
@@ -169,7 +169,7 @@ const CLEARED: readonly (readonly [file: string, literal: string, reason: string
     String.raw`/^(?:([\d.]+):\d{1,5}|\[([\da-f.]*:[\da-f:.]*)\](?::\d{1,5})?)$/i`,
     'a header, at most limits.header; the parts share no character',
   ],
-  ['kernel/http/operations.ts', '/[^A-Za-z0-9]+/', 'the address of a route'],
+  ['kernel/http/document/operations.ts', '/[^A-Za-z0-9]+/', 'the address of a route'],
   ['kernel/http/routes.ts', String.raw`/:(\w+)/g`, 'the address of a route'],
   ['kernel/http/routes.ts', String.raw`/:\w+/g`, 'the address of a route'],
   [

@@ -1,5 +1,5 @@
 import type { Config } from '#kernel/config/config.ts'
-import { createAddressPolicy } from '#kernel/http/address-policy.ts'
+import { createAddressPolicy } from '#kernel/http/outbound/address-policy.ts'
 import type { Finding } from './finding.ts'
 
 /** Metadata of a machine in most clouds, with its credentials. */

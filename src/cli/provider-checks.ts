@@ -2,7 +2,7 @@ import { type ProviderClient, redirectUri } from '#auth/social/provider-client.t
 import { createSocialProviders } from '#auth/social/social-providers.ts'
 import { systemClock } from '#kernel/clock.ts'
 import type { Config } from '#kernel/config/config.ts'
-import { createOutboundRequests } from '#kernel/http/outbound.ts'
+import { createOutboundRequests } from '#kernel/http/outbound/outbound.ts'
 import { createLog } from '#kernel/log.ts'
 import type { Finding } from './finding.ts'
 import { sentenceOf } from './terminal.ts'

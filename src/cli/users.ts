@@ -1,7 +1,7 @@
 import { Command, Option } from 'commander'
 import { banByOperator, setRoleByOperator, unbanByOperator } from '#auth/admin/operator.ts'
 import { setPasswordByOperator } from '#auth/password/password.ts'
-import { acceptablePassword } from '#auth/password-policy.ts'
+import { acceptablePassword } from '#auth/password/password-policy.ts'
 import { deleteByOperator } from '#auth/profile/delete-account.ts'
 import { resetFactors } from '#auth/two-factor/reset-factors.ts'
 import { addUsers } from '#identity/add-users.ts'

@@ -2,7 +2,7 @@ import type { Clients } from '#databases/clients/clients.ts'
 import { CUSTOM_CLIENT } from '#databases/clients/custom.ts'
 import { holdClients, listKnownNames } from '#databases/clients/store.ts'
 import type { Kernel } from '#kernel/kernel.ts'
-import { unknownClient } from './called-client.ts'
+import { unknownClient } from './caller/called-client.ts'
 
 /** Clients that cannot be removed over HTTP: they have no row. */
 export type ConfiguredNames = { readonly configured: Pick<Clients['configured'], 'has'> }

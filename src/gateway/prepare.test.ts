@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { GatewayCaller } from './caller.ts'
+import type { GatewayCaller } from './caller/caller.ts'
 import { joinInserts, type Prepared, prepareAgain } from './prepare.ts'
 
 /** As far as these checks read it: nothing of it reaches a database. */

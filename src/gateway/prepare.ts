@@ -30,8 +30,8 @@ import type {
 } from '#databases/request/request.ts'
 import { exactlyCounted, within } from '#databases/request/scope.ts'
 import type { Kernel } from '#kernel/kernel.ts'
-import type { GatewayCaller } from './caller.ts'
-import { requirePersona, rightsOf } from './caller-rights.ts'
+import type { GatewayCaller } from './caller/caller.ts'
+import { requirePersona, rightsOf } from './caller/caller-rights.ts'
 import { explainImpersonated } from './read-only-client.ts'
 
 /** The data operations: the request and the result of each. */

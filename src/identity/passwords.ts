@@ -1,6 +1,6 @@
 import { hash, verify } from '@node-rs/argon2'
 import type { Config } from '#kernel/config/config.ts'
-import type { AttemptBucket } from '#kernel/http/attempt-limits.ts'
+import type { AttemptBucket } from '#kernel/http/limits/attempt-limits.ts'
 import { atomically, type Kernel } from '#kernel/kernel.ts'
 import { replacePassword } from './accounts.ts'
 import { isTooCostly } from './hashes/hash.ts'

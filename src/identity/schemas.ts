@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { named } from '#kernel/http/components.ts'
+import { named } from '#kernel/http/document/components.ts'
 import { Id, Nullable, Timestamp } from '#kernel/http/schemas.ts'
 
 /** The columns that may leave: the response schema is the allow-list. */

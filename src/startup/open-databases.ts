@@ -1,4 +1,4 @@
-import { prepareLogging } from '#gateway/logging-tables.ts'
+import { prepareLogging } from '#gateway/logging/logging-tables.ts'
 import { unlessAborted } from '#kernel/abort.ts'
 import type { Config } from '#kernel/config/config.ts'
 import { clockOf, connectOnce } from '#kernel/db/connect.ts'

@@ -1,5 +1,5 @@
 import { Secret, TOTP } from 'otpauth'
-import type { DEMANDS } from '#auth/demands.ts'
+import type { DEMANDS } from '#auth/door/demands.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import type { Answer } from '#test/harness.ts'
 import { NO_FACTOR, TOTP_SECRETS, WITH_FACTOR } from '#test/proof-races/second-factor.ts'
@@ -27,7 +27,7 @@ export type Demanding = {
 
 const begun = { ...NO_FACTOR, factorBegun: 'S' } as const
 
-/** A verb of auth/demands.ts without an entry does not compile. */
+/** A verb of auth/door/demands.ts without an entry does not compile. */
 export const DEMANDING: Readonly<Record<keyof typeof DEMANDS, Demanding>> = {
   linkAccount: { age: LONG_AGO, attempt: (thief) => thief.post('/link-social', { provider: 'acme' }) },
   setPassword: {

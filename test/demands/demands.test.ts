@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { DEMANDS } from '#auth/demands.ts'
+import { DEMANDS } from '#auth/door/demands.ts'
 import { testService } from '#test/harness.ts'
 import { createUsers, type Setup, START, storedHashes, type TestUser } from '#test/proof-races/user-state.ts'
 import { startTokenServer } from '#test/token-server.ts'

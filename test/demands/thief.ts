@@ -1,5 +1,5 @@
+import type { SignInContext } from '#auth/door/sign-in-context.ts'
 import { reauthenticateByProvider } from '#auth/reauthenticate/reauthenticate.ts'
-import type { SignInContext } from '#auth/sign-in-context.ts'
 import { enter } from '#auth/social/enter.ts'
 import { linkIdentity } from '#auth/social/link.ts'
 import { Failure } from '#kernel/errors.ts'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
-import { prepareLogging } from '#gateway/logging-tables.ts'
+import { prepareLogging } from '#gateway/logging/logging-tables.ts'
 import { createAuditLog } from '#gateway/management/audit.ts'
 import { systemClock } from '#kernel/clock.ts'
 import { migrate } from '#kernel/db/migrate.ts'

@@ -1,4 +1,4 @@
-import { readJson } from '#kernel/http/body.ts'
+import { readJson } from '#kernel/http/bodies/body.ts'
 
 /**
  * A second implementation of PostgreSQL's types: order, equality, text and JSON, with arbitrary precision. It shares no code with the

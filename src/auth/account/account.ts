@@ -4,11 +4,11 @@ import { tell } from '#identity/tell.ts'
 import { deleteTicketsFor } from '#identity/tickets.ts'
 import { isLastWayIn } from '#identity/ways-in.ts'
 import type { Kernel } from '#kernel/kernel.ts'
-import { bySession, type Caller } from '../access.ts'
-import { expectShown } from '../demands.ts'
+import { bySession, type Caller } from '../door/access.ts'
+import { expectShown } from '../door/demands.ts'
 import { fail } from '../errors.ts'
-import { noticeTo } from '../mail-allowance.ts'
-import { MAILS } from '../mails.ts'
+import { noticeTo } from '../mailing/allowance.ts'
+import { MAILS } from '../mailing/texts.ts'
 
 /** Names an account by its provider, and by the row's id or the provider's id for it. One of the two suffices. */
 export type AccountName = { readonly providerId?: string; readonly accountId?: string }

@@ -1,7 +1,7 @@
 import { decodeJwt } from 'jose'
 import { findProviderTokens, type LinkedAccount } from '#identity/provider-tokens.ts'
 import type { Kernel } from '#kernel/kernel.ts'
-import { type Caller, expectAlive } from '../access.ts'
+import { type Caller, expectAlive } from '../door/access.ts'
 import { fail } from '../errors.ts'
 import { describeUser, identify } from '../social/identities.ts'
 import type { Claims } from '../social/provider.ts'

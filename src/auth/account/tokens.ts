@@ -6,7 +6,7 @@ import {
   listLinkedAccounts,
 } from '#identity/provider-tokens.ts'
 import type { Kernel } from '#kernel/kernel.ts'
-import { bySession, type Caller, expectAlive } from '../access.ts'
+import { bySession, type Caller, expectAlive } from '../door/access.ts'
 import { fail } from '../errors.ts'
 import { type AccountName, accountOf } from './account.ts'
 import type { TokenRefreshes } from './token-refreshes.ts'

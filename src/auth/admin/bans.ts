@@ -2,7 +2,7 @@ import { applyBan, type Ban, liftBan } from '#identity/bans.ts'
 import { isLastAdmin } from '#identity/roles.ts'
 import type { User } from '#identity/users.ts'
 import type { Kernel } from '#kernel/kernel.ts'
-import type { Caller } from '../access.ts'
+import type { Caller } from '../door/access.ts'
 import { fail } from '../errors.ts'
 import { actOnUser } from './act-on-user.ts'
 

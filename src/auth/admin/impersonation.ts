@@ -8,7 +8,7 @@ import { tokenHash } from '#identity/tokens.ts'
 import { isBanned, type User, withoutExpiredBan } from '#identity/users.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { randomToken, uuidv7 } from '#kernel/random.ts'
-import { bySession, type Caller } from '../access.ts'
+import { bySession, type Caller } from '../door/access.ts'
 import { fail } from '../errors.ts'
 import { type Act, actOnUser } from './act-on-user.ts'
 

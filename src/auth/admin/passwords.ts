@@ -1,9 +1,9 @@
 import { requirePasswordChange } from '#identity/accounts.ts'
 import { hashPassword } from '#identity/passwords.ts'
 import type { Kernel } from '#kernel/kernel.ts'
-import type { Caller } from '../access.ts'
+import type { Caller } from '../door/access.ts'
 import { assignPassword } from '../password/password.ts'
-import { acceptablePassword } from '../password-policy.ts'
+import { acceptablePassword } from '../password/password-policy.ts'
 import { actOnUser, expectMayHandOver, expectShownByOneself } from './act-on-user.ts'
 
 const SET_PASSWORD = { user: ['set-password'] } as const

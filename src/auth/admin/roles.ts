@@ -2,7 +2,7 @@ import { coversPermissions, isAdmin, roleFrom } from '#identity/permissions.ts'
 import { changeRole, isLastAdmin } from '#identity/roles.ts'
 import type { User } from '#identity/users.ts'
 import type { Kernel } from '#kernel/kernel.ts'
-import type { Caller } from '../access.ts'
+import type { Caller } from '../door/access.ts'
 import { fail } from '../errors.ts'
 import { actOnUser } from './act-on-user.ts'
 

@@ -1,6 +1,6 @@
 import { findSessionOwner } from '#identity/sessions.ts'
 import type { Kernel } from '#kernel/kernel.ts'
-import type { Caller } from '../access.ts'
+import type { Caller } from '../door/access.ts'
 import { endSession, endSessions, type ListedSession, namedSession, sessionsOf } from '../session/session.ts'
 import { actOnUser } from './act-on-user.ts'
 

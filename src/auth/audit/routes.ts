@@ -1,9 +1,9 @@
 import { Type } from 'typebox'
-import { named } from '#kernel/http/components.ts'
+import { named } from '#kernel/http/document/components.ts'
 import { Id, Nullable, Timestamp } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
-import type { AuthAccess } from '../access.ts'
+import type { AuthAccess } from '../door/access.ts'
 import { auditEvents } from './audit.ts'
 
 const AuditEvent = Type.Object(

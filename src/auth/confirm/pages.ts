@@ -3,7 +3,7 @@ import type { Failure } from '#kernel/errors.ts'
 import { type Html, html } from '#kernel/html.ts'
 import type { Page } from '#kernel/http/page.ts'
 import { PASSWORD_POLICY_FAILURES } from '../errors.ts'
-import type { Done, Field, Form, LinkPage, OpenLink, View } from '../mail-flow.ts'
+import type { Done, Field, Form, LinkPage, OpenLink, View } from '../mailing/flow.ts'
 import { pageText, type TextName } from '../pages/texts.ts'
 
 /** Hidden fields of the form. */

@@ -7,7 +7,7 @@ import { actOnAddressTicket } from '#identity/act.ts'
 import { issueTicket } from '#identity/tickets.ts'
 import { OWN_LOCKS } from '#test/database.ts'
 import { type Answer, confirm, endpointOf, linkIn, PASSWORD, testService, type User } from '#test/harness.ts'
-import { addUser, newUser } from '../add-user.ts'
+import { addUser, newUser } from '../door/add-user.ts'
 
 const t = await testService()
 const { db } = t.service.kernel

@@ -1,8 +1,8 @@
 import { findPassword } from '#identity/accounts.ts'
 import type { UserPurpose } from '#identity/tickets.ts'
 import type { Kernel } from '#kernel/kernel.ts'
-import type { LinkClick } from '../link-click.ts'
-import type { OpenLink, View } from '../mail-flow.ts'
+import type { OpenLink, View } from '../mailing/flow.ts'
+import type { LinkClick } from '../mailing/link-click.ts'
 import type { TextName } from '../pages/texts.ts'
 import { isOwnClick } from './first-proof.ts'
 

@@ -3,7 +3,8 @@ import { SignedInUser } from '#identity/schemas.ts'
 import { open } from '#kernel/http/access.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
-import { type AuthAccess, callerOf, kernelFor } from '../access.ts'
+import { type AuthAccess, callerOf, kernelFor } from '../door/access.ts'
+import { finishRedirectedSignIn, finishSignIn, SignInAnswer } from '../door/finish-sign-in.ts'
 import {
   ADMISSION_FAILURES,
   CODE_FAILURES,
@@ -12,9 +13,8 @@ import {
   PASSWORD_CHECK_FAILURES,
   PASSWORD_POLICY_FAILURES,
 } from '../errors.ts'
-import { finishRedirectedSignIn, finishSignIn, SignInAnswer } from '../finish-sign-in.ts'
-import { linkClickOf } from '../link-click.ts'
-import { requestMail } from '../mail-requests.ts'
+import { linkClickOf } from '../mailing/link-click.ts'
+import { requestMail } from '../mailing/request.ts'
 import { followLink } from '../redirect.ts'
 import { CallbackUrl, Code, Email, LinkToken, Password, Status } from '../schemas.ts'
 import { acceptableEmail } from '../user-fields.ts'

@@ -1,5 +1,5 @@
 import type { Access } from '#kernel/http/access.ts'
-import type { AuthAccess } from '../access.ts'
+import type { AuthAccess } from '../door/access.ts'
 import type { OrganizationPermissions } from './roles.ts'
 
 /**

@@ -1,4 +1,4 @@
-import { readJson } from '#kernel/http/body.ts'
+import { readJson } from '#kernel/http/bodies/body.ts'
 import { edge } from '#kernel/http/failures.ts'
 import { acceptableImage, acceptableName } from '../user-fields.ts'
 import type { OrganizationChange } from './store.ts'

@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
-import { callerOf, kernelFor } from '../access.ts'
+import { callerOf, kernelFor } from '../door/access.ts'
 import { fail } from '../errors.ts'
 import { Email } from '../schemas.ts'
 import type { OrganizationAccess } from './access.ts'

@@ -4,7 +4,7 @@ import { tokenHash } from '#identity/tokens.ts'
 import { findUser, hasProvenEmail, isBanned, type User } from '#identity/users.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { UUID, uuidv7 } from '#kernel/random.ts'
-import { bySession, type Caller } from '../access.ts'
+import { bySession, type Caller } from '../door/access.ts'
 import { proveInSession } from '../email/first-proof.ts'
 import { fail } from '../errors.ts'
 import {

@@ -2,7 +2,7 @@ import { Type } from 'typebox'
 import { OneOf } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
-import { callerOf, kernelFor } from '../access.ts'
+import { callerOf, kernelFor } from '../door/access.ts'
 import type { OrganizationAccess } from './access.ts'
 import {
   changeMemberRole,

@@ -2,7 +2,7 @@ import { emailFrom } from '#identity/emails.ts'
 import { tell } from '#identity/tell.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { UUID } from '#kernel/random.ts'
-import type { Caller } from '../access.ts'
+import type { Caller } from '../door/access.ts'
 import { fail } from '../errors.ts'
 import {
   deleteMember,

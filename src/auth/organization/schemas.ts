@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import { IMAGE_MAX } from '#identity/images.ts'
 import { NAME_MAX } from '#identity/names.ts'
-import { named } from '#kernel/http/components.ts'
+import { named } from '#kernel/http/document/components.ts'
 import { Id, Nullable, Timestamp } from '#kernel/http/schemas.ts'
 
 /** Ids in requests. A text that is no id names nothing: the failure is that of an unknown one. */

@@ -3,8 +3,8 @@ import { deleteTicketsFor, issueTicket, redeemAnonymousTicket, redeemTicket } fr
 import type { User } from '#identity/users.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { randomToken } from '#kernel/random.ts'
-import { bySession, type Caller } from '../access.ts'
-import { expectShown } from '../demands.ts'
+import { bySession, type Caller } from '../door/access.ts'
+import { expectShown } from '../door/demands.ts'
 import { fail } from '../errors.ts'
 import { expectMayEnrol } from '../two-factor/restricted.ts'
 

@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Kernel } from '#kernel/kernel.ts'
-import { PASSKEY_COOKIE } from '../cookies.ts'
+import { PASSKEY_COOKIE } from '../door/cookies.ts'
 import { fail } from '../errors.ts'
 
 /** The id of the challenge that a response answers, from the body or the cookie. The cookie is cleared: the challenge is used now. */

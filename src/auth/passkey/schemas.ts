@@ -1,8 +1,8 @@
 import { type Static, Type } from 'typebox'
 import { CurrentSession } from '#identity/schemas.ts'
-import { named } from '#kernel/http/components.ts'
+import { named } from '#kernel/http/document/components.ts'
 import { Id, Nullable, OneOf, Timestamp } from '#kernel/http/schemas.ts'
-import { SignInAnswer } from '../finish-sign-in.ts'
+import { SignInAnswer } from '../door/finish-sign-in.ts'
 
 /** In base64url without padding. The bounds are several times what authenticators send. */
 const Binary = (maxLength: number) => Type.String({ maxLength, pattern: '^[A-Za-z0-9_-]*$' })

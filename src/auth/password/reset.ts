@@ -7,12 +7,12 @@ import { findUser, hasProvenEmail, isBanned, updateUser } from '#identity/users.
 import type { Kernel } from '#kernel/kernel.ts'
 import { removeWhatOthersAdded } from '../email/first-proof.ts'
 import { fail, PASSWORD_POLICY_FAILURES } from '../errors.ts'
-import type { MailFlow } from '../mail-flow.ts'
-import { mailLink } from '../mail-links.ts'
-import type { MailRequest } from '../mail-requests.ts'
-import { MAILS } from '../mails.ts'
-import { acceptablePassword } from '../password-policy.ts'
+import type { MailFlow } from '../mailing/flow.ts'
+import { mailLink } from '../mailing/links.ts'
+import type { MailRequest } from '../mailing/request.ts'
+import { MAILS } from '../mailing/texts.ts'
 import { storePassword } from './password.ts'
+import { acceptablePassword } from './password-policy.ts'
 
 /** Sets a new password. */
 export const RESET_PASSWORD: MailFlow<'reset-password'> = {

@@ -5,7 +5,7 @@ import { type User, type UserChange, updateUser } from '#identity/users.ts'
 import { changedFields } from '#kernel/audit/changed-fields.ts'
 import { isConflict } from '#kernel/db/conflicts.ts'
 import type { Kernel } from '#kernel/kernel.ts'
-import { bySession, type Caller } from '../access.ts'
+import { bySession, type Caller } from '../door/access.ts'
 import { fail } from '../errors.ts'
 import { acceptableImage, acceptableName } from '../user-fields.ts'
 

@@ -14,7 +14,7 @@ import { deleteTrustedDevices } from '#identity/trusted-devices.ts'
 import type { User } from '#identity/users.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { UUID } from '#kernel/random.ts'
-import { bySession, type Caller } from '../access.ts'
+import { bySession, type Caller } from '../door/access.ts'
 
 /** A listed session is named by a handle, which can end it and is not a credential. Only the caller's own carries its token. */
 export type ListedSession = Session & { readonly token: string; readonly current: boolean }

@@ -6,7 +6,7 @@ import { tokenHash } from '#identity/tokens.ts'
 import { auditRecord } from '#kernel/audit/record-act.ts'
 import { createGroupCommit } from '#kernel/group-commit.ts'
 import type { Kernel } from '#kernel/kernel.ts'
-import { bySession, type Caller } from '../access.ts'
+import { bySession, type Caller } from '../door/access.ts'
 
 /** The kernel of the request: the audit trail shows where it came from. */
 export type SignOut = (kernel: Kernel, caller: Caller) => Promise<void>

@@ -4,10 +4,10 @@ import { isUsernameTaken } from '#identity/users.ts'
 import { open } from '#kernel/http/access.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
-import { kernelFor } from '../access.ts'
-import { finishSignIn, SignInAnswer } from '../finish-sign-in.ts'
+import { kernelFor } from '../door/access.ts'
+import { finishSignIn, SignInAnswer } from '../door/finish-sign-in.ts'
+import { signInContextOf } from '../door/sign-in-context.ts'
 import { CallbackUrl, Email, Password, RememberMe } from '../schemas.ts'
-import { signInContextOf } from '../sign-in-context.ts'
 import { signInWithEmail, signInWithUsername } from './sign-in.ts'
 
 const PASSWORD_SIGN_IN = {

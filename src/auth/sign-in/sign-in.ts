@@ -12,11 +12,11 @@ import { findUserWithPassword, hasProvenEmail, isBanned, type UserWithPassword }
 import { recordFailure } from '#kernel/audit/record-failure.ts'
 import { Failure } from '#kernel/errors.ts'
 import type { Kernel } from '#kernel/kernel.ts'
-import { type Admission, admit } from '../admit.ts'
+import { type Admission, admit } from '../door/admit.ts'
+import { refuseHidden } from '../door/hidden-sign-ups.ts'
+import type { SignInContext } from '../door/sign-in-context.ts'
 import { fail } from '../errors.ts'
-import { refuseHidden } from '../hidden-sign-ups.ts'
-import { requestMail } from '../mail-requests.ts'
-import type { SignInContext } from '../sign-in-context.ts'
+import { requestMail } from '../mailing/request.ts'
 import { acceptableEmail } from '../user-fields.ts'
 
 export async function signInWithEmail(

@@ -2,12 +2,12 @@ import { hashForAddress, hashPassword } from '#identity/passwords.ts'
 import type { NewUser, User } from '#identity/users.ts'
 import { isConflict } from '#kernel/db/conflicts.ts'
 import { atomically, type Kernel } from '#kernel/kernel.ts'
-import { addUser, newUser, type UserFields } from '../add-user.ts'
-import { type Admission, admit, requestFirstLink } from '../admit.ts'
+import { addUser, newUser, type UserFields } from '../door/add-user.ts'
+import { type Admission, admit, requestFirstLink } from '../door/admit.ts'
+import { signUpHidden } from '../door/hidden-sign-ups.ts'
+import type { SignInContext } from '../door/sign-in-context.ts'
 import { fail } from '../errors.ts'
-import { signUpHidden } from '../hidden-sign-ups.ts'
-import { acceptablePassword } from '../password-policy.ts'
-import type { SignInContext } from '../sign-in-context.ts'
+import { acceptablePassword } from '../password/password-policy.ts'
 
 export type SignUp = UserFields & { readonly password: string }
 

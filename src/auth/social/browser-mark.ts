@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { isTokenShaped } from '#identity/tokens.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { randomToken } from '#kernel/random.ts'
-import { STATE_COOKIE } from '../cookies.ts'
+import { STATE_COOKIE } from '../door/cookies.ts'
 import { STATE_LIFETIME } from './state.ts'
 
 /** The mark of this browser, which several visits share: those of two tabs at once. */

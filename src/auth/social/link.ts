@@ -7,10 +7,10 @@ import { getSession, type Session } from '#identity/sessions.ts'
 import { tell } from '#identity/tell.ts'
 import type { User } from '#identity/users.ts'
 import type { Kernel } from '#kernel/kernel.ts'
-import { expectShown, settlingOf } from '../demands.ts'
+import { expectShown, settlingOf } from '../door/demands.ts'
 import { fail } from '../errors.ts'
-import { noticeTo } from '../mail-allowance.ts'
-import { MAILS } from '../mails.ts'
+import { noticeTo } from '../mailing/allowance.ts'
+import { MAILS } from '../mailing/texts.ts'
 import { hasProvenAddress, type Identity, type ProvenIdentity } from './provider-identity.ts'
 
 export type Linking = {

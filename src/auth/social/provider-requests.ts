@@ -1,6 +1,6 @@
 import { type CircuitBreaker, createCircuitBreaker } from '#kernel/circuit-breaker.ts'
 import { retryAfter } from '#kernel/http/failures.ts'
-import { type OutboundAnswer, OutboundRefused, type OutboundRequest } from '#kernel/http/outbound.ts'
+import { type OutboundAnswer, OutboundRefused, type OutboundRequest } from '#kernel/http/outbound/outbound.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { createSemaphore } from '#kernel/semaphore.ts'
 import { fail } from '../errors.ts'

@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { named } from '#kernel/http/components.ts'
+import { named } from '#kernel/http/document/components.ts'
 import { CallbackUrl } from '../schemas.ts'
 
 /** RFC 6749, appendices A.12 and A.17. */

@@ -1,7 +1,7 @@
 import { actOnTicket } from '#identity/act.ts'
 import { type NewTicket, redeemAnonymousTicket, type SocialState, type Ticket } from '#identity/tickets.ts'
 import type { Kernel } from '#kernel/kernel.ts'
-import { browserMark } from '../cookies.ts'
+import { browserMark } from '../door/cookies.ts'
 import { fail } from '../errors.ts'
 import { authorizationUrl, newSecrets, type Secrets } from './authorization.ts'
 import { connectTo, type ProviderClient } from './provider-client.ts'

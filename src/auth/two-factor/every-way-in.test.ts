@@ -14,7 +14,7 @@ import {
   SESSION_COOKIE,
   wrongCode,
 } from '#test/second-factor.ts'
-import { browserMark } from '../cookies.ts'
+import { browserMark } from '../door/cookies.ts'
 
 const { t, idp, kernel, db, idToken } = await startSocialService({
   email: { sign_in_after_verification: true },

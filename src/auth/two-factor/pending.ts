@@ -9,10 +9,10 @@ import type { User } from '#identity/users.ts'
 import { bearerOf } from '#kernel/http/bearer.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { randomToken, uuidv7 } from '#kernel/random.ts'
-import { PENDING_COOKIE } from '../cookies.ts'
+import { PENDING_COOKIE } from '../door/cookies.ts'
+import type { SignInContext } from '../door/sign-in-context.ts'
+import type { Way } from '../door/way.ts'
 import { fail } from '../errors.ts'
-import type { SignInContext } from '../sign-in-context.ts'
-import type { Way } from '../way.ts'
 import { findFactor } from './store.ts'
 
 /** A second factor that a sign-in can be completed with, besides a backup code. */

@@ -6,8 +6,8 @@ import { tell } from '#identity/tell.ts'
 import { deleteTickets } from '#identity/tickets.ts'
 import { deleteTrustedDevices } from '#identity/trusted-devices.ts'
 import type { Kernel } from '#kernel/kernel.ts'
-import { noticeTo } from '../mail-allowance.ts'
-import { MAILS } from '../mails.ts'
+import { noticeTo } from '../mailing/allowance.ts'
+import { MAILS } from '../mailing/texts.ts'
 import { removeFactorInForce } from './enrolment.ts'
 
 /**

@@ -3,7 +3,7 @@ import { hadFactor, lacksSecondFactor } from '#identity/second-factor.ts'
 import { getSession, type Session } from '#identity/sessions.ts'
 import type { User } from '#identity/users.ts'
 import type { Kernel } from '#kernel/kernel.ts'
-import { expectShown } from '../demands.ts'
+import { expectShown } from '../door/demands.ts'
 import { fail } from '../errors.ts'
 
 /**

@@ -5,7 +5,7 @@ import { fail } from '#databases/failures.ts'
 import { hostFits } from '#kernel/config/addresses.ts'
 import type { Config } from '#kernel/config/config.ts'
 import { CLIENT_LIMITS } from '#kernel/config/sections/database.ts'
-import { type OutboundAnswer, OutboundRefused } from '#kernel/http/outbound.ts'
+import { type OutboundAnswer, OutboundRefused } from '#kernel/http/outbound/outbound.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import type { Client } from './client.ts'
 

@@ -92,7 +92,7 @@ function withoutExponent(source: string): string | undefined {
   return digits === undefined ? undefined : digits + '0'.repeat(Number(exponent))
 }
 
-/** Replaces each number by NUL and its index; bodies with NUL in a text are refused (kernel/http/body.ts). */
+/** Replaces each number by NUL and its index; bodies with NUL in a text are refused (kernel/http/bodies/body.ts). */
 function marked(text: string, numbers: readonly Place[]): string {
   const parts: string[] = []
   let copied = 0

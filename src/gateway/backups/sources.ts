@@ -4,7 +4,7 @@ import { unsupported } from '#databases/failures.ts'
 import { takes } from '#kernel/config/addresses.ts'
 import { ownSession } from '#kernel/db/session-settings.ts'
 import type { Kernel } from '#kernel/kernel.ts'
-import { unknownClient } from '../called-client.ts'
+import { unknownClient } from '../caller/called-client.ts'
 import { findProgram, type Program, type ProgramName } from './dump/programs.ts'
 
 /** The databases of the service with the rights that a backup needs. */

@@ -2,7 +2,7 @@ import { csvCell, csvLine } from '#databases/drivers/csv-lines.ts'
 import { eachRow } from '#databases/drivers/json-rows.ts'
 import type { Body } from '#databases/request/fields.ts'
 import type { Kernel } from '#kernel/kernel.ts'
-import type { GatewayCaller } from '../caller.ts'
+import type { GatewayCaller } from '../caller/caller.ts'
 import { rowBatches } from '../pipelines/run/row-batches.ts'
 import { columnsOf, prepare } from '../prepare.ts'
 

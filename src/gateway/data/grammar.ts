@@ -1,6 +1,6 @@
 import { type TSchema, Type } from 'typebox'
 import { OPERATORS } from '#databases/request/request.ts'
-import { named, namedAs } from '#kernel/http/components.ts'
+import { named, namedAs } from '#kernel/http/document/components.ts'
 import { EXACT, OneOf } from '#kernel/http/schemas.ts'
 
 /** Schemas of the query language (gateway.md 4) for the OpenAPI document. The parser is in databases/. */

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import type { Persona } from '#databases/drivers/driver.ts'
 import type { Plan } from '#databases/plan/plan.ts'
 import type { Body } from '#databases/request/fields.ts'
-import type { GatewayCaller } from '../caller.ts'
+import type { GatewayCaller } from '../caller/caller.ts'
 import { fail } from '../errors.ts'
 
 /** The stored key depends on API key, client, session user and the caller's key. */

@@ -3,7 +3,7 @@ import type { CountPlan, ReadPlan } from '#databases/plan/plan.ts'
 import { tablesOf } from '#databases/plan/required-rights.ts'
 import { createTaggedCache } from '#kernel/db/coherent-cache.ts'
 import type { Kernel } from '#kernel/kernel.ts'
-import type { GatewayCaller } from '../caller.ts'
+import type { GatewayCaller } from '../caller/caller.ts'
 
 /** Cache status of a response; undefined if the client has no cache. */
 export type Outcome = 'hit' | 'miss' | 'bypass' | undefined

@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { named } from '#kernel/http/components.ts'
+import { named } from '#kernel/http/document/components.ts'
 import { OneOf } from '#kernel/http/schemas.ts'
 import { Row } from './grammar.ts'
 

@@ -1,6 +1,6 @@
 import { type TSchema, Type } from 'typebox'
 import type { Config } from '#kernel/config/config.ts'
-import { described, named } from '#kernel/http/components.ts'
+import { described, named } from '#kernel/http/document/components.ts'
 import { HEADER } from '#kernel/http/header-names.ts'
 import { OneOf, Parsed, spelled } from '#kernel/http/schemas.ts'
 import { EXAMPLES } from './examples.ts'

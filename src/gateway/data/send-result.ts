@@ -1,6 +1,6 @@
 import type { FastifyReply } from 'fastify'
 import type { WriteResult } from '#databases/drivers/driver.ts'
-import { LONG_RESPONSE } from '#kernel/http/long-responses.ts'
+import { LONG_RESPONSE } from '#kernel/http/connections/long-responses.ts'
 import type { Echo, Fetched } from './data.ts'
 import { readFacts, tail, writeFacts } from './result-facts.ts'
 import type { Committed } from './transaction.ts'

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { type IncomingMessage, request } from 'node:http'
 import { after, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { createReaderPace } from '#kernel/http/long-responses.ts'
+import { createReaderPace } from '#kernel/http/connections/long-responses.ts'
 import { testDatabase, withClient } from '#test/database.ts'
 import { testService } from '#test/harness.ts'
 

@@ -1,4 +1,4 @@
-import { createDirectRequests, type OutboundAnswer } from '#kernel/http/outbound.ts'
+import { createDirectRequests, type OutboundAnswer } from '#kernel/http/outbound/outbound.ts'
 
 /** Another installation, or another machine of this one (gateway.md 16). */
 export type Mirror = {

@@ -1,5 +1,5 @@
 import type { Body } from '#databases/request/fields.ts'
-import type { GatewayCaller } from '../caller.ts'
+import type { GatewayCaller } from '../caller/caller.ts'
 import type { Aliases, BadRow } from './row-batches.ts'
 
 export type ImportFormat = 'csv' | 'jsonl'

@@ -1,7 +1,7 @@
 import type { Column } from '#databases/plan/catalogue.ts'
 import { parseJson } from '#databases/request/json.ts'
 import type { Json, Row } from '#databases/request/request.ts'
-import { readJson } from '#kernel/http/body.ts'
+import { readJson } from '#kernel/http/bodies/body.ts'
 import type { Line } from '#kernel/lines.ts'
 import { fail } from '../errors.ts'
 import type { CsvRecord } from './csv-records.ts'

@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import { HEADER } from '#kernel/http/header-names.ts'
 import type { Kernel } from '#kernel/kernel.ts'
-import { isApiKey } from '../caller-role.ts'
+import { isApiKey } from '../caller/caller-role.ts'
 import { sameAs } from './presented-key.ts'
 
 /** The static admin key and `metrics.token`, the two secrets that an attacker could guess. */

@@ -4,7 +4,7 @@ import { loggedRequestId } from '#kernel/audit/record-act.ts'
 import { Failure } from '#kernel/errors.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { fail } from '../errors.ts'
-import { createLoggingPool } from '../logging-pool.ts'
+import { createLoggingPool } from '../logging/logging-pool.ts'
 
 /** A change of a client's schema, for the audit log. */
 export type SchemaChange = {

@@ -1,4 +1,4 @@
-import type { GatewayCaller } from '../caller.ts'
+import type { GatewayCaller } from '../caller/caller.ts'
 import { OPERATIONS } from './operations.ts'
 
 export async function capabilities({ backend }: GatewayCaller) {

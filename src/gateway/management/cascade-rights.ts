@@ -1,7 +1,7 @@
 import type { Dependent } from '#databases/drivers/management.ts'
 import type { TableRight } from '#databases/plan/rights.ts'
-import type { GatewayCaller } from '../caller.ts'
-import { type FixedRight, hasRight, lacking, rightsOf } from '../caller-rights.ts'
+import type { GatewayCaller } from '../caller/caller.ts'
+import { type FixedRight, hasRight, lacking, rightsOf } from '../caller/caller-rights.ts'
 import { nameOfRight } from '../keys/rights.ts'
 
 /** With `cascade`, the rights to drop or change everything else that goes (gateway.md 10). */

@@ -3,13 +3,13 @@ import type { Table } from '#databases/plan/catalogue.ts'
 import { type Action, type TableRight, toRead } from '#databases/plan/rights.ts'
 import type { TableName } from '#databases/request/request.ts'
 import { readTable } from '#databases/request/table-name.ts'
-import type { GatewayCaller } from '../caller.ts'
+import type { GatewayCaller } from '../caller/caller.ts'
 import {
   bypassesPolicies,
   requirePolicyBypass,
   requireRightBeyondPolicies,
   rightsOf,
-} from '../caller-rights.ts'
+} from '../caller/caller-rights.ts'
 import { pipelinesNaming } from '../pipelines/naming.ts'
 import { routesNaming } from '../public-routes/public-routes.ts'
 import { clientsOfDatabase, isProtected } from '../same-database.ts'

@@ -1,6 +1,6 @@
 import type { FunctionFilter, FunctionName } from '#databases/drivers/management.ts'
-import type { GatewayCaller } from '../caller.ts'
-import { requireRightBeyondPolicies } from '../caller-rights.ts'
+import type { GatewayCaller } from '../caller/caller.ts'
+import { requireRightBeyondPolicies } from '../caller/caller-rights.ts'
 import { isProtected } from '../same-database.ts'
 import { audited, type Changer, type EmitChange, managementOf } from './change.ts'
 

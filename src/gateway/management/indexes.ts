@@ -1,7 +1,7 @@
 import { requireAbility } from '#databases/drivers/abilities.ts'
 import type { Index, Table } from '#databases/plan/catalogue.ts'
 import type { TableName } from '#databases/request/request.ts'
-import type { GatewayCaller } from '../caller.ts'
+import type { GatewayCaller } from '../caller/caller.ts'
 import { fail } from '../errors.ts'
 import { audited, type Changer, type EmitChange, managementOf } from './change.ts'
 import { requireUniqueRights } from './edit-rights.ts'

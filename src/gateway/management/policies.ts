@@ -7,7 +7,7 @@ import type {
 import type { Table } from '#databases/plan/catalogue.ts'
 import type { TableName } from '#databases/request/request.ts'
 import type { Failure } from '#kernel/errors.ts'
-import type { GatewayCaller } from '../caller.ts'
+import type { GatewayCaller } from '../caller/caller.ts'
 import { fail } from '../errors.ts'
 import { audited, type Changer, type EmitChange, managementOf } from './change.ts'
 import { requireBypassRight, requireExpressionRight, requirePolicyRights } from './policy-rights.ts'

@@ -1,8 +1,8 @@
 import type { PolicyDefinition, PolicyPreset } from '#databases/drivers/management.ts'
 import type { Action } from '#databases/plan/rights.ts'
 import type { TableName } from '#databases/request/request.ts'
-import type { GatewayCaller } from '../caller.ts'
-import { requireRight, rightsOf } from '../caller-rights.ts'
+import type { GatewayCaller } from '../caller/caller.ts'
+import { requireRight, rightsOf } from '../caller/caller-rights.ts'
 
 /** A preset gives rows to others, so its key must be able to do the same with them. */
 export function requirePolicyRights(caller: GatewayCaller, at: TableName, policy: PolicyDefinition): void {

@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { named } from '#kernel/http/components.ts'
+import { named } from '#kernel/http/document/components.ts'
 import { Nullable, OneOf, spelled } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
 import { success, successOf } from '../envelope.ts'

@@ -1,7 +1,7 @@
 import type { Cascade, TableDefinition, TableEdit } from '#databases/drivers/management.ts'
 import type { Table } from '#databases/plan/catalogue.ts'
 import type { TableName } from '#databases/request/request.ts'
-import type { GatewayCaller } from '../caller.ts'
+import type { GatewayCaller } from '../caller/caller.ts'
 import { fail } from '../errors.ts'
 import { callerRoles } from '../same-database.ts'
 import { audited, type Changer, type EmitChange, managementOf } from './change.ts'

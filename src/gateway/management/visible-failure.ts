@@ -2,8 +2,8 @@ import type { Dependent } from '#databases/drivers/management.ts'
 import { VALUE_FAILURES } from '#databases/failures.ts'
 import { redactText } from '#databases/plan/redact-failure.ts'
 import { Failure } from '#kernel/errors.ts'
-import type { GatewayCaller } from '../caller.ts'
-import { bypassesPolicies, hasRight, rightsOf } from '../caller-rights.ts'
+import type { GatewayCaller } from '../caller/caller.ts'
+import { bypassesPolicies, hasRight, rightsOf } from '../caller/caller-rights.ts'
 import { fail } from '../errors.ts'
 
 /** A failure of a change, without what its caller may not read: values of the table, and names of other tables. */

@@ -2,7 +2,7 @@ import { Type } from 'typebox'
 import type { Body } from '#databases/request/fields.ts'
 import { readTableName } from '#databases/request/table-name.ts'
 import type { Config } from '#kernel/config/config.ts'
-import { named } from '#kernel/http/components.ts'
+import { named } from '#kernel/http/document/components.ts'
 import { NOT_EMPTY, OneOf, Parsed } from '#kernel/http/schemas.ts'
 import { columnsOf, conditionsOf } from '../data/grammar.ts'
 

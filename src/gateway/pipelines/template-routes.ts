@@ -1,9 +1,9 @@
 import { Type } from 'typebox'
-import { named } from '#kernel/http/components.ts'
+import { named } from '#kernel/http/document/components.ts'
 import { Nullable } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
-import type { GatewayAccess } from '../access.ts'
-import { grantOf } from '../caller.ts'
+import type { GatewayAccess } from '../caller/access.ts'
+import { grantOf } from '../caller/caller.ts'
 import type { PipelineRegistry } from './registry.ts'
 import { listTemplates } from './templates.ts'
 

@@ -1,4 +1,4 @@
-import type { Grant } from '../grant.ts'
+import type { Grant } from '../caller/grant.ts'
 import { type PipelineDefinition, type Sink, type Source, tableNameOf } from './definition.ts'
 import type { NamedPipelines } from './registry.ts'
 

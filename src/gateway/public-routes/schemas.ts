@@ -1,6 +1,6 @@
 import { type TSchema, Type } from 'typebox'
 import { parseJson } from '#databases/request/json.ts'
-import { named } from '#kernel/http/components.ts'
+import { named } from '#kernel/http/document/components.ts'
 import { Id, Nullable, OneOf, Parsed, Timestamp } from '#kernel/http/schemas.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { conditionsOf } from '../data/grammar.ts'

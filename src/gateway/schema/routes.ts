@@ -1,10 +1,10 @@
 import { type TSchema, Type } from 'typebox'
 import { FAILURES_OF } from '#databases/failures.ts'
-import { named } from '#kernel/http/components.ts'
+import { named } from '#kernel/http/document/components.ts'
 import { Nullable, OneOf, PlainText } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
-import type { GatewayAccess } from '../access.ts'
-import { gatewayCaller } from '../caller.ts'
+import type { GatewayAccess } from '../caller/access.ts'
+import { gatewayCaller } from '../caller/caller.ts'
 import { listColumns, listConstraints, listIndexes, listTables, readWhich } from './schema.ts'
 import { typescriptOf } from './typescript.ts'
 

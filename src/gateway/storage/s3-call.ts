@@ -1,6 +1,6 @@
 import type { Presence } from '#databases/drivers/driver.ts'
 import { Failure } from '#kernel/errors.ts'
-import { type OutboundAnswer, OutboundRefused } from '#kernel/http/outbound.ts'
+import { type OutboundAnswer, OutboundRefused } from '#kernel/http/outbound/outbound.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { createKeyedSemaphore } from '#kernel/keyed-semaphore.ts'
 import { fail } from '../errors.ts'

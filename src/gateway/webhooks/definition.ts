@@ -1,6 +1,6 @@
 import type { Clients } from '#databases/clients/clients.ts'
 import type { Kernel } from '#kernel/kernel.ts'
-import { unknownClient } from '../called-client.ts'
+import { unknownClient } from '../caller/called-client.ts'
 import { fail } from '../errors.ts'
 import { SECRET_PREFIX } from './delivery/signature.ts'
 import { acceptableFilter } from './filter/filter.ts'

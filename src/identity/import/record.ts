@@ -1,4 +1,4 @@
-import { readJson } from '#kernel/http/body.ts'
+import { readJson } from '#kernel/http/bodies/body.ts'
 import { instantFrom } from '#kernel/instants.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { UUID, uuidv7 } from '#kernel/random.ts'

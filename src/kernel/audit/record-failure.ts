@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { isIPv6 } from 'node:net'
-import { networkOf } from '../http/limits.ts'
+import { networkOf } from '../http/limits/limits.ts'
 import type { Kernel } from '../kernel.ts'
 import type { Action } from './actions.ts'
 import { auditRecord } from './record-act.ts'

@@ -1,5 +1,5 @@
 import { EVENTS, type EventData, type EventName } from '../events.ts'
-import { named } from '../http/components.ts'
+import { named } from '../http/document/components.ts'
 import { ACTOR_KINDS, type Actor } from './actor.ts'
 import { payloadText } from './payload.ts'
 import { EVENT_NAMES } from './route-keys.ts'

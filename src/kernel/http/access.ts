@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { RuleName } from './limits.ts'
+import type { RuleName } from './limits/limits.ts'
 
 /** The callers that a route allows. Checked before the body is read; shown in the API reference and in the access table. */
 export type Access = {

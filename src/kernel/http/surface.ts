@@ -4,11 +4,11 @@ import type { Kernel } from '../kernel.ts'
 import { refuseUnacceptable } from './accept.ts'
 import { type Access, open } from './access.ts'
 import type { App } from './app.ts'
-import { readJsonBodies } from './body.ts'
+import { readJsonBodies } from './bodies/body.ts'
+import { type BodyRules, createValidatorCompiler } from './bodies/validate.ts'
+import type { Feature } from './document/operations.ts'
 import { edge } from './failures.ts'
-import type { Feature } from './operations.ts'
 import type { RouteBook } from './routes.ts'
-import { type BodyRules, createValidatorCompiler } from './validate.ts'
 
 export type { App }
 

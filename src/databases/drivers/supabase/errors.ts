@@ -5,7 +5,7 @@ import type { Mask } from '#databases/drivers/supabase/masking.ts'
 import { type DatabaseFailureCode, fail } from '#databases/failures.ts'
 import type { Column, Table } from '#databases/plan/catalogue.ts'
 import { Failure } from '#kernel/errors.ts'
-import type { OutboundAnswer } from '#kernel/http/outbound.ts'
+import type { OutboundAnswer } from '#kernel/http/outbound/outbound.ts'
 
 /**
  * PostgREST's own codes; SQLSTATEs that it passes on are translated as for PostgreSQL.

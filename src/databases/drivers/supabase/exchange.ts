@@ -7,7 +7,7 @@ import { createMask, type Mask } from '#databases/drivers/supabase/masking.ts'
 import { addressOf, headersOf, type PostgrestRequest } from '#databases/drivers/supabase/request.ts'
 import { createSender, type SenderOptions } from '#databases/drivers/supabase/sender.ts'
 import { fail } from '#databases/failures.ts'
-import type { OutboundAnswer } from '#kernel/http/outbound.ts'
+import type { OutboundAnswer } from '#kernel/http/outbound/outbound.ts'
 
 export type ExchangeOptions = SenderOptions & {
   /** URL of PostgREST, without a trailing slash. */

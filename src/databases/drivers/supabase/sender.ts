@@ -5,7 +5,7 @@ import { lossOf } from '#databases/drivers/supabase/errors.ts'
 import { unavailable } from '#databases/drivers/unavailable.ts'
 import { createCircuitBreaker } from '#kernel/circuit-breaker.ts'
 import { Failure } from '#kernel/errors.ts'
-import type { Outbound, OutboundAnswer, OutboundRequest } from '#kernel/http/outbound.ts'
+import type { Outbound, OutboundAnswer, OutboundRequest } from '#kernel/http/outbound/outbound.ts'
 
 export type SenderOptions = {
   readonly send: Outbound['send']

@@ -1,7 +1,7 @@
 import { limitsOf } from '#databases/drivers/client-limits.ts'
 import type { Driver, DriverMaking, DriverSettings } from '#databases/drivers/driver.ts'
 import { createSupabaseDriver } from '#databases/drivers/supabase/driver.ts'
-import { createDirectRequests } from '#kernel/http/outbound.ts'
+import { createDirectRequests } from '#kernel/http/outbound/outbound.ts'
 
 /** Opens the driver of a configured or registered client. */
 export function openSupabase({ config }: DriverMaking, settings: DriverSettings): Driver {

@@ -1,6 +1,6 @@
 import type { Clients } from '#databases/clients/clients.ts'
 import type { Presence } from '#databases/drivers/driver.ts'
-import { createOperator } from '#gateway/operator-caller.ts'
+import { createOperator } from '#gateway/caller/operator-caller.ts'
 import { prepare } from '#gateway/prepare.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { bodyOf, type PipelineBody, type PipelineDefinition } from '../definition.ts'

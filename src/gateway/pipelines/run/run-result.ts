@@ -1,5 +1,5 @@
 import type { Presence } from '#databases/drivers/driver.ts'
-import type { GatewayCaller } from '#gateway/caller.ts'
+import type { GatewayCaller } from '#gateway/caller/caller.ts'
 import type { MergedPipeline } from '../merge.ts'
 
 /** One row of the step log (gateway.md 9). */

@@ -1,12 +1,12 @@
 import type { RowsResult } from '#databases/drivers/driver.ts'
 import type { Row } from '#databases/request/request.ts'
-import { type GatewayCaller, kernelOf } from '#gateway/caller.ts'
+import { type GatewayCaller, kernelOf } from '#gateway/caller/caller.ts'
 import {
   requireNeeded,
   requireNotFrozenSince,
   requireSameDatabase,
   requireSamePersona,
-} from '#gateway/caller-rights.ts'
+} from '#gateway/caller/caller-rights.ts'
 import { fail } from '#gateway/errors.ts'
 import { Failure } from '#kernel/errors.ts'
 import { emit, type Kernel } from '#kernel/kernel.ts'

@@ -1,4 +1,4 @@
-import { createLoggingPool } from '#gateway/logging-pool.ts'
+import { createLoggingPool } from '#gateway/logging/logging-pool.ts'
 import { loggedRequestId } from '#kernel/audit/record-act.ts'
 import type { LoggedStep } from '#kernel/jobs.ts'
 import type { Kernel } from '#kernel/kernel.ts'

@@ -1,4 +1,4 @@
-import { OutboundRefused } from '#kernel/http/outbound.ts'
+import { OutboundRefused } from '#kernel/http/outbound/outbound.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { VERSION } from '#kernel/version.ts'
 import { type Endpoint, signingSecrets } from './endpoint.ts'

@@ -1,0 +1,211 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Authority } from '#identity/act.ts'
+import type { LiveSession, Sessions } from '#identity/live-sessions.ts'
+import { type AdminPermissions, isPermitted } from '#identity/permissions.ts'
+import { proofHolds, type SessionProof } from '#identity/proof.ts'
+import { lacksSecondFactor } from '#identity/second-factor.ts'
+import { endWithinMaxAge, extendSession } from '#identity/sessions.ts'
+import type { Access } from '#kernel/http/access.ts'
+import { isGet } from '#kernel/http/methods.ts'
+import type { Kernel } from '#kernel/kernel.ts'
+import { nameOfPermission, refusalOf } from '../admin/permissions.ts'
+import { fail } from '../errors.ts'
+import { mayEnrol } from '../two-factor/restricted.ts'
+import { clearDeadCookies, presentedToken, setSessionToken } from './cookies.ts'
+import { kernelAs } from './origin.ts'
+import { recordRefusedAct } from './record-refused-act.ts'
+
+/** The user and session that a request's token belongs to. Verbs learn nothing else about the caller. */
+export type Caller = LiveSession & {
+  readonly token: string
+  /** The stored hash, after the caller has also shown the password. */
+  readonly password?: string
+}
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    caller: Caller | undefined
+  }
+  interface FastifyContextConfig {
+    /** Open to a session that lacks the second factor which the user's role requires (auth.md 7). Closed by default. */
+    withoutSecondFactor?: boolean
+    /** Open to such a session of a user without any factor, shortly after a proof (two-factor/restricted.ts). */
+    enrols?: boolean
+    /** Open to an impersonated session too (auth.md 10). All other routes that know a session refuse it. */
+    whileImpersonating?: boolean
+  }
+}
+
+export type AuthAccess = {
+  /** Only with a live session. */
+  readonly signedIn: Access
+  /** Open to all; a session is recognised when there is one. */
+  readonly known: Access
+  /** Only with a live session; the verb demands a proof within `session.fresh_age` or less of it (demands.ts). */
+  readonly fresh: Access
+  /** Only for users with a role that allows this (auth.md 10). */
+  admin(permission: AdminPermissions): Access
+  /** Only with an impersonated session. */
+  readonly impersonating: Access
+  /** With a live session, or without when `session_management.require_authentication` is off. */
+  readonly signedInIfRequired: Access
+}
+
+const SECURITY = [{ sessionToken: [] }, { sessionCookie: [] }]
+const SESSION_FAILURES = ['UNAUTHORIZED', 'TWO_FACTOR_REQUIRED', 'TOO_MANY_REQUESTS']
+
+export function createAuthAccess(kernel: Kernel, sessions: Sessions): AuthAccess {
+  const { config } = kernel
+  /** Sets the caller. Returns the failure of a session that this route is closed to, which has no caller. */
+  const identify = async (
+    request: FastifyRequest,
+    reply: FastifyReply,
+  ): Promise<'TWO_FACTOR_REQUIRED' | undefined> => {
+    const presented = presentedToken(config, request)
+    const found = presented && (await sessions.find(presented.token, request.clientAddress))
+    if (found?.session.impersonatedBy != null) await expectOpenTo(kernel, found, request)
+    const live = found && (await rollSession(kernel, sessions, { live: found, presented, reply }))
+    clearDeadCookies(config, reply, presented, live?.session)
+    if (live === undefined || presented === undefined) return
+    const { withoutSecondFactor = false, enrols = false } = request.routeOptions.config
+    const isOpen = withoutSecondFactor || !lacksSecondFactor(config, live)
+    if (!isOpen && !(enrols && (await mayEnrol(kernel, live.session)))) return 'TWO_FACTOR_REQUIRED'
+    request.caller = { ...live, token: presented.token }
+  }
+  const signedIn: Access = {
+    name: 'signed in',
+    security: SECURITY,
+    failures: SESSION_FAILURES,
+    async authorize(request, reply) {
+      const refused = await identify(request, reply)
+      if (request.caller !== undefined) return
+      // Counted for GET too: the token may be a guess.
+      await kernel.limits.consume('default', request.clientAddress)
+      if (refused !== undefined) throw fail(refused)
+      throw fail('UNAUTHORIZED')
+    },
+  }
+  const known: Access = {
+    name: 'open (knows a session)',
+    security: [...SECURITY, {}],
+    authorize: async (request, reply) => void (await identify(request, reply)),
+  }
+  const fresh: Access = {
+    name: 'signed in recently',
+    security: SECURITY,
+    failures: [...SESSION_FAILURES, 'SESSION_NOT_FRESH'],
+    authorize: signedIn.authorize,
+  }
+  const admin = (permission: AdminPermissions): Access => ({
+    name: `admin with ${nameOfPermission(permission)}`,
+    security: SECURITY,
+    failures: [...SESSION_FAILURES, refusalOf(permission)],
+    async authorize(request, reply) {
+      await signedIn.authorize(request, reply)
+      if (!isPermitted(kernel, callerOf(request).user, permission)) throw fail(refusalOf(permission))
+    },
+  })
+  const impersonating: Access = {
+    name: 'impersonating',
+    security: SECURITY,
+    failures: [...SESSION_FAILURES, 'YOU_ARE_NOT_IMPERSONATING_ANYONE'],
+    async authorize(request, reply) {
+      await signedIn.authorize(request, reply)
+      if (callerOf(request).session.impersonatedBy === null) throw fail('YOU_ARE_NOT_IMPERSONATING_ANYONE')
+    },
+  }
+  const { require_authentication } = config.auth.session_management
+  return {
+    signedIn: renewing(signedIn),
+    known,
+    fresh: renewing(fresh),
+    admin: (permission) => renewing(admin(permission)),
+    impersonating: renewing(impersonating),
+    signedInIfRequired: renewing(require_authentication ? signedIn : known),
+  }
+}
+
+/** Refuses an impersonated session that the route is not open to. */
+async function expectOpenTo(kernel: Kernel, live: LiveSession, request: FastifyRequest): Promise<void> {
+  if (request.routeOptions.config.whileImpersonating === true) return
+  const refusal = fail('NOT_WHILE_IMPERSONATING')
+  const act = { action: 'impersonated_act.failed', reason: refusal.code } as const
+  await recordRefusedAct(kernel, request, live, act)
+  throw refusal
+}
+
+/**
+ * Judges the session again once the body has arrived, which may have taken as long as the caller liked (house.md 5.7). Then no route that
+ * requires a session answers on one that has ended meanwhile. It costs no query while the session is in memory.
+ */
+const renewing = (access: Access): Access => ({
+  ...access,
+  async renew(request, reply) {
+    request.caller = undefined
+    await access.authorize(request, reply)
+  },
+})
+
+/** The `preHandler` hook for it. An empty body may end late, too. With access `known` the verb states its proof by itself. */
+export async function renewCaller(request: FastifyRequest, reply: FastifyReply): Promise<void> {
+  if (!isGet(request)) await request.routeOptions.config.access?.renew?.(request, reply)
+}
+
+/** The caller of a route whose access requires a session. */
+export function callerOf(request: FastifyRequest): Caller {
+  if (request.caller === undefined)
+    throw new Error(`${request.routeOptions.url} has no caller: its access is wrong`)
+  return request.caller
+}
+
+/** The kernel for the verb that a request asks for. */
+export const kernelFor = (kernel: Kernel, request: FastifyRequest): Kernel =>
+  kernelAs(kernel, request.caller, request)
+
+/** The authority of the caller's session. */
+export const bySession = (caller: Caller): Authority => ({
+  ...proofOf(caller),
+  refuse: () => fail('UNAUTHORIZED'),
+})
+
+/** Throws when the session has ended since the request was authorized. For answers that tell something and change nothing. */
+export async function expectAlive(kernel: Kernel, caller: Caller): Promise<void> {
+  if (!(await proofHolds(kernel, proofOf(caller)))) throw fail('UNAUTHORIZED')
+}
+
+export const proofOf = ({
+  user,
+  session: { id, impersonatedBy },
+  token,
+  password,
+}: Caller): SessionProof => ({
+  ...{ userId: user.id, session: { id, token, impersonatedBy } },
+  password,
+})
+
+type Presented = {
+  readonly live: LiveSession
+  readonly presented: { readonly token: string; readonly by: 'bearer' | 'cookie' }
+  readonly reply: FastifyReply
+}
+
+/**
+ * Extends a remembered session that was last extended `update_age` ago, and sends its cookie again. So a user who returns within
+ * `expires_in` stays signed in, up to `max_age`. Undefined when the session has ended in the meantime.
+ */
+async function rollSession(
+  kernel: Kernel,
+  sessions: Sessions,
+  { live, presented, reply }: Presented,
+): Promise<LiveSession | undefined> {
+  const { config, db } = kernel
+  const { expires_in, update_age } = config.session
+  const { session } = live
+  const now = kernel.now()
+  if (!session.remembered || now.getTime() - session.updatedAt.getTime() < update_age) return live
+  const expiresAt = endWithinMaxAge(config, session.createdAt, new Date(now.getTime() + expires_in))
+  if (expiresAt <= session.expiresAt) return live
+  if ((await extendSession(db, session, expiresAt, now)) && presented.by === 'cookie')
+    setSessionToken(config, reply, presented.token, expiresAt.getTime() - now.getTime())
+  return sessions.findAgain(presented.token)
+}

@@ -1,0 +1,217 @@
+import { takesMailedCodes } from '#identity/mailbox.ts'
+import { type Session, updateShown } from '#identity/sessions.ts'
+import {
+  afterShowing,
+  hasPassedFactor,
+  isFactor,
+  isFactorInForce,
+  isProof,
+  isUnsettled,
+  lastProof,
+  type Shown,
+  type ShownWay,
+  wordsOf,
+} from '#identity/shown.ts'
+import { getStanding, type Standing } from '#identity/standing.ts'
+import type { Kernel } from '#kernel/kernel.ts'
+import { fail } from '../errors.ts'
+
+const ADDING = ['fresh', 'passed factor'] as const
+const TAKING = ['factor', 'password'] as const
+
+/** The demands of each verb on the session that asks for it (auth.md 2). The test of the class (test/demands/) has an entry for each. */
+export const DEMANDS = {
+  linkAccount: ADDING,
+  setPassword: ADDING,
+  addPasskey: ADDING,
+  addFactor: ['password', ...ADDING],
+  confirmFactor: ADDING,
+  enrolRestricted: ['proof'],
+  unlinkAccount: ['fresh'],
+  unlinkPassword: ['fresh', 'password'],
+  removePasskey: ['fresh'],
+  replaceFactor: TAKING,
+  disableFactor: TAKING,
+  readSecret: TAKING,
+  readBegunSecret: ['password'],
+  replaceBackupCodes: TAKING,
+  changeUnprovenEmail: ['proof', 'settled proof', 'factor'],
+  deleteUser: ['proof'],
+  // By the verbs of admins, on the admin's own account.
+  assignOwnPassword: ['password', ...ADDING],
+  changeOwnEmail: ['settled password', 'factor'],
+} as const satisfies Record<string, readonly Demand[]>
+
+export type DemandingVerb = keyof typeof DEMANDS
+
+/**
+ * `fresh`: a proof within `session.fresh_age`. `proof`: one within ten minutes. `settled proof`: not by a new password alone. `password`,
+ * `factor`: this one within ten minutes, if the user has it; without a password a proof. `settled password`: this one within ten minutes,
+ * neither new nor absent. `passed factor`: the session has shown the factor
+ * in force at any time, or came by a trusted device.
+ */
+export type Demand =
+  | 'fresh'
+  | 'proof'
+  | 'settled proof'
+  | 'password'
+  | 'settled password'
+  | 'factor'
+  | 'passed factor'
+
+/**
+ * Throws SESSION_NOT_FRESH when the session has not shown what the verb demands. Call it in the transaction that acts, with the user's row
+ * locked. `inBody`: what the request itself shows, which the session keeps.
+ */
+export async function expectShown(
+  kernel: Kernel,
+  session: Pick<Session, 'id'>,
+  verb: DemandingVerb,
+  inBody: readonly Shown[] = [],
+): Promise<void> {
+  const accepts = missing(kernel, await showing(kernel, session, inBody), verb)
+  if (accepts !== undefined) throw fail('SESSION_NOT_FRESH', { details: { accepts } })
+}
+
+/** The same for a verb that has another way where the demand is not met. */
+export const hasShown = async (
+  kernel: Kernel,
+  session: Pick<Session, 'id'>,
+  verb: DemandingVerb,
+  inBody: readonly Shown[] = [],
+): Promise<boolean> => missing(kernel, await showing(kernel, session, inBody), verb) === undefined
+
+/** Keeps what the request has shown, with the user's row locked. */
+export async function showing(
+  kernel: Kernel,
+  { id }: Pick<Session, 'id'>,
+  given: readonly (Shown | ShownWay)[],
+): Promise<Standing> {
+  const standing = await getStanding(kernel.db, id)
+  if (given.length === 0) return standing
+  const { createdAt, passwordAddedAt } = standing
+  const now = kernel.now()
+  const shown = given.flatMap((each) => {
+    const way =
+      each === 'password' ? { way: each, addedAt: passwordAddedAt ?? createdAt, settlesAt: null } : each
+    return typeof way === 'object' ? wordsOf(way, { begun: createdAt, now }) : [way]
+  })
+  const columns = afterShowing(standing, shown, now)
+  await updateShown(kernel.db, id, columns)
+  return { ...standing, ...columns }
+}
+
+/** Names of proofs that meet the first unmet demand. Undefined: all are met. */
+function missing(kernel: Kernel, standing: Standing, verb: DemandingVerb): readonly string[] | undefined {
+  const demands: readonly Demand[] = DEMANDS[verb]
+  const unmet = demands.find((demand) => !JUDGES[demand](kernel, standing))
+  return unmet && acceptedBy(kernel, standing, unmet)
+}
+
+const MINUTE = 60_000
+const RECENT = 10 * MINUTE
+/** Until then a new password does not stand for the mailbox, nor what a session without a proof has added for a proof. */
+const SETTLING = 10_080 * MINUTE
+
+/** Each is judged by the account as it was when the session began and as it is now, whichever asks for more. */
+const JUDGES: Readonly<Record<Demand, (kernel: Kernel, standing: Standing) => boolean>> = {
+  fresh: (kernel, standing) => isWithin(kernel, proofOf(standing), kernel.config.session.fresh_age),
+  proof: isLatelyProven,
+  'settled proof': (kernel, standing) =>
+    isPasswordSettled(kernel, standing) || hasOtherProof(kernel, standing),
+  password: (kernel, standing) =>
+    [standing.userHad, standing.has].every((methods) =>
+      methods.includes('password')
+        ? isWithin(kernel, standing.passwordShownAt, RECENT)
+        : isLatelyProven(kernel, standing),
+    ),
+  'settled password': (kernel, standing) =>
+    hasSettledPassword(kernel, standing) && isWithin(kernel, standing.passwordShownAt, RECENT),
+  factor: (kernel, standing) =>
+    !asksForFactor(standing) ||
+    (isWithin(kernel, standing.factorShownAt, RECENT) && !isUnsettled(standing.shown)),
+  'passed factor': (_kernel, standing) => !asksForFactor(standing) || hasPassedFactor(standing.shown),
+}
+
+/** A way in that a session without such a proof has added is none, also in the session that begins with it. */
+function isLatelyProven(kernel: Kernel, standing: Standing): boolean {
+  const proven = isUnsettled(standing.shown) ? standing.passwordShownAt : proofOf(standing)
+  return isWithin(kernel, proven, RECENT)
+}
+
+/** Until when a way in that the session adds is no proof of its own. Null: the session has shown one lately. */
+export async function settlingOf(kernel: Kernel, { id }: Pick<Session, 'id'>): Promise<Date | null> {
+  const isProven = isLatelyProven(kernel, await getStanding(kernel.db, id))
+  return isProven ? null : new Date(kernel.now().getTime() + SETTLING)
+}
+
+const proofOf = (standing: Standing): Date | null => lastProof(standing, standing.has)
+
+const isWithin = ({ now }: Kernel, time: Date | null, age: number): boolean =>
+  time !== null && now().getTime() - time.getTime() <= age
+
+const asksForFactor = ({ userHad, has }: Standing): boolean => [userHad, has].some(isFactorInForce)
+
+/** A stolen session may have set it. */
+const isPasswordSettled = (kernel: Kernel, { passwordSetAt }: Standing): boolean =>
+  passwordSetAt === null || !isWithin(kernel, passwordSetAt, SETTLING)
+
+/** Now and when the session began. */
+const hasSettledPassword = (kernel: Kernel, standing: Standing): boolean =>
+  [standing.userHad, standing.has].every((methods) => methods.includes('password')) &&
+  isPasswordSettled(kernel, standing)
+
+/** Does what a request has shown stand for a click in the mailbox of the user's proven address? */
+export const standsForMailbox = (kernel: Kernel, standing: Standing, inBody: readonly Shown[]): boolean =>
+  inBody.includes('password') &&
+  isPasswordSettled(kernel, standing) &&
+  (!asksForFactor(standing) || inBody.some(isFactor))
+
+/** Besides the password, which has the time of the last proof when it was that proof. */
+const hasOtherProof = (
+  kernel: Kernel,
+  { shown, authTime, passwordShownAt, factorShownAt }: Standing,
+): boolean =>
+  !isUnsettled(shown) &&
+  (authTime?.getTime() !== passwordShownAt?.getTime() || isWithin(kernel, factorShownAt, RECENT))
+
+/** Names for `details.accepts`: what the user has, counts for this session, and meets the demand. */
+function acceptedBy(kernel: Kernel, standing: Standing, demand: Demand): readonly string[] {
+  const { userHad, has, stillHas } = standing
+  const methods = has.filter((method) => {
+    const counts =
+      isProof(method, userHad) &&
+      (userHad.length === 0 || stillHas.includes(method)) &&
+      !(isUnsettled(standing.shown) && isAddedWay(method))
+    if (
+      demand === 'password' &&
+      !isWithin(kernel, standing.passwordShownAt, RECENT) &&
+      isAskedForPassword(standing)
+    )
+      return method === 'password' && (stillHas.includes(method) || !userHad.includes(method))
+    if (demand === 'settled proof') return counts && method !== 'password'
+    if (demand === 'settled password') return method === 'password' && hasSettledPassword(kernel, standing)
+    if (demand === 'factor' || demand === 'passed factor')
+      return (counts || !isFactorInForce(userHad)) && (isFactorInForce([method]) || method === 'passkey')
+    return counts
+  })
+  const names = methods.flatMap((method) => namesOf(kernel.config, method))
+  return names.filter((name) => name !== 'otp' || takesMailedCodes(standing)).toSorted(byRank)
+}
+
+/** Another one than the session has shown may do; a new sign-in with that does. */
+const isAddedWay = (method: string): boolean => method === 'passkey' || method.startsWith('provider:')
+
+const isAskedForPassword = ({ userHad, has }: Standing): boolean =>
+  [userHad, has].some((methods) => methods.includes('password'))
+
+const RANKS = ['password', 'totp', 'otp', 'backup_code', 'passkey']
+const rankOf = (name: string): number => (RANKS.includes(name) ? RANKS.indexOf(name) : RANKS.length)
+const byRank = (one: string, other: string): number => rankOf(one) - rankOf(other) || one.localeCompare(other)
+
+function namesOf({ auth }: Kernel['config'], method: string): readonly string[] {
+  if (isFactorInForce([method])) return [method, 'backup_code']
+  const [, provider] = method.split('provider:')
+  if (provider === undefined) return [method]
+  return provider in auth.social.providers ? [provider] : []
+}

@@ -1,0 +1,81 @@
+import type { FastifyRequest, RouteOptions } from 'fastify'
+import { isGet } from '#kernel/http/methods.ts'
+import { crossSite, redirectTarget } from '#kernel/http/origins.ts'
+import type { App } from '#kernel/http/surface.ts'
+import type { Kernel } from '#kernel/kernel.ts'
+import { ADMISSION_FAILURES, fail } from '../errors.ts'
+import { PENDING_COOKIE, presentedToken } from './cookies.ts'
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** The route can start a session, so pages of foreign origins may not call it, with a cookie or without. */
+    startsSession?: boolean
+    /** Pages of every origin may call the route, which does nothing by itself. */
+    anyOrigin?: boolean
+  }
+}
+
+/** Rules of every route of the surface (auth.md 11): origins, rate limits and redirect targets. */
+export function protect(app: App, kernel: Kernel): void {
+  app.addHook('onRoute', (route) => {
+    const failures = [...(route.config?.failures ?? []), ...refusalsOf(route)]
+    route.config = { ...route.config, failures }
+  })
+  app.addHook('onRequest', async (request) => {
+    checkOrigin(kernel, request)
+    const { limit } = request.routeOptions.config
+    if (limit !== undefined) await kernel.limits.consume(limit, request.clientAddress)
+    // Reads with a valid credential are not counted; others may be guesses.
+    else if (!isGet(request) || request.caller === undefined)
+      await kernel.limits.consume('default', request.clientAddress)
+  })
+  app.addHook('preHandler', async ({ query, body, routeOptions }) => {
+    const { redirects = [] } = routeOptions.config
+    for (const part of [query, body]) judgeRedirects(kernel, redirects, part)
+  })
+}
+
+/** The failures of these rules, for the API reference. */
+function refusalsOf({ method, config }: RouteOptions): readonly string[] {
+  const {
+    access,
+    redirects = [],
+    startsSession = false,
+    whileImpersonating = false,
+    anyOrigin = false,
+  } = config ?? {}
+  const knowsSession = (access?.security.length ?? 0) > 0
+  return [
+    ...(knowsSession && !whileImpersonating ? ['NOT_WHILE_IMPERSONATING'] : []),
+    ...(startsSession ? ADMISSION_FAILURES : []),
+    ...(method === 'GET' || anyOrigin ? [] : ['INVALID_ORIGIN', 'MISSING_OR_NULL_ORIGIN']),
+    ...(redirects.length > 0 ? ['INVALID_CALLBACK_URL'] : []),
+    'TOO_MANY_REQUESTS',
+  ]
+}
+
+/** Replaces each redirect target by the form that was judged, so that handlers store and send nothing else. */
+function judgeRedirects(kernel: Kernel, names: readonly string[], part: unknown): void {
+  if (typeof part !== 'object' || part === null) return
+  const given = part as Record<string, unknown> // a parsed query or body
+  for (const name of names) {
+    if (given[name] === undefined || given[name] === null) continue
+    const judged = typeof given[name] === 'string' ? redirectTarget(kernel, given[name]) : undefined
+    if (judged === undefined)
+      throw fail('INVALID_CALLBACK_URL', { message: `${name} must be a path or a URL of a trusted origin` })
+    given[name] = judged
+  }
+}
+
+function checkOrigin(kernel: Kernel, request: FastifyRequest): void {
+  if (isGet(request) || request.routeOptions.config.anyOrigin === true) return
+  const from = crossSite(kernel, request.headers)
+  if (from === undefined) return
+  const presented = presentedToken(kernel.config, request)
+  const byCookie =
+    presented?.by === 'cookie' || (presented === undefined && PENDING_COOKIE.of(request) !== undefined)
+  const startsSession =
+    request.routeOptions.config.startsSession === true && request.headers.origin !== undefined
+  if (!byCookie && !startsSession) return
+  throw fail(from === 'foreign' ? 'INVALID_ORIGIN' : 'MISSING_OR_NULL_ORIGIN')
+}

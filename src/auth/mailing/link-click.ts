@@ -1,0 +1,27 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Source } from '#identity/known-devices.ts'
+import type { User } from '#identity/users.ts'
+import type { Kernel } from '#kernel/kernel.ts'
+import type { Caller } from '../door/access.ts'
+import { BROWSER_COOKIE } from '../door/cookies.ts'
+import { type SignInContext, signInContextOf } from '../door/sign-in-context.ts'
+
+/** Where the click on a mailed link comes from. */
+export type LinkClick = {
+  readonly caller: Caller | undefined
+  /** The cookie of `markBrowser`. */
+  readonly browser: string | undefined
+  readonly context: SignInContext
+}
+
+export const linkClickOf = (kernel: Kernel, request: FastifyRequest, reply: FastifyReply): LinkClick => ({
+  caller: request.caller,
+  browser: BROWSER_COOKIE.of(request),
+  context: signInContextOf(kernel, request, reply),
+})
+
+/** For what the click asks about this user. */
+export const sourceOf = ({ id }: Pick<User, 'id'>, { caller, context }: LinkClick): Source => ({
+  sessionId: caller?.user.id === id ? caller.session.id : undefined,
+  knownDevice: context.knownDevice,
+})

@@ -1,0 +1,213 @@
+import { isIP, type LookupFunction } from 'node:net'
+import type { Agent, buildConnector, Dispatcher } from 'undici'
+import { unlessAborted } from '../../abort.ts'
+import type { Config } from '../../config/config.ts'
+import { createAddressPolicy } from './address-policy.ts'
+import { createNameLookups, type Resolve } from './name-lookups.ts'
+
+/**
+ * Requests to addresses that callers or settings choose: webhooks, storage, social sign-in, the breach check (gateway.md 12).
+ * https only, unless configured; never into a private network; without redirects; bounded in time and size.
+ */
+export type Outbound = {
+  /** Throws `OutboundRefused` when the rules forbid it, or the error of the request. */
+  send(url: string, request: OutboundRequest): Promise<OutboundAnswer>
+  /** Why the URL is forbidden; undefined when it may be allowed. The addresses of a host name are checked when it is used. */
+  refusal(url: string): string | undefined
+  close(): Promise<void>
+}
+
+export type OutboundRequest = {
+  readonly method?: Dispatcher.HttpMethod
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body?: string | Buffer
+  /** For the whole request, milliseconds. */
+  readonly timeout: number
+  /** Largest number of bytes of the answer's body that are read. */
+  readonly maxBytes: number
+  /** The status is enough: a body that fails, or has not ended in time, is returned as far as it has arrived. */
+  readonly cutsBody?: true
+  /** Aborts the request. */
+  readonly signal?: AbortSignal
+}
+
+export type OutboundAnswer = {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>
+  readonly body: Buffer
+  /** False when the body is longer than `maxBytes`, or was cut. */
+  readonly isWhole: boolean
+}
+
+/** The rules of outbound requests forbid this one; the message has the reason. */
+export class OutboundRefused extends Error {
+  constructor(message: string) {
+    super(message)
+    this.name = 'OutboundRefused'
+  }
+}
+
+export type { Resolve }
+
+/** `resolve` differs in tests. */
+export function createOutboundRequests(
+  { outbound: rules }: Pick<Config, 'outbound'>,
+  resolve: Resolve = createNameLookups(),
+): Outbound {
+  const mayReach = createAddressPolicy(rules.allow_networks)
+  const guard = { mayReach, lookup: guardedLookup(mayReach, sharedLookups(resolve)) }
+  /** Loaded with the first request. */
+  let client: Promise<Client> | undefined
+
+  const refusal = (url: string): string | undefined => {
+    const { protocol, hostname, username, password } = URL.parse(url) ?? {}
+    if (protocol !== 'https:' && !(protocol === 'http:' && rules.allow_http)) {
+      return rules.allow_http ? 'only http and https are allowed' : 'only https is allowed'
+    }
+    if (username !== '' || password !== '') return 'a user or password in the address is not allowed'
+    return isForbiddenLiteral(mayReach, hostname ?? '') ? PRIVATE : undefined
+  }
+
+  return {
+    refusal,
+    async send(url, request) {
+      const refused = refusal(url)
+      if (refused !== undefined) throw new OutboundRefused(refused)
+      client ??= openGuarded(guard)
+      return exchange(await client, url, request)
+    },
+    close: async () => (await client)?.agent.destroy(),
+  }
+}
+
+/** Milliseconds. */
+export type DirectOptions = { readonly connectTimeout: number; readonly idleTimeout: number }
+
+/** Requests to an address that the operator configured, without the rules. Otherwise as above; `close` waits for the last answer. */
+export function createDirectRequests({
+  connectTimeout,
+  idleTimeout,
+}: DirectOptions): Pick<Outbound, 'send' | 'close'> {
+  let client: Promise<Client> | undefined
+  const open = async (): Promise<Client> => {
+    const { Agent, request } = await import('undici')
+    const connect = { timeout: connectTimeout }
+    return { request, agent: new Agent({ connect, keepAliveTimeout: idleTimeout, allowH2: false }) }
+  }
+  return {
+    async send(url, request) {
+      client ??= open()
+      return exchange(await client, url, request)
+    },
+    close: async () => (await client)?.agent.close(),
+  }
+}
+
+/** undici follows no redirect by itself. */
+async function exchange(
+  { request, agent }: Client,
+  url: string,
+  asked: OutboundRequest,
+): Promise<OutboundAnswer> {
+  const { method = 'GET', headers = {}, body, timeout, maxBytes, cutsBody = false, signal } = asked
+  const late = AbortSignal.timeout(timeout)
+  const ending = signal === undefined ? late : AbortSignal.any([late, signal])
+  const answering = request(url, {
+    method,
+    headers,
+    body: body ?? null,
+    dispatcher: agent,
+    signal: ending,
+    // One limit for all of it.
+    headersTimeout: 0,
+    bodyTimeout: 0,
+  })
+  // undici 8 notices the signal only when it is connected.
+  const answer = await unlessAborted(ending, answering)
+  const read = await readUpTo(maxBytes, answer.body, cutsBody)
+  return { status: answer.statusCode, headers: answer.headers, ...read }
+}
+
+const PRIVATE = 'the address is in a private network (outbound.allow_networks opens exceptions)'
+
+type Guard = { readonly mayReach: (address: string) => boolean; readonly lookup: LookupFunction }
+
+type Client = Pick<typeof import('undici'), 'request'> & { readonly agent: Agent }
+
+async function openGuarded({ mayReach, lookup }: Guard): Promise<Client> {
+  const { Agent, buildConnector, request } = await import('undici')
+  const connect = buildConnector({ lookup, allowH2: false })
+  const guarded: buildConnector.connector = (options, callback) => {
+    // An address that is written out is never looked up.
+    if (isForbiddenLiteral(mayReach, options.hostname)) callback(new OutboundRefused(PRIVATE), null)
+    else connect(options, callback)
+  }
+  const idle = { keepAliveTimeout: MAX_IDLE, keepAliveMaxTimeout: MAX_IDLE }
+  return { request, agent: new Agent({ connect: guarded, allowH2: false, ...idle }) }
+}
+
+/**
+ * Milliseconds. A server may ask for ten minutes (header Keep-Alive), and each host and port has connections of its own: a caller who names
+ * many would take all file descriptors.
+ */
+const MAX_IDLE = 2_000
+
+/** A host that is an address, with or without the brackets of a URL, and one that may not be reached. */
+function isForbiddenLiteral(mayReach: (address: string) => boolean, host: string): boolean {
+  const address = host.replace(/^\[|\]$/g, '')
+  return isIP(address) !== 0 && !mayReach(address)
+}
+
+/**
+ * The lookup of the connection itself: what it answers is what is connected to, so a name that points elsewhere the
+ * second time it is asked for (DNS rebinding) gains nothing.
+ */
+function guardedLookup(mayReach: (address: string) => boolean, resolve: Resolve): LookupFunction {
+  return (hostname, { family, all }, callback) =>
+    resolve(hostname, { all: true, ...(family === undefined ? {} : { family }) }, (error, addresses) => {
+      if (error !== null) return callback(error, [])
+      const open = addresses.filter(({ address }) => mayReach(address))
+      const [first] = open
+      if (first === undefined) callback(new OutboundRefused(PRIVATE), [])
+      else if (all === true) callback(null, open)
+      else callback(null, first.address, first.family)
+    })
+}
+
+/** Requests to a host share a look-up that runs, however many there are. */
+function sharedLookups(resolve: Resolve): Resolve {
+  const running = new Map<string, Parameters<Resolve>[2][]>()
+  return (hostname, options, callback) => {
+    const key = `${options.family ?? 0} ${hostname}`
+    const waiting = running.get(key)
+    if (waiting !== undefined) return void waiting.push(callback)
+    const callbacks = [callback]
+    running.set(key, callbacks)
+    resolve(hostname, options, (error, addresses) => {
+      running.delete(key)
+      for (const answer of callbacks) answer(error, addresses)
+    })
+  }
+}
+
+async function readUpTo(
+  maxBytes: number,
+  stream: AsyncIterable<Buffer>,
+  cuts: boolean,
+): Promise<Pick<OutboundAnswer, 'body' | 'isWhole'>> {
+  const chunks: Buffer[] = []
+  let size = 0
+  let isCut = false
+  try {
+    // Leaving the loop early ends the stream, and the connection with it.
+    for await (const chunk of stream) {
+      chunks.push(chunk)
+      size += chunk.length
+      if (size > maxBytes) break
+    }
+  } catch (error) {
+    if (!cuts) throw error
+    isCut = true
+  }
+  return { body: Buffer.concat(chunks).subarray(0, maxBytes), isWhole: size <= maxBytes && !isCut }
+}
