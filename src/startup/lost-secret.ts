@@ -7,6 +7,7 @@ import { deactivateUnreadable } from '#gateway/webhooks/reseal.ts'
 import { dropUnreadableTokens } from '#identity/reseal-tokens.ts'
 import { CLI } from '#kernel/audit/origin.ts'
 import { recordAct } from '#kernel/audit/record-act.ts'
+import { outlastLeases } from '#kernel/db/coherence.ts'
 import { clockOf, connectOnce, type Db } from '#kernel/db/connect.ts'
 import { listQueuedMails } from '#kernel/mail/queued-mails.ts'
 import { secureRandom } from '#kernel/random.ts'
@@ -16,7 +17,7 @@ import type { Secrets } from '#kernel/secrets.ts'
 export async function dropSealed(url: string, secrets: Secrets): Promise<readonly string[]> {
   const control = connectOnce(url)
   try {
-    return await control.db
+    const lines = await control.db
       .transaction()
       .execute(async (db) => [
         ...(await dropClients(db, secrets)),
@@ -25,6 +26,8 @@ export async function dropSealed(url: string, secrets: Secrets): Promise<readonl
         ...(await dropProviderTokens(db, secrets)),
         ...(await replaceApps(db, secrets)),
       ])
+    if (lines.length > 0) await outlastLeases(control.db)
+    return lines
   } finally {
     await control.close()
   }

@@ -45,7 +45,9 @@ const answeredBy = ({ status: statusCode, headers, body }: Received): S3Client =
  */
 function unusable({ operation }: Asked, { status, body, maxTags }: Received): string | undefined {
   const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength)
-  if (countTags(bytes, maxTags) > maxTags) return TOO_LARGE
+  if (status >= 300 && bytes.length > MAX_ERROR)
+    return 'Its error is larger than any of a storage server: check endpoint'
+  if (count(bytes, '<', maxTags) > maxTags || count(bytes, '=', MAX_EQUALS) > MAX_EQUALS) return TOO_LARGE
   const text = bytes.toString('latin1')
   if (/<!doctype/i.test(text)) return 'Its answer has a document type, which no storage server sends'
   if (status >= 300) return undefined
@@ -55,11 +57,18 @@ function unusable({ operation }: Asked, { status, body, maxTags }: Received): st
   return undefined
 }
 
+/** Bytes of an answer that is no success. */
+const MAX_ERROR = 65_536
+
+/** Each attribute has one, and so may a key and a checksum: a hundred thousand attributes took a second. */
+const MAX_EQUALS = 20_000
+
 /** Counts no further than one beyond `max`. */
-function countTags(body: Buffer, max: number): number {
-  let count = 0
-  for (let at = body.indexOf('<'); at !== -1 && count <= max; at = body.indexOf('<', at + 1)) count++
-  return count
+function count(body: Buffer, character: string, max: number): number {
+  let found = 0
+  for (let at = body.indexOf(character); at !== -1 && found <= max; at = body.indexOf(character, at + 1))
+    found++
+  return found
 }
 
 /** The name of the first element, after the declaration and comments. The SDK reads any other root as an answer without members. */

@@ -69,7 +69,7 @@ export function createS3Calls(kernel: Pick<Kernel, 'outbound'>): S3Calls {
   return {
     send: (server, { presence, payer, keys }, asked) =>
       inTurn(server, payer, async (server) => {
-        const { url, ...request } = await sdk.sign(server, asked)
+        const { url, ...request } = await sdk.sign(payer, server, asked)
         const maxBytes = Math.min(ROOM.head + keys * ROOM.key, ROOM.max)
         const { signal } = presence
         const answer = await kernel.outbound.send(url, {
@@ -81,9 +81,10 @@ export function createS3Calls(kernel: Pick<Kernel, 'outbound'>): S3Calls {
         if (!answer.isWhole) throw new UnusableAnswer(TOO_LARGE)
         const { status, body } = answer
         const maxTags = TAGS.head + keys * TAGS.key
-        return sdk.read(asked, { status, headers: flat(answer.headers), body, maxTags })
+        return sdk.read(payer, asked, { status, headers: flat(answer.headers), body, maxTags })
       }),
-    signUrl: (server, { payer }, asked) => inTurn(server, payer, (server) => sdk.signUrl(server, asked)),
+    signUrl: (server, { payer }, asked) =>
+      inTurn(server, payer, (server) => sdk.signUrl(payer, server, asked)),
     close: sdk.close,
   }
 }

@@ -1,3 +1,4 @@
+import { createTurns } from '#kernel/turns.ts'
 import { createWorkerThread, ThreadStopped } from '#kernel/worker-thread.ts'
 import { fail } from '../errors.ts'
 import type {
@@ -16,10 +17,11 @@ import type {
  * answer nobody. 50 modules, which a service without object storage never loads.
  */
 export type Sdk = {
-  sign(server: StorageServer, asked: Asked): Promise<Signed>
-  signUrl(server: StorageServer, asked: AskedUrl): Promise<string>
+  /** `payer`: whose turn it is; each has one job in the queue at most. */
+  sign(payer: string, server: StorageServer, asked: Asked): Promise<Signed>
+  signUrl(payer: string, server: StorageServer, asked: AskedUrl): Promise<string>
   /** Throws `UnusableAnswer` or `RefusedByServer`. */
-  read<A extends Asked>(asked: A, received: Received): Promise<OutputOf[A['operation']]>
+  read<A extends Asked>(payer: string, asked: A, received: Received): Promise<OutputOf[A['operation']]>
   close(): Promise<void>
 }
 
@@ -42,31 +44,37 @@ export class RefusedByServer extends Error {
 /** Milliseconds for one answer: the largest take 0.2 s, but on a busy machine the thread gets little of its time. */
 const DEADLINE = 10_000
 
+/** Of a queue. */
+const QUEUE = {
+  max: 200,
+  patience: 10_000,
+  refusal: () => fail('storage_busy', { headers: { 'retry-after': '1' } }),
+}
+
 export function createSdk(): Sdk {
+  // MiB. The largest answers take 60.
+  const sizes = { deadline: DEADLINE, memory: 192 }
   const thread = createWorkerThread({
     module: new URL('./sdk-thread.ts', import.meta.url),
-    deadline: DEADLINE,
-    // MiB. The largest answers take 60.
-    memory: 192,
-    max: 200,
-    patience: 10_000,
-    refusal: () => fail('storage_busy', { headers: { 'retry-after': '1' } }),
+    ...sizes,
+    ...QUEUE,
   })
-  const run = async (job: SdkJob, transfer?: readonly ArrayBuffer[]) =>
-    (await thread.run(job, transfer)) as SdkResult // as sdk-thread.ts posts it
+  const turns = createTurns(QUEUE)
+  const run = async (payer: string, job: SdkJob) =>
+    (await turns.run(payer, () => thread.run(job))) as SdkResult // as sdk-thread.ts posts it
   return {
-    async sign(server, asked) {
-      const result = await run({ kind: 'sign', server, asked })
+    async sign(payer, server, asked) {
+      const result = await run(payer, { kind: 'sign', server, asked })
       if (result.kind !== 'signed') throw unexpected(result)
       return result.signed
     },
-    async signUrl(server, asked) {
-      const result = await run({ kind: 'sign-url', server, asked })
+    async signUrl(payer, server, asked) {
+      const result = await run(payer, { kind: 'sign-url', server, asked })
       if (result.kind !== 'url') throw unexpected(result)
       return result.url
     },
-    async read<A extends Asked>(asked: A, received: Received) {
-      const result = await run({ kind: 'read', asked, received }).catch(explainStop)
+    async read<A extends Asked>(payer: string, asked: A, received: Received) {
+      const result = await run(payer, { kind: 'read', asked, received }).catch(explainStop)
       if (result.kind === 'refused') throw new RefusedByServer(received.status, result.code)
       if (result.kind === 'unusable') throw new UnusableAnswer(result.reason)
       if (result.kind !== 'output') throw unexpected(result)

@@ -196,7 +196,9 @@ const listing = (xml: string): string => `<ListBucketResult>${xml}</ListBucketRe
 test('an answer that is too large or has document types costs no time', async () => {
   const types = '<!DOCTYPE x>'.repeat(20_000)
   const tags = listing('<Contents/>'.repeat(90_000))
-  for (const text of [types, tags, listing(' '.repeat(8_000_000)), listing('&amp;'.repeat(800_000))]) {
+  const attributes = `<ListBucketResult ${Array.from({ length: 100_000 }, (_, at) => `a${at}=""`).join(' ')}/>`
+  const texts = [types, tags, attributes, listing(' '.repeat(8_000_000)), listing('&amp;'.repeat(800_000))]
+  for (const text of texts) {
     answersWith(200, text)
     const began = process.cpuUsage()
     const { status, body: refusal } = await holder.post('/storage/objects', { ...body, max_keys: 1_000 })

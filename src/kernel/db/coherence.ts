@@ -1,10 +1,11 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'kysely'
 import type pg from 'pg'
 import type { DatabaseClock } from '../clock.ts'
 import { createGroupCommit } from '../group-commit.ts'
 import type { Log } from '../log.ts'
 import { createBarriers, isBarrier } from './coherence/barriers.ts'
-import { Listener } from './coherence/listener.ts'
+import { LEASE, Listener } from './coherence/listener.ts'
 import type { Db } from './connect.ts'
 
 /**
@@ -20,7 +21,10 @@ export type Coherence = {
   isTrusted(): boolean
   /** Calls `apply` with every change, and `clear` when changes may have been missed. */
   subscribe(subscriber: Subscriber): void
-  /** Notifies every process of changes that have no trigger, and resolves like `settle`. */
+  /**
+   * Notifies every process of changes that have no trigger, and resolves like `settle`. Rejects when the control database cannot be
+   * reached; then they are notified as soon as it can.
+   */
   announce(tags: readonly string[]): Promise<void>
   /**
    * Listens to a channel of another component. `back` is called whenever the connection has come back, since what was sent meanwhile
@@ -37,6 +41,8 @@ export type Coherence = {
 export type Subscriber = { apply(tag: string): void; clear(): void }
 
 const CHANNEL = 'gatehouse'
+
+const NOTIFY = 'select pg_notify($1, tag) from unnest($2::text[]) as tag'
 
 /** A table was emptied (0009_truncation.sql). */
 const EVERYTHING = 'all'
@@ -60,14 +66,30 @@ export const deleteEndedLeases = async (db: Db): Promise<void> =>
     db,
   ))
 
+/** For a command that holds no caches: resolves when no process can still answer from what was committed over before this call. */
+export async function outlastLeases(db: Db): Promise<void> {
+  const { rows } = await sql`select from service.process_lease where expires_at > clock_timestamp()`.execute(
+    db,
+  )
+  if (rows.length > 0) await sleep(LEASE)
+}
+
 export async function startCoherence({ pool, ...options }: CoherenceOptions): Promise<Coherence> {
   const subscribers = createSubscribers()
   const connection = () => listener.client ?? pool
+  /** Tags that no connection could send: sent as soon as one can. */
+  const unsent = new Set<string>()
   const barriers = createBarriers({ id: options.id, common: CHANNEL, connection })
   const listener = new Listener({
     ...options,
     channels: [CHANNEL, barriers.channel],
     onLoss: subscribers.clear,
+    async onReturn(client) {
+      const tags = [...unsent]
+      if (tags.length === 0) return
+      await client.query(NOTIFY, [CHANNEL, tags])
+      for (const tag of tags) unsent.delete(tag)
+    },
     onNotification(client, channel, payload) {
       if (channel === barriers.channel) barriers.acknowledge(payload)
       else if (isBarrier(payload)) barriers.answer(client, payload)
@@ -85,8 +107,15 @@ export async function startCoherence({ pool, ...options }: CoherenceOptions): Pr
     isTrusted: () => listener.isTrusted(),
     subscribe: subscribers.add,
     async announce(tags) {
-      const notify = 'select pg_notify($1, tag) from unnest($2::text[]) as tag'
-      await connection().query(notify, [CHANNEL, tags])
+      const values = [CHANNEL, tags]
+      // The listener's connection may break before it has sent them. Sent twice, they do no harm.
+      const sent = connection().query(NOTIFY, values)
+      await sent
+        .catch(() => pool.query(NOTIFY, values))
+        .catch((error: unknown) => {
+          for (const tag of tags) unsent.add(tag)
+          throw error
+        })
       await settle()
     },
     listen: (channel, receive, back) => listener.listen(channel, { receive, back }),

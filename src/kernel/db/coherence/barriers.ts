@@ -6,7 +6,7 @@ import { LEASE } from './listener.ts'
 export type Barriers = {
   /** The channel on which other processes acknowledge. */
   readonly channel: string
-  /** Asks every other live process to acknowledge, and waits for each of them, at most one lease. Never rejects. */
+  /** Asks every other live process to acknowledge, and waits for each of them, at most until its lease ends. Never rejects. */
   pass(): Promise<void>
   /** An acknowledgement has arrived on the channel. */
   acknowledge(payload: string): void
@@ -27,7 +27,12 @@ const WORD = 'barrier '
 
 export const isBarrier = (payload: string): boolean => payload.startsWith(WORD)
 
-const ASK = `select id, pg_notify($2, $3) from service.process_lease where id <> $1 and expires_at > clock_timestamp()`
+const LEFT = 'extract(epoch from expires_at - clock_timestamp())::float8 * 1000 as left'
+const ASK = `select id, ${LEFT}, pg_notify($2, $3) from service.process_lease where id <> $1 and expires_at > clock_timestamp()`
+const LOOK = `select id, ${LEFT} from service.process_lease where id = any($1) and expires_at > clock_timestamp()`
+
+/** A process with its lease: the milliseconds that are left of it. */
+type Lease = { readonly id: string; readonly left: number }
 
 export function createBarriers({ id, common, connection }: BarrierOptions): Barriers {
   const channel = `gatehouse_ack_${id.replaceAll('-', '')}`
@@ -41,8 +46,14 @@ export function createBarriers({ id, common, connection }: BarrierOptions): Barr
       open.set(name, acknowledgements)
       try {
         const values = [id, common, `${WORD}${name} ${channel}`]
-        const { rows } = await connection().query<{ id: string }>(ASK, values)
-        await acknowledgements.all(rows.map((row) => row.id))
+        const end = performance.now() + LEASE
+        const asked = await connection().query<Lease>(ASK, values)
+        let missing = await acknowledgements.of(asked.rows, end)
+        while (missing.length > 0 && performance.now() < end) {
+          // Renewed meanwhile, perhaps by a renewal that was under way when it was asked. One that began later brings the notification.
+          const renewed = await connection().query<Lease>(LOOK, [missing])
+          missing = await acknowledgements.of(renewed.rows, end)
+        }
       } catch {
         // The question was lost: every lease that ran at the commit has to run out.
         await sleep(LEASE)
@@ -65,24 +76,34 @@ export function createBarriers({ id, common, connection }: BarrierOptions): Barr
 
 type Acknowledgements = {
   add(process: string): void
-  /** Resolves when each of these has acknowledged, or when one lease has passed. */
-  all(processes: readonly string[]): Promise<void>
+  /**
+   * Waits until each has acknowledged, or no lease of those that have not is left, until `end` (performance.now()) at most. Returns those
+   * that have not.
+   */
+  of(leases: readonly Lease[], end: number): Promise<readonly string[]>
 }
 
 /** Processes may acknowledge before the statement that asks them answers which they are. */
 function collectAcknowledgements(): Acknowledgements {
   const arrived = new Set<string>()
-  const missing = new Set<string>()
-  const { promise, resolve } = Promise.withResolvers<void>()
+  let wake = (): void => {}
   return {
     add(process) {
       arrived.add(process)
-      if (missing.delete(process) && missing.size === 0) resolve()
+      wake()
     },
-    async all(processes) {
-      for (const process of processes) if (!arrived.has(process)) missing.add(process)
-      // Without a reference: a command that has all answers ends before the timer.
-      if (missing.size > 0) await Promise.race([promise, sleep(LEASE, undefined, { ref: false })])
+    async of(leases, end) {
+      const begun = performance.now()
+      for (;;) {
+        const missing = leases.filter(({ id }) => !arrived.has(id))
+        const last = begun + Math.max(...missing.map(({ left }) => left))
+        const left = Math.min(last, end) - performance.now()
+        if (left <= 0) return missing.map(({ id }) => id)
+        const { promise, resolve } = Promise.withResolvers<void>()
+        wake = resolve
+        // Without a reference: a command that has all answers ends before the timer.
+        await Promise.race([promise, sleep(left, undefined, { ref: false })])
+      }
     },
   }
 }

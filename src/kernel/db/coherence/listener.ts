@@ -18,6 +18,8 @@ export type ListenerOptions = {
   readonly onNotification: (client: pg.Client, channel: string, payload: string) => void
   /** Notifications may have been missed. */
   readonly onLoss: () => void
+  /** The connection is there again, also for the first time. */
+  readonly onReturn: (client: pg.Client) => Promise<void>
   /** Receives the database's time with each renewal of the lease. */
   readonly onTime: DatabaseClock['learn']
 }
@@ -97,6 +99,7 @@ export class Listener {
         await client.query(listenTo(client, channel))
       this.#client = client
       await this.#renew(client)
+      await this.#options.onReturn(client)
       for (const { back } of this.#others.values()) back()
       return client
     } catch (error) {

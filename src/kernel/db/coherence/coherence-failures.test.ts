@@ -1,0 +1,62 @@
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { after, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { sql } from 'kysely'
+import { controlDatabase, testKernel } from '#test/harness.ts'
+import { startProxy } from '#test/hostile/proxy.ts'
+
+const controlUrl = await controlDatabase()
+const proxy = await startProxy(controlUrl)
+after(() => proxy.close())
+/** Like two processes on one database, of which the network of the first can fail. */
+const here = await testKernel({ controlUrl: proxy.url })
+const there = await testKernel({ controlUrl })
+
+const received: string[] = []
+there.coherence.subscribe({ apply: (tag) => void received.push(tag), clear: () => {} })
+
+const timed = async (work: Promise<unknown>): Promise<number> => {
+  const began = performance.now()
+  await work
+  return performance.now() - began
+}
+
+/** The lease of a process that has crashed, with so many milliseconds left. */
+async function addLease(left: number): Promise<string> {
+  const id = randomUUID()
+  await sql`insert into service.process_lease (id, expires_at)
+    values (${id}, clock_timestamp() + ${left} * interval '1 millisecond')`.execute(there.db)
+  return id
+}
+
+test('a crashed process is waited for until its lease ends, and no longer', async () => {
+  await addLease(400)
+  const took = await timed(there.coherence.settle())
+  assert.ok(took > 300 && took < 2_500, `${took} ms`)
+})
+
+test('a process that renews its lease meanwhile is waited for on', async () => {
+  const id = await addLease(400)
+  const settled = timed(there.coherence.settle())
+  await sleep(100)
+  await sql`update service.process_lease set expires_at = clock_timestamp() + interval '1500 milliseconds'
+    where id = ${id}`.execute(there.db)
+  const took = await settled
+  assert.ok(took > 1_400 && took < 4_500, `${took} ms`)
+})
+
+test('a change is announced although the connection that listens has become silent', async () => {
+  proxy.forget('gatehouse listener')
+  await here.coherence.announce(['rows:silent'])
+  assert.ok(received.includes('rows:silent'))
+})
+
+test('a change that cannot be announced is refused, and announced as soon as the database is back', async () => {
+  await proxy.cut()
+  await assert.rejects(here.coherence.announce(['rows:cut']))
+  assert.ok(!received.includes('rows:cut'))
+  await proxy.mend()
+  for (let tries = 0; tries < 500 && !received.includes('rows:cut'); tries++) await sleep(20)
+  assert.ok(received.includes('rows:cut'))
+})
