@@ -402,6 +402,7 @@ table service."user"
   permission_lost_at timestamp with time zone
   keeps_factor boolean not null default false
   verified_by_admin boolean not null default false
+  devices_ended_at timestamp with time zone
   constraint user_email_key UNIQUE (email)
   constraint user_pkey PRIMARY KEY (id)
   constraint user_username_key UNIQUE (username)

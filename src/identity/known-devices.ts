@@ -3,6 +3,7 @@ import type { Db } from '#kernel/db/connect.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { randomToken, uuidv7 } from '#kernel/random.ts'
 import { tokenHash } from './tokens.ts'
+import type { User } from './users.ts'
 
 /** Of a known device, from its last sign-in; milliseconds. */
 export const KNOWN_DEVICE_LIFETIME = 180 * 86_400_000
@@ -53,18 +54,24 @@ export type DeviceNote = {
 
 /**
  * Notes that the user, whose row is locked, signs in on this device. An identifier that no account knows any more is replaced, since the
- * user may have ended it because it was stolen.
+ * user may have ended it because it was stolen; so is one that only others know, and that is older than the end of the user's devices.
  */
-export function noteDevice(kernel: Kernel, userId: string, presented: string | undefined): DeviceNote {
+export function noteDevice(
+  kernel: Kernel,
+  { id: userId, devicesEndedAt }: Pick<User, 'id' | 'devicesEndedAt'>,
+  presented: string | undefined,
+): DeviceNote {
   const now = kernel.now()
   const fresh = randomToken(kernel.random)
   const former = identifierIn(kernel, presented)
   const [freshHash, formerHash] = [tokenHash(fresh), former === undefined ? undefined : tokenHash(former)]
-  const hash =
+  const isEnded = devicesEndedAt === null ? sql`false` : sql`d.created_at <= ${devicesEndedAt}`
+  const born =
     formerHash === undefined
-      ? sql`${freshHash}`
-      : sql`case when exists (select from service.known_device where device_hash = ${formerHash} and expires_at > ${now})
-          then ${formerHash}::bytea else ${freshHash}::bytea end`
+      ? sql`select ${freshHash}::bytea as hash, ${now}::timestamptz as at`
+      : sql`select coalesce(min(d.device_hash), ${freshHash}::bytea) as hash, coalesce(min(d.created_at), ${now}::timestamptz) as at
+          from service.known_device d
+          where d.device_hash = ${formerHash} and d.expires_at > ${now} and (d.user_id = ${userId} or not ${isEnded})`
   const expiresAt = new Date(now.getTime() + KNOWN_DEVICE_LIFETIME)
   return {
     deleteSurplus: sql`
@@ -73,7 +80,7 @@ export function noteDevice(kernel: Kernel, userId: string, presented: string | u
         order by expires_at desc, id desc offset ${MAX_DEVICES - 1} limit 1000)`,
     insert: sql`
       insert into service.known_device (id, user_id, device_hash, expires_at, created_at)
-      values (${uuidv7(now, kernel.random)}, ${userId}, ${hash}, ${expiresAt}, ${now})
+      select ${uuidv7(now, kernel.random)}::uuid, ${userId}::uuid, born.hash, ${expiresAt}::timestamptz, born.at from (${born}) born
       on conflict (user_id, device_hash) do update set expires_at = excluded.expires_at
       returning device_hash`,
     cookieOf(noted) {
@@ -87,10 +94,13 @@ export function noteDevice(kernel: Kernel, userId: string, presented: string | u
 const identifierIn = ({ secrets }: Kernel, value: string | undefined): string | undefined =>
   value === undefined ? undefined : secrets.open('known-device', value, null)
 
-/** `exceptOf`: the browser with this cookie stays known. */
+/** With the user's row locked. `exceptOf`: the browser with this cookie stays known. */
 export async function deleteKnownDevices(kernel: Kernel, userId: string, exceptOf?: string): Promise<void> {
   const kept = tokenHash(identifierIn(kernel, exceptOf) ?? '')
   await kernel.db
+    .with('ended', (with_) =>
+      with_.updateTable('user').set({ devicesEndedAt: kernel.now() }).where('id', '=', userId),
+    )
     .deleteFrom('knownDevice')
     .where('userId', '=', userId)
     .where('deviceHash', '!=', kept)

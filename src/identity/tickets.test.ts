@@ -118,7 +118,7 @@ test('a ticket ends with the session that asked for it, by deletion or expiry', 
     await insertSession(
       kernel.db,
       { id, userId: ada.id, tokenHash: kernel.random(32), ...more, ...NOTHING_SHOWN },
-      { max: 100, device: noteDevice(kernel, ada.id, undefined), organization: sql`null` },
+      { max: 100, device: noteDevice(kernel, ada, undefined), organization: sql`null` },
     )
     const ticket = { userId: ada.id, sessionId: id, address: ada.email, lifetime: HOUR, payload: {} }
     return { id, token: await issueTicket(kernel, 'delete-user', ticket) }

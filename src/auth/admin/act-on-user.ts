@@ -20,10 +20,12 @@ export type Act = { readonly admin: User; readonly user: User }
 export async function actOnUser<T>(
   kernel: Kernel,
   caller: Caller,
-  { permission, userId }: { readonly permission: AdminPermissions; readonly userId: string },
+  { permission, userId: given }: { readonly permission: AdminPermissions; readonly userId: string },
   work: (kernel: Kernel, act: Act) => Promise<T>,
 ): Promise<T> {
-  if (!UUID.test(userId)) throw fail('USER_NOT_FOUND')
+  if (!UUID.test(given)) throw fail('USER_NOT_FOUND')
+  // As the database writes it.
+  const userId = given.toLowerCase()
   const by = { ...byAdmin(caller, permission), others: [userId] }
   return act(kernel, by, (kernel, { user: admin, others }) =>
     work(kernel, { admin, user: withinReach(kernel, admin, permission, others.get(userId)) }),

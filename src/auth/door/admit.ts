@@ -108,7 +108,7 @@ async function startSession(
   const token = randomToken(kernel.random)
   const lifetime = remember ? expires_in : Math.min(DAY, expires_in)
   const expiresAt = endWithinMaxAge(kernel.config, now, new Date(now.getTime() + lifetime))
-  const device = noteDevice(kernel, user.id, presented)
+  const device = noteDevice(kernel, user, presented)
   const { session, deviceHash } = await insertSession(
     kernel.db,
     {

@@ -195,6 +195,21 @@ test('a change of the password, a reset and the first proof end known devices, w
   }
 })
 
+test('an identifier that was stolen does not come back because another account of the thief knows it', async () => {
+  const [ada, mal] = [await t.signUp('Ada'), await t.signUp('Mal')]
+  const stolen = deviceOf(await signIn(t.anon, ada.email))
+  const first = deviceOf(await signIn(on(stolen), mal.email))
+  await reset(ada.email, OTHER)
+  // A younger row of the same identifier, in another account.
+  const second = await t.signUp('Moe')
+  assert.equal((await signIn(on(first), second.email)).status, 200)
+  await mal.post(`${AUTH}/delete-user`, { password: PASSWORD })
+  const next = deviceOf(await signIn(on(stolen), ada.email, OTHER))
+  assert.deepEqual(await guessing(on(stolen), ada.email), [401, 401, 401, 401, 429])
+  assert.equal((await signIn(on(next), ada.email, OTHER)).status, 200)
+  assert.equal((await devicesOf(ada.id)).length, 1)
+})
+
 test('a reset by mail lets the owner in, however many guesses there were', async () => {
   const ada = await t.signUp('Ada')
   await guessing(t.anon, ada.email)

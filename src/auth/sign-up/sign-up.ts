@@ -67,6 +67,7 @@ const asIfAdded = (user: NewUser): Omit<User, 'role'> => ({
   banReason: null,
   banExpires: null,
   permissionLostAt: null,
+  devicesEndedAt: null,
   keepsFactor: false,
   verifiedByAdmin: false,
   updatedAt: user.createdAt,

@@ -296,6 +296,7 @@ export interface UserTable {
   permissionLostAt: Date | null
   keepsFactor: Generated<boolean>
   verifiedByAdmin: Generated<boolean>
+  devicesEndedAt: Date | null
 }
 
 export interface VerificationTable {

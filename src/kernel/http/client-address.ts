@@ -30,6 +30,9 @@ export function addClientAddresses(app: App, trustedProxies: readonly string[]):
   })
 }
 
+/** False for a connection that was reset before it was accepted. */
+export const hasAddress = ({ remoteAddress }: Socket): boolean => remoteAddress !== undefined
+
 /** The other end of a connection: a caller, or a trusted proxy. */
 type Peer = { readonly address: string; readonly isProxy: boolean }
 

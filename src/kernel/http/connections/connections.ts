@@ -3,6 +3,7 @@ import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises'
 import type { Config } from '../../config/config.ts'
 import type { Failure } from '../../errors.ts'
 import type { App } from '../app.ts'
+import { hasAddress } from '../client-address.ts'
 import { edge, retryAfter } from '../failures.ts'
 import { createConnectionLimits } from './connection-limits.ts'
 
@@ -77,6 +78,8 @@ export function addConnections(app: App, config: Config): Connections {
   let isEnding = false
   app.server.on('connection', (socket: Socket) => {
     accepted++
+    // Reset before it was accepted: its requests would count for no address.
+    if (!hasAddress(socket)) return void socket.destroy()
     const isRefused = !limits.admit(socket)
     if (isRefused && refused >= MAX_REFUSED) return void socket.destroy()
     open.set(socket, { since: performance.now(), requests: 0, read: 0, isRefused })
