@@ -34,7 +34,7 @@ import { startKernel } from '#kernel/start.ts'
 import { loggingOwner, type ServiceDatabases } from '#startup/open-databases.ts'
 import { recurringTable } from '#startup/recurring-work.ts'
 
-export type ServiceOptions = {
+type ServiceOptions = {
   readonly config: Config
   readonly databases: Pick<ServiceDatabases, 'controlUrl' | 'builtIn' | 'logging'> &
     Partial<Pick<ServiceDatabases, 'callerRoles' | 'pooler' | 'embedded' | 'loggingDatabase'>>

@@ -3,7 +3,7 @@ import { explained, UnusableDatabase } from '#kernel/db/unusable-database.ts'
 import { Failure } from '#kernel/errors.ts'
 import { sentenceOf } from './terminal.ts'
 
-export type ClientAddresses = {
+type ClientAddresses = {
   /** As messages spell it: `clients.shop`. */
   readonly setting: string
   readonly url: string | undefined

@@ -1,7 +1,7 @@
 /** A signal within this time of the first is the same one, milliseconds: a terminal signals all processes, and npm passes it on again. */
 const ECHO_MS = 250
 
-export type Interruptible = {
+type Interruptible = {
   /** Acts like a signal. */
   interrupt(signal: NodeJS.Signals): void
   /** Restores the effect that signals have by default. */

@@ -5,7 +5,7 @@ import type { Config } from '#kernel/config/config.ts'
 import { onConnection } from '#kernel/db/guarded-client.ts'
 import { watchDisk } from '#kernel/disk.ts'
 
-export type Judged = { readonly check: Check; readonly problems: readonly string[] }
+type Judged = { readonly check: Check; readonly problems: readonly string[] }
 
 /** The checks of the service that are wanted, each asked once. */
 export const judge = (

@@ -29,7 +29,7 @@ export async function withKernel<T>(
 }
 
 /** The part of the kernel that read-only commands may use. */
-export type ReadOnlyKernel = Pick<Kernel, 'db' | 'now'>
+type ReadOnlyKernel = Pick<Kernel, 'db' | 'now'>
 
 /** Runs a command that only reads, on a read-only session: the database server rejects writes. */
 export async function withReadOnlyKernel<T>(

@@ -2,7 +2,7 @@ import type { PipelinesFile } from '#gateway/pipelines/pipelines-file.ts'
 import type { ServiceDatabases } from '#startup/open-databases.ts'
 
 /** Database addresses for the workers. They contain passwords, so they are sent over the process channel, not in the environment. */
-export type WorkerDatabases = Pick<
+type WorkerDatabases = Pick<
   ServiceDatabases,
   'controlUrl' | 'pooler' | 'builtIn' | 'callerRoles' | 'logging' | 'loggingDatabase' | 'embedded'
 >

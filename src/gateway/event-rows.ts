@@ -58,7 +58,7 @@ const fieldsOf =
     return undefined
   }
 
-export type SeenRows = {
+type SeenRows = {
   readonly rows: RowsResult
   /** All of the rows, if they are few enough for an event. */
   readonly json: readonly Buffer[] | undefined

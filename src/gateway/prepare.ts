@@ -48,7 +48,7 @@ type Operations = {
   update: { readonly request: UpdateRequest; readonly result: WriteResult }
   delete: { readonly request: DeleteRequest; readonly result: WriteResult }
 }
-export type Kind = keyof Operations
+type Kind = keyof Operations
 type Request<K extends Kind> = Operations[K]['request']
 type Result<K extends Kind> = Operations[K]['result']
 type PlanFor<K extends Kind> = PlanOf<Request<K>>

@@ -51,7 +51,7 @@ export const findPassword = async (db: Db, userId: string): Promise<string | und
 /** Where a password comes from that was set without the one before it. `mail`: nothing but the mailbox was shown for it. */
 export type PasswordOrigin = 'mail' | 'other'
 
-export type NewPassword = {
+type NewPassword = {
   /** Of the account, if one has to be added. */
   readonly id: string
   readonly userId: string

@@ -23,7 +23,7 @@ export type Authority = Proof & {
 }
 
 /** The rows that are locked until the end of the transaction. */
-export type Held = {
+type Held = {
   readonly user: User
   /** Those of the others that exist, by id. */
   readonly others: ReadonlyMap<string, User>

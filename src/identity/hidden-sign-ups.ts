@@ -4,7 +4,7 @@ import type { Kernel } from '#kernel/kernel.ts'
 import type { NewUser, User } from './users.ts'
 
 /** A sign-up with an address that has an account (auth.md 3, `hide_registered_emails`). */
-export type HiddenSignUp = {
+type HiddenSignUp = {
   /** The user who has the address. */
   readonly userId: string
   readonly email: string

@@ -24,7 +24,7 @@ export const findLinkedAccount = (
     .executeTakeFirst()
 
 /** The session that links an account, and until when the account is no proof of its own; null: it is one. */
-export type Adding = { readonly addedBy: string; readonly settlesAt: Date | null }
+type Adding = { readonly addedBy: string; readonly settlesAt: Date | null }
 
 /** `adding`: absent when a sign-in links. Undefined when the provider's account is linked already, to this user or another. */
 export async function insertLinkedAccount(

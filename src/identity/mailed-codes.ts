@@ -6,7 +6,7 @@ import type { TicketPurpose } from './tickets.ts'
  * A one-time code of a few digits, which a user types. It is a row of `verification` like other one-time tokens, but belongs to the
  * session or pending sign-in that asked for it, and counts its attempts. The user's row has to be locked (proof.ts).
  */
-export type MailedCode = {
+type MailedCode = {
   readonly userId: string
   /** The session that asked; null for a pending sign-in. The code ends with it. */
   readonly sessionId: string | null

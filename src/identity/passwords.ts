@@ -29,7 +29,7 @@ export function hashForAddress(
   return hashQueue(() => hash(password.normalize('NFKC'), { ...argon2(config), salt }))
 }
 
-export type Claimed = {
+type Claimed = {
   /**
    * The key of the bucket: the address of the account, or what was typed if there is no account. It is the address and not the user's
    * id, so that guesses before a sign-up still count after it, whether it added an account or a hidden sign-up.
@@ -72,7 +72,7 @@ export const clearGuesses = (kernel: Kernel, account: string): Promise<void> =>
 const NO_USER = '00000000-0000-0000-0000-000000000000'
 
 /** `hidden`: the password of a hidden sign-up with this address. */
-export type HiddenAttempt = 'right' | 'hidden' | 'wrong'
+type HiddenAttempt = 'right' | 'hidden' | 'wrong'
 
 /**
  * The same with `hide_registered_emails`. Unless the password is right for a proven account, it is also looked up among hidden

@@ -111,7 +111,7 @@ export function tokenColumns(
 }
 
 /** The state of the tokens that a refresh starts from. */
-export type Refreshable = Pick<LinkedAccount, 'id' | 'version'>
+type Refreshable = Pick<LinkedAccount, 'id' | 'version'>
 
 /** False when the tokens were replaced, or the account is not linked any more. */
 export async function isUnchanged(db: Db, { id, version }: Refreshable): Promise<boolean> {

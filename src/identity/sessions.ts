@@ -28,7 +28,7 @@ export function endWithinMaxAge({ session: { max_age } }: Config, createdAt: Dat
   return max_age === 0 || asked.getTime() <= last ? asked : new Date(last)
 }
 
-export type NewSession = Omit<
+type NewSession = Omit<
   Session,
   'updatedAt' | 'activeOrganizationId' | 'impersonatedBy' | 'parentSessionId' | 'userHad' | keyof ProofColumns
 > & { readonly tokenHash: Buffer }

@@ -73,7 +73,7 @@ export type SocialState = {
 }
 
 export type TicketPurpose = keyof Purposes
-export type TicketPayload<P extends TicketPurpose> = Purposes[P]['payload']
+type TicketPayload<P extends TicketPurpose> = Purposes[P]['payload']
 
 type PurposeOf<Subject extends keyof Subjects> = {
   [P in TicketPurpose]: Purposes[P]['subject'] extends Subject ? P : never
@@ -83,7 +83,7 @@ export type UserPurpose = PurposeOf<'user'>
 /** Purposes of tickets that belong to an address, which may have no account. */
 export type AddressPurpose = PurposeOf<'address'>
 /** Purposes of tickets that belong to neither. */
-export type AnonymousPurpose = PurposeOf<'nobody'>
+type AnonymousPurpose = PurposeOf<'nobody'>
 /** Purposes of tickets that can be mailed. */
 export type MailedPurpose = UserPurpose | AddressPurpose
 type SubjectOf<P extends TicketPurpose> = Subjects[Purposes[P]['subject']]

@@ -2,7 +2,7 @@ import type { Db } from '#kernel/db/connect.ts'
 import { isTokenShaped, tokenHash } from './tokens.ts'
 
 /** A browser of the user that needs no second factor, while its token is valid. The id stays when the token is replaced. */
-export type NewTrustedDevice = {
+type NewTrustedDevice = {
   readonly id: string
   readonly userId: string
   readonly tokenHash: Buffer

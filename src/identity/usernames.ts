@@ -1,4 +1,4 @@
-export type Username = { readonly username: string; readonly displayUsername: string }
+type Username = { readonly username: string; readonly displayUsername: string }
 
 /**
  * 3–30 ASCII letters, digits, `_` and `.`; stored in lower case, displayed as typed. Undefined for any other text, and when the display

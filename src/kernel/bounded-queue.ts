@@ -1,5 +1,5 @@
 /** Callers who wait for their turn, first come, first served: a bounded number of them, each for a bounded time. */
-export type BoundedQueue<Turn, Ticket = undefined> = {
+type BoundedQueue<Turn, Ticket = undefined> = {
   /** Waits for the turn that `give` brings. Rejects at once when the queue is full, and later when the time is over. */
   wait(ticket: Ticket, weight?: number): Promise<Turn>
   /** Throws what a caller of this weight would meet now. */
@@ -11,7 +11,7 @@ export type BoundedQueue<Turn, Ticket = undefined> = {
   length(): number
 }
 
-export type Waiting<Turn, Ticket> = { readonly ticket: Ticket; give(turn: Turn): void }
+type Waiting<Turn, Ticket> = { readonly ticket: Ticket; give(turn: Turn): void }
 
 export type QueueOptions = {
   /** The sum of the weights of all who wait; a caller weighs 1 unless it says otherwise. */

@@ -14,7 +14,7 @@ export const passwordFile = ({ server }: Config): string => path.join(server.dat
 /** The key of the built-in client `default`, spelled like the setting, because messages name it. */
 export const defaultKeyFile = ({ server }: Config): string => `${server.data_dir}/default-key`
 
-export type SuperuserPassword = {
+type SuperuserPassword = {
   readonly password: string
   /** There is a database now that it opens. */
   keep(): void

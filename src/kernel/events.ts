@@ -1,11 +1,11 @@
 /** An operation of a caller on a client. */
 export type ClientCall = { readonly client: string; readonly request_id: string | null }
 /** `table` is `schema.table` in all events. */
-export type DataOperation = ClientCall & { readonly table: string; readonly affected_rows: number }
-export type TableChange = ClientCall & { readonly table: string }
-export type ColumnChange = TableChange & { readonly column: string }
-export type FunctionChange = ClientCall & { readonly function: string; readonly signature: string }
-export type PipelineRun = ClientCall & {
+type DataOperation = ClientCall & { readonly table: string; readonly affected_rows: number }
+type TableChange = ClientCall & { readonly table: string }
+type ColumnChange = TableChange & { readonly column: string }
+type FunctionChange = ClientCall & { readonly function: string; readonly signature: string }
+type PipelineRun = ClientCall & {
   readonly pipeline_run_id: string
   readonly pipeline_name: string | null
   readonly source_table: string
@@ -20,10 +20,10 @@ export type BackupJob = ClientCall & {
   readonly job_type: 'backup' | 'restore'
   readonly label: string | null
 }
-export type UserEvent = { readonly user_id: string }
-export type OrganizationEvent = { readonly organization_id: string }
+type UserEvent = { readonly user_id: string }
+type OrganizationEvent = { readonly organization_id: string }
 
-export type Category = 'gateway' | 'pipeline' | 'schema' | 'backup' | 'auth'
+type Category = 'gateway' | 'pipeline' | 'schema' | 'backup' | 'auth'
 
 type Entry<Data> = {
   readonly category: Category

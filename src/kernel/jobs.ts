@@ -6,7 +6,7 @@ import type { Log } from './log.ts'
 import { MAIL_CONNECTIONS } from './mail/transports.ts'
 
 /** Kind of job → its data in the queue, where secrets are sealed. */
-export type JobData = {
+type JobData = {
   /** `mail` is sealed for the job: it may contain a one-time link. */
   'send-mail': { mail: string } & Addressed
   /** A request that names an email address, which may have an account; sealed for the job. */
@@ -32,7 +32,7 @@ export type LoggedStep = {
 }
 /** A tag of the address (mailer.ts), by which the job is found when its account is deleted. */
 type Addressed = { recipient?: string }
-export type JobName = keyof JobData
+type JobName = keyof JobData
 
 /** Retries are spread over about a day: 30 s, doubling, at most an hour apart. */
 const QUEUES: Record<JobName, Queue> = {
@@ -92,7 +92,7 @@ export type Jobs = {
   stop(): Promise<void>
 }
 
-export type JobsOptions = {
+type JobsOptions = {
   readonly database: JobsDatabase
   readonly log: Log
   readonly migrate: boolean

@@ -5,7 +5,7 @@ import { createSemaphore, type Semaphore } from './semaphore.ts'
  * A semaphore of which one key has half at most, so that none locks out the others. With several keys, each has half of what the next one
  * has.
  */
-export type KeyedSemaphore = {
+type KeyedSemaphore = {
   /** Waits for its turn; the answer releases it, once. The key with the smallest share comes first. */
   acquire(...keys: readonly string[]): Promise<() => void>
 }

@@ -3,7 +3,7 @@ import { type DestinationStream, pino, stdTimeFunctions } from 'pino'
 import { escapeInvisible } from './invisible-characters.ts'
 import { redact, redactText } from './redact.ts'
 
-export type Level = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent'
+type Level = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent'
 
 /** Facts first, then a sentence: `log.info({ event: 'ready', port }, 'ready')`. */
 export type Log = {
@@ -13,7 +13,7 @@ export type Log = {
   error(facts: Record<string, unknown>, message: string): void
 }
 
-export type LogOptions = {
+type LogOptions = {
   readonly level: Level
   readonly format: 'json' | 'pretty'
   readonly destination?: DestinationStream

@@ -28,7 +28,7 @@ const COUNTERS = {
   gatehouse_pipeline_log_failures_total: 'Failed attempts to write the steps of a pipeline run to the log',
   gatehouse_bodies_refused_total: 'Bodies of requests refused because limits.bodies was used up',
 } as const
-export type CounterName = keyof typeof COUNTERS
+type CounterName = keyof typeof COUNTERS
 
 export function createMetrics(): Metrics {
   const registry = new Registry()

@@ -26,7 +26,7 @@ export const DERIVED = [
   'sign-up',
   'two-factor-code',
 ] as const
-export type Derived = (typeof DERIVED)[number]
+type Derived = (typeof DERIVED)[number]
 
 /**
  * The row or the person that a sealed value belongs to, in a text that no caller chooses. A value that is copied to another owner does not

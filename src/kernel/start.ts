@@ -26,7 +26,7 @@ import type { Secrets } from './secrets.ts'
 import { singleFlight } from './single-flight.ts'
 import { createWorkQueue } from './work-queue.ts'
 
-export type KernelOptions = {
+type KernelOptions = {
   readonly config: Config
   readonly controlUrl: string
   /** The pooler, for statements that need no session of their own. */
@@ -42,7 +42,7 @@ export type KernelOptions = {
   readonly resolve?: Resolve
 }
 
-export type StartedKernel = {
+type StartedKernel = {
   readonly kernel: Kernel
   /** Sets the port that was found, for `publicUrl`. */
   setPort(port: number): void

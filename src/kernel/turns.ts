@@ -2,7 +2,7 @@ import type { QueueOptions } from './bounded-queue.ts'
 import { createSemaphore, type Semaphore } from './semaphore.ts'
 
 /** Runs the work of each key one after the other: in a queue behind it, keys take turns, however much one of them asks for. */
-export type Turns = {
+type Turns = {
   run<T>(key: string, work: () => Promise<T>): Promise<T>
 }
 

@@ -3,13 +3,13 @@ import type { QueueOptions } from './bounded-queue.ts'
 import { createSemaphore } from './semaphore.ts'
 
 /** A thread for work that would block the process: one job at a time, each within a deadline. */
-export type WorkerThread = {
+type WorkerThread = {
   /** Throws `ThreadStopped` when the job has ended the thread, or took too long. */
   run(job: unknown, transfer?: readonly ArrayBuffer[]): Promise<unknown>
   close(): Promise<void>
 }
 
-export type ThreadOptions = QueueOptions & {
+type ThreadOptions = QueueOptions & {
   /** The module of the thread: it posts a message when it is ready, and then one as the answer to each job. */
   readonly module: URL
   /** Milliseconds for one job. */

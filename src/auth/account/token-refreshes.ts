@@ -20,7 +20,7 @@ export type TokenRefreshes = {
 }
 
 /** Asks the provider of the account for new tokens. */
-export type Refresh = (account: LinkedAccount) => Promise<ProviderTokens>
+type Refresh = (account: LinkedAccount) => Promise<ProviderTokens>
 
 export function createTokenRefreshes(kernel: Kernel, refresh: Refresh): TokenRefreshes {
   /** By the version of the tokens that are replaced: a refresh of others is another one. */

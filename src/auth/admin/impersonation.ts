@@ -15,9 +15,9 @@ import { type Act, actOnUser } from './act-on-user.ts'
 const IMPERSONATE = { user: ['impersonate'] } as const
 const HOUR = 3_600_000
 
-export type Impersonation = { readonly token: string; readonly session: Session; readonly user: User }
+type Impersonation = { readonly token: string; readonly session: Session; readonly user: User }
 /** From where the session is used, as the session records it. */
-export type Place = { readonly ipAddress: string; readonly userAgent: string | undefined }
+type Place = { readonly ipAddress: string; readonly userAgent: string | undefined }
 
 /** Begins a session of the user that lasts for an hour, and at most as long as the caller's own. The admin's oldest ones end beyond `max_per_user`. */
 export async function impersonate(

@@ -25,7 +25,7 @@ const FIELDS = {
 } as const satisfies Readonly<Record<string, Field>>
 
 type Field = { readonly key: RawBuilder<unknown>; readonly type: keyof typeof READERS }
-export type Column = keyof typeof FIELDS
+type Column = keyof typeof FIELDS
 export const COLUMNS = Object.keys(FIELDS) as Column[] // keys of a literal
 export const SEARCHED = ['email', 'name'] as const
 
@@ -35,7 +35,7 @@ export const OPERATORS = [
 ] as const // biome-ignore format: one line reads better
 type Operator = (typeof OPERATORS)[number]
 
-export type Query = {
+type Query = {
   readonly searchValue?: string
   readonly searchField?: (typeof SEARCHED)[number]
   readonly searchOperator?: (typeof TEXT_OPERATORS)[number]
@@ -48,12 +48,12 @@ export type Query = {
   readonly offset?: number
 }
 
-export type Condition = {
+type Condition = {
   readonly column: Column
   readonly sql: RawBuilder<boolean>
   readonly isRange: boolean
 }
-export type Page = {
+type Page = {
   readonly users: User[]
   readonly total: number
   readonly limit: number

@@ -8,7 +8,7 @@ import { actOnUser, expectMayHandOver, expectShownByOneself } from './act-on-use
 
 const SET_PASSWORD = { user: ['set-password'] } as const
 
-export type AssignPassword = {
+type AssignPassword = {
   readonly userId: string
   readonly newPassword: string
   /** The password signs no one in: the next sign-in with it mails a link to choose another. */

@@ -23,9 +23,9 @@ import {
 import { acceptableRole, expectToCover } from './roles.ts'
 
 /** The fields of a user that an admin may set. */
-export type UserData = ProfileChange & { readonly email?: string; readonly emailVerified?: boolean }
+type UserData = ProfileChange & { readonly email?: string; readonly emailVerified?: boolean }
 
-export type CreateUser = {
+type CreateUser = {
   readonly email: string
   readonly name: string
   readonly password: string

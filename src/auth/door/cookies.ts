@@ -92,7 +92,7 @@ export function clearSessionToken(config: Config, reply: FastifyReply): void {
   ADMIN_COOKIE.clear(config, reply)
 }
 
-export type Presented = { readonly token: string; readonly by: 'bearer' | 'cookie' }
+type Presented = { readonly token: string; readonly by: 'bearer' | 'cookie' }
 
 /** The session token of a request. When header and cookie differ, the header wins. */
 export function presentedToken(config: Config, request: FastifyRequest): Presented | undefined {

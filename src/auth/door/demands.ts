@@ -50,7 +50,7 @@ export type DemandingVerb = keyof typeof DEMANDS
  * neither new nor absent. `passed factor`: the session has shown the factor
  * in force at any time, or came by a trusted device.
  */
-export type Demand =
+type Demand =
   | 'fresh'
   | 'proof'
   | 'settled proof'

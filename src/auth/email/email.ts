@@ -30,7 +30,7 @@ type EmailTicket = Ticket<(typeof EMAIL_LINKS)[number]>
 const invalidToken = () => fail('INVALID_TOKEN')
 
 /** The user after the link has acted, and a session if `auth.email.sign_in_after_verification` is on. */
-export type FollowedLink = { readonly user: User; readonly admission: Admission | undefined }
+type FollowedLink = { readonly user: User; readonly admission: Admission | undefined }
 
 /** Redeems a link for an application that calls the endpoint itself, without a page. */
 export const followEmailLink = (kernel: Kernel, token: string, click: LinkClick): Promise<FollowedLink> =>
@@ -112,7 +112,7 @@ async function changeNow(
 }
 
 type NewAddress = { readonly newEmail: string; readonly callbackURL?: string | undefined }
-export type ChangeEmail = NewAddress & {
+type ChangeEmail = NewAddress & {
   readonly password?: string | undefined
   /** Of the second factor. */
   readonly code?: string | undefined

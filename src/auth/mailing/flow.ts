@@ -53,7 +53,7 @@ export type Field = 'password' | 'newPassword'
 /** Entered on the page by a person, or sent by an application. */
 export type FormValues = { readonly [F in Field]?: string | undefined }
 
-export type Pressed = {
+type Pressed = {
   readonly token: string
   readonly click: LinkClick
   readonly values: FormValues

@@ -13,7 +13,7 @@ export type MailedLink = {
 }
 
 /** An invitation to an organization. */
-export type MailedInvitation = MailedLink & {
+type MailedInvitation = MailedLink & {
   readonly organization: { readonly name: string }
   readonly inviter: Recipient
   readonly role: string

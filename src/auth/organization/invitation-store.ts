@@ -108,7 +108,7 @@ export const cancelInvitationsFrom = (db: Db, userId: string, exceptOf?: string)
     .returningAll()
     .execute()
 
-export type Ended = 'accepted' | 'rejected' | 'canceled'
+type Ended = 'accepted' | 'rejected' | 'canceled'
 
 /** Ends a pending invitation: one of any number of concurrent requests does. Undefined for the others, and after its end. */
 export const endInvitation = (

@@ -9,7 +9,7 @@ export async function insertMember(db: Db, member: Insertable<MemberTable>): Pro
 }
 
 /** The member's user, as other members see it. */
-export type MemberUser = {
+type MemberUser = {
   readonly id: string
   readonly name: string
   readonly email: string

@@ -38,7 +38,7 @@ import {
   updateOrganization,
 } from './store.ts'
 
-export type CreateOrganization = Pick<Fields, 'logo' | 'metadata'> & {
+type CreateOrganization = Pick<Fields, 'logo' | 'metadata'> & {
   readonly name: string
   readonly slug: string
   /** The owner, if it is not the caller. */

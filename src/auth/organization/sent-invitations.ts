@@ -29,7 +29,7 @@ import { type Invitation, lockOrganizationsOf, type Organization } from './store
 export const CREATE = { invitation: ['create'] } as const
 export const MAY_NOT_INVITE = 'YOU_ARE_NOT_ALLOWED_TO_INVITE_USERS_TO_THIS_ORGANIZATION'
 
-export type Invite = {
+type Invite = {
   readonly email: string
   readonly role: string | readonly string[]
   /** Extends a pending invitation of the address, and mails again. */

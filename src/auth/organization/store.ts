@@ -107,7 +107,7 @@ export async function isSlugTaken(db: Db, slug: string): Promise<boolean> {
   return found !== undefined
 }
 
-export type NewOrganization = Pick<Organization, 'id' | 'name' | 'slug' | 'logo' | 'metadata' | 'createdAt'>
+type NewOrganization = Pick<Organization, 'id' | 'name' | 'slug' | 'logo' | 'metadata' | 'createdAt'>
 
 /** Throws a unique violation (`organization_slug_key`). */
 export async function insertOrganization(db: Db, organization: NewOrganization): Promise<Organization> {

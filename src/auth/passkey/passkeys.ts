@@ -30,7 +30,7 @@ import { type Attested, type Rejected, verifyAttestation } from './verification.
 /** Passkeys of one user. More would make the options too long for browsers. */
 const MAX_PASSKEYS = 100
 
-export type Registration = {
+type Registration = {
   readonly response: AttestationResponse
   readonly challengeId: string
   readonly name?: string | undefined

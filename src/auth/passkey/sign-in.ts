@@ -30,7 +30,7 @@ export async function signInWithPasskey(
   )
 }
 
-export type ShownPasskey = ShownWay & {
+type ShownPasskey = ShownWay & {
   readonly id: string
   readonly userId: string
   readonly way: 'passkey' | 'unverified passkey'

@@ -51,7 +51,7 @@ export async function verifyAttestation(
   })
 }
 
-export type Asserted = {
+type Asserted = {
   readonly counter: number
   readonly backedUp: boolean
   /** The authenticator has checked a PIN or a fingerprint. */

@@ -22,7 +22,7 @@ import { type EndedSessions, MAILS } from '../mailing/texts.ts'
 import { expectMayEnrol } from '../two-factor/restricted.ts'
 import { acceptablePassword } from './password-policy.ts'
 
-export type StoredPassword = {
+type StoredPassword = {
   /** The hash. */
   readonly password: string
   readonly ended: EndedSessions
@@ -45,7 +45,7 @@ export async function storePassword(
   await noticeTo(kernel, user, MAILS.passwordChanged(user, ended))
 }
 
-export type ChangePassword = {
+type ChangePassword = {
   readonly newPassword: string
   readonly currentPassword: string
   readonly revokeOtherSessions?: boolean | undefined

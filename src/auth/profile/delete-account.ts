@@ -17,7 +17,7 @@ import { MAILS } from '../mailing/texts.ts'
 import { leaveOrganizations } from '../organization/departure.ts'
 import { checkPassword, checkPasswordOf } from '../password/password.ts'
 
-export type DeleteAccount = {
+type DeleteAccount = {
   readonly password?: string | undefined
   readonly token?: string | undefined
   readonly callbackURL?: string | undefined

@@ -16,7 +16,7 @@ import { type Assertion, verifyPasskey } from '../passkey/sign-in.ts'
 import { checkPassword } from '../password/password.ts'
 import { refuseCode, showCode } from '../two-factor/verification.ts'
 
-export type Reauthentication = {
+type Reauthentication = {
   readonly password?: string | undefined
   /** Of the second factor. */
   readonly code?: string | undefined

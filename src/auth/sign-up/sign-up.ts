@@ -9,10 +9,10 @@ import type { SignInContext } from '../door/sign-in-context.ts'
 import { fail } from '../errors.ts'
 import { acceptablePassword } from '../password/password-policy.ts'
 
-export type SignUp = UserFields & { readonly password: string }
+type SignUp = UserFields & { readonly password: string }
 
 /** The new user, and a session unless the email has to be verified first. */
-export type SignedUp = { readonly user: Omit<User, 'role'>; readonly admission: Admission | undefined }
+type SignedUp = { readonly user: Omit<User, 'role'>; readonly admission: Admission | undefined }
 
 /** The unique constraints decide which sign-up gets an email or a username, not a query before. */
 export async function signUp(kernel: Kernel, asked: SignUp, context: SignInContext): Promise<SignedUp> {

@@ -17,7 +17,7 @@ import { MAILS } from '../mailing/texts.ts'
 import { hasProvenAddress, type ProvenIdentity } from './provider-identity.ts'
 
 /** An account that a provider has just proven, and what the request allows. */
-export type Entering = ProvenIdentity & {
+type Entering = ProvenIdentity & {
   readonly requestSignUp: boolean
 }
 

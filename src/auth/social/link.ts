@@ -13,7 +13,7 @@ import { noticeTo } from '../mailing/allowance.ts'
 import { MAILS } from '../mailing/texts.ts'
 import { hasProvenAddress, type Identity, type ProvenIdentity } from './provider-identity.ts'
 
-export type Linking = {
+type Linking = {
   /** Names the session that links, which has to be alive still. */
   readonly proof: SessionProof
   readonly refuse: () => Error

@@ -40,7 +40,7 @@ export type Server =
 /** A JSON object of a provider, not checked yet. */
 export type Claims = Readonly<Record<string, unknown>>
 
-export type Answers = {
+type Answers = {
   /** Of the ID token or the userinfo endpoint. */
   readonly claims: Claims
   /** Sent with the authorization response, once (Apple). It is not signed. */

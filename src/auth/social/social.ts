@@ -79,7 +79,7 @@ const withRequired = ({ provider }: ProviderClient, scopes: readonly string[]): 
   ...new Set([...provider.required, ...scopes]),
 ]
 
-export type GivenIdToken = {
+type GivenIdToken = {
   readonly token: string
   readonly nonce?: string | undefined
   readonly accessToken?: string | undefined
@@ -168,7 +168,7 @@ export type Return = Returned & {
 }
 
 /** Where the browser goes, and the session that it gets if it was no linking. */
-export type Arrival = { readonly target: string; readonly admission?: Admission | RenewedSession }
+type Arrival = { readonly target: string; readonly admission?: Admission | RenewedSession }
 
 /** Completes a sign-in, a linking or a reauthentication at the way back from the provider. Every expected failure is a redirect with `?error=`. */
 export async function completeVisit(

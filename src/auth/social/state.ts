@@ -51,7 +51,7 @@ export async function beginVisit(
 const ownerOf = ({ provider, browser }: Pick<SocialState, 'provider' | 'browser'>): string =>
   `${provider} ${browser}`
 
-export type NewState = Pick<NewTicket<'social-sign-in'>, 'lifetime' | 'payload'>
+type NewState = Pick<NewTicket<'social-sign-in'>, 'lifetime' | 'payload'>
 
 /** A request to the callback. */
 export type Returned = {

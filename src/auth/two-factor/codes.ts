@@ -23,7 +23,7 @@ export const plainCode = (code: string): string => code.replaceAll(/[\s-]/g, '')
 /** Has the text the form of a backup code? */
 export const isBackupCode = (code: string): boolean => /^(?=.*[a-z])[a-z2-9]{10}$/.test(plainCode(code))
 
-export type CodePurpose = 'backup' | 'mail'
+type CodePurpose = 'backup' | 'mail'
 
 /**
  * The stored forms of a code, under the current secret and the previous one. HMAC-SHA-256 under a key of its own, since a plain hash of

@@ -30,10 +30,10 @@ import {
 } from './store.ts'
 import { newTotpSecret, totpUri } from './totp.ts'
 
-export type Owner = { readonly password?: string | undefined }
+type Owner = { readonly password?: string | undefined }
 /** Asked for with a change: every session of the user but the caller's ends. */
-export type Revoking = { readonly revokeOtherSessions?: boolean | undefined }
-export type Enrolment = {
+type Revoking = { readonly revokeOtherSessions?: boolean | undefined }
+type Enrolment = {
   readonly method: SecondFactorMethod
   readonly totpURI: string | null
   readonly backupCodes: string[]

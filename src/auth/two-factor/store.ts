@@ -34,7 +34,7 @@ export async function findBegunFactor(
   return now().getTime() < found.createdAt.getTime() + WAIT ? found : undefined
 }
 
-export type NewFactor = Pick<Factor, 'id' | 'userId' | 'method' | 'secret' | 'addedBy' | 'createdAt'>
+type NewFactor = Pick<Factor, 'id' | 'userId' | 'method' | 'secret' | 'addedBy' | 'createdAt'>
 
 /** Adds a factor that waits for its first right code, with its backup codes. */
 export async function insertFactor(db: Db, factor: NewFactor, codes: readonly Buffer[]): Promise<void> {

@@ -26,7 +26,7 @@ import { type Factor, findBegunFactor, findFactor } from './store.ts'
 export type Verifying = PendingSignIn | { readonly caller: Caller }
 
 /** Its ticket, and the browser's cookie. */
-export type PendingSignIn = { readonly pending: string } & Pick<Source, 'knownDevice'>
+type PendingSignIn = { readonly pending: string } & Pick<Source, 'knownDevice'>
 
 export type Typed = {
   readonly code: string

@@ -12,7 +12,7 @@ export type ClientAddress = Pick<
   'id' | 'driver' | 'sealedUrl' | 'urlEnvVar' | 'sealedDirectUrl' | 'directUrlEnvVar'
 >
 
-export type OpenedAddress = {
+type OpenedAddress = {
   readonly driver: DriverName
   readonly url: string
   readonly direct_url: string | undefined

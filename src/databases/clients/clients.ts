@@ -40,7 +40,7 @@ export type Clients = {
   close(): Promise<void>
 }
 
-export type ClientsOptions = Omit<
+type ClientsOptions = Omit<
   ConfiguredOptions,
   'config' | 'controlServer' | 'log' | 'readAhead' | 'announce'
 > & {

@@ -6,7 +6,7 @@ export type LocatedClient = Client & {
   readonly isLogging: boolean
 }
 
-export type ClientLocation = {
+type ClientLocation = {
   /** Throws the failure of a database that does not tell which one it is. */
   locate(client: Client): Promise<LocatedClient>
   /** The client that `locate` was given. */

@@ -14,7 +14,7 @@ import { type ClientRow, listClients, markSeen } from './store.ts'
 /** A row and its client; no client when the row is inactive or its address cannot be read here. */
 export type RegisteredClient = { readonly row: ClientRow; readonly client: Client | undefined }
 
-export type RegisteredClients = {
+type RegisteredClients = {
   /** Registered clients by name, from memory while the cache is coherent, otherwise from the control database. */
   all(): Promise<ReadonlyMap<string, RegisteredClient>>
   /** Clients as this process last knew them, possibly stale. */

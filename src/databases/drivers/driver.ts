@@ -90,7 +90,7 @@ export type AbilityOf = {
 }
 
 /** SQL of an operator, whose callers only give its values (gateway.md 13). */
-export type FixedSql = {
+type FixedSql = {
   /** Throws a failure unless the text is one statement that reads or writes rows. */
   check(text: string): Promise<void>
   /** Runs it as the caller: with the role and the claims of its persona. */
@@ -101,12 +101,12 @@ export type FixedSql = {
  * Runs the work in a transaction on one connection: commits when it returns, rolls back when it throws, also after a failure of one
  * statement. The work may run twice, the first time without effect. It must read its results to their end.
  */
-export type RunTransaction = <T>(
+type RunTransaction = <T>(
   work: (on: OpenTransaction) => Promise<T>,
   options: TransactionOptions,
 ) => Promise<T>
 
-export type Policies = {
+type Policies = {
   /**
    * This driver for one caller: data operations and functions run as that role and with those claims, without it as the client's own
    * role.

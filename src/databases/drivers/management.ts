@@ -45,7 +45,7 @@ export type RunQuery = <Row extends object>(
   values: readonly unknown[],
 ) => Promise<readonly Row[]>
 
-export type TableStatements = {
+type TableStatements = {
   /** Closed to the roles of callers, until policies open it. */
   create(table: TableDefinition, callers: readonly string[]): Promise<SchemaStatements>
   /** All or nothing, in the order given. */
@@ -64,16 +64,16 @@ export type TableUse = {
   readonly deletes: boolean
 }
 
-export type ColumnStatements = {
+type ColumnStatements = {
   drop(table: Table, column: string, how: Cascade): SchemaStatements
 }
 
-export type IndexStatements = {
+type IndexStatements = {
   create(index: IndexDefinition): SchemaStatements
   drop(index: Index): SchemaStatements
 }
 
-export type ExtensionStatements = {
+type ExtensionStatements = {
   install(extension: ExtensionDefinition): SchemaStatements
   /** Undefined when it is not installed. */
   find(name: string): Promise<InstalledExtension | undefined>
@@ -109,7 +109,7 @@ export type NewColumn = {
     | undefined
 }
 
-export type FunctionStatements = {
+type FunctionStatements = {
   list(filter: FunctionFilter): Promise<FunctionList>
   /** `bound`: on a client with row-level security, where a function runs as its caller. */
   upsert(ddl: string, how: { readonly bound: boolean }): Promise<FunctionChange>
@@ -129,7 +129,7 @@ export type FunctionFilter = {
 
 export type FunctionList = { readonly functions: DescribedFunction[]; readonly total: number }
 
-export type DescribedFunction = {
+type DescribedFunction = {
   readonly schema_name: string
   readonly function_name: string
   readonly kind: 'function' | 'procedure' | 'aggregate' | 'window'

@@ -74,7 +74,7 @@ export type ConstraintDefinition = readonly [
   definition: string,
 ]
 
-export type Reference = { readonly from: Table; readonly constraint: Constraint }
+type Reference = { readonly from: Table; readonly constraint: Constraint }
 
 /** Adds the indexes that find tables and references. */
 export function catalogueOf(tables: readonly Table[]): Catalogue {

@@ -3,7 +3,7 @@ import type { Output, Plan, WritePlan } from '#databases/plan/plan.ts'
 import { type TableRight, toRead } from '#databases/plan/rights.ts'
 import type { Condition, DataRequest, WriteRequest } from '#databases/request/request.ts'
 
-export type RequiredRight = TableRight & {
+type RequiredRight = TableRight & {
   /**
    * `target`: the operation itself. `relation`: a table in the requested columns. `columns`: a write that reads columns, for which
    * PostgreSQL requires SELECT too.

@@ -184,7 +184,7 @@ export function readScope(fixed: FixedParts, options: RequestOptions): Scope {
   }
 }
 
-export type FixedParts = {
+type FixedParts = {
   readonly table: string | undefined
   /** A condition, or a list of them. */
   readonly conditions: unknown

@@ -28,7 +28,7 @@ import {
   WAITING_JOB_KEY,
 } from './store.ts'
 
-export type BackupRequest = {
+type BackupRequest = {
   readonly client_name: string
   readonly label?: string | null
   readonly schedule?: string
@@ -123,7 +123,7 @@ const actWithoutProof = ({ id, clientName }: Pick<JobRow, 'id' | 'clientName'>) 
 })
 
 /** `confirm`: the client's name again, or true. */
-export type RestoreRequest = { readonly client_name: string; readonly confirm: string | boolean }
+type RestoreRequest = { readonly client_name: string; readonly confirm: string | boolean }
 
 /** Adds a job that replaces the data of a client by that of a backup. */
 export async function requestRestore(

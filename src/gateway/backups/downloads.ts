@@ -7,9 +7,9 @@ import type { OpenBackup } from './location/backup-store.ts'
 import { storeOf } from './location/location.ts'
 import { isCompleted, type JobRow } from './store.ts'
 
-export type Download = { readonly job: JobRow; readonly content: AsyncIterable<Buffer> }
+type Download = { readonly job: JobRow; readonly content: AsyncIterable<Buffer> }
 
-export type Downloads = {
+type Downloads = {
   /** Opens the file of a backup. `content` has to be read, or its `return()` called. */
   open(kernel: Kernel, id: string): Promise<Download>
 }

@@ -4,7 +4,7 @@ import { factsOf } from './job-facts.ts'
 import type { BackupSources } from './sources.ts'
 import { insertJob } from './store.ts'
 
-export type FailedRun = { readonly schedule: string; readonly client: string; readonly message: string }
+type FailedRun = { readonly schedule: string; readonly client: string; readonly message: string }
 
 /** A run of a schedule that did not become a job: a failed one, and its event. */
 export function recordFailedRun(

@@ -24,7 +24,7 @@ const UNREACHABLE = () =>
 const TOO_LONG = () => new Ended('failed', 'The job took longer than 20 hours.')
 const GONE = () => new Ended('gone', 'Another process has ended the job.')
 
-export type Lease = Running & { release(): void }
+type Lease = Running & { release(): void }
 
 /** Renews the lease of a job each second, writes its progress and notices when it is cancelled. */
 export function holdLease(

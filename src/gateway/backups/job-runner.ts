@@ -9,7 +9,7 @@ import { leaseFrom, type Progress, type Running } from './running-job.ts'
 import type { BackupSources } from './sources.ts'
 import { claimJob, type JobRow } from './store.ts'
 
-export type BackupRunner = {
+type BackupRunner = {
   /** Runs a waiting job to its end, in every case: a failure is written into its row. Undefined when another process has it. */
   run(id: string, onProgress?: (progress: Progress) => void): Promise<JobRow | undefined>
   /** Ends the running jobs: they fail, and can be started again. */

@@ -6,7 +6,7 @@ import type { Running } from './running-job.ts'
 import { type BackupSources, sourceOf } from './sources.ts'
 import type { JobRow } from './store.ts'
 
-export type BackupResult = { readonly sizeBytes: string; readonly sha256: string }
+type BackupResult = { readonly sizeBytes: string; readonly sha256: string }
 
 /** Writes the backup of a job to its location. */
 export async function makeBackup(

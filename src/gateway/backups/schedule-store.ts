@@ -40,7 +40,7 @@ export async function takeTurn(db: Db, id: string, now: Date): Promise<boolean> 
   return taken !== undefined
 }
 
-export type Schedule = { readonly name: string; readonly cron: string }
+type Schedule = { readonly name: string; readonly cron: string }
 
 /** Notes the schedules that are there; the runs of a new or changed one count from now on. */
 export async function keepSchedules(db: Db, schedules: readonly Schedule[], now: Date): Promise<void> {

@@ -8,7 +8,7 @@ export type JobRow = Selectable<BackupJobTable>
 
 export const JOB_TYPES = ['backup', 'restore'] as const
 export const JOB_STATUSES = ['pending', 'running', 'completed', 'failed', 'cancelled', 'foreign'] as const
-export type JobStatus = (typeof JOB_STATUSES)[number]
+type JobStatus = (typeof JOB_STATUSES)[number]
 
 /** None in a database that was not opened as an installation. */
 const INSTALLATION = sql`select id from service.installation`
@@ -27,7 +27,7 @@ export const insertJob = (db: Db, row: Insertable<BackupJobTable>): Promise<JobR
     .returningAll()
     .executeTakeFirstOrThrow()
 
-export type JobFilter = {
+type JobFilter = {
   readonly client_name?: string
   readonly status?: JobStatus
   readonly job_type?: (typeof JOB_TYPES)[number]
@@ -79,7 +79,7 @@ export const claimJob = (db: Db, id: string, times: Times): Promise<JobRow | und
     .returningAll()
     .executeTakeFirst()
 
-export type Times = { readonly now: Date; readonly leaseUntil: Date }
+type Times = { readonly now: Date; readonly leaseUntil: Date }
 
 const columnsOf = ({ now, leaseUntil }: Times) => ({ updatedAt: now, leaseUntil })
 

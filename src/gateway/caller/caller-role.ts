@@ -26,9 +26,9 @@ declare module 'fastify' {
   }
 }
 
-export type Impersonation = { readonly adminId: string; readonly userId: string }
+type Impersonation = { readonly adminId: string; readonly userId: string }
 
-export type ActingAs = {
+type ActingAs = {
   readonly persona: Persona
   readonly isImpersonated: boolean
   /** The user of the session, or the admin who acts as the user. */
@@ -80,7 +80,7 @@ const claimsOf = (kernel: Kernel, { session, user, organizationRole, impersonato
 })
 
 /** The session token that a request presents. Throws for two of them, and for a cookie that another site may have sent. */
-export type SessionReader = (request: FastifyRequest) => string | undefined
+type SessionReader = (request: FastifyRequest) => string | undefined
 
 /** A header takes precedence over the cookie, which pages of other sites can make a browser send. A Bearer token may be the API key instead. */
 export function createSessionReader(kernel: Kernel, isAdminKey: (text: string) => boolean): SessionReader {

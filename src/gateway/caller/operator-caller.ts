@@ -7,7 +7,7 @@ import type { GatewayCaller } from './caller.ts'
 import { callerOn } from './identify.ts'
 
 /** The operator of a command, with the rights of the admin key on each client. */
-export type Operator = {
+type Operator = {
   readonly requestId: string
   /** Finds the client as it is now. */
   on(client: string): Promise<GatewayCaller>

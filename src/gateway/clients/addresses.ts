@@ -24,7 +24,7 @@ export type AddressFacts = {
   readonly direct_url_env_var?: string | null
 }
 
-export type Address = ClientAddress & { readonly driver: DriverName }
+type Address = ClientAddress & { readonly driver: DriverName }
 
 export function newAddress(kernel: Kernel, id: string, given: AddressFacts): Address {
   const driver = given.driver ?? 'postgresql'

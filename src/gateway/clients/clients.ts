@@ -24,15 +24,15 @@ import { closeRoutes } from '../public-routes/public-routes.ts'
 import { retireWebhooks } from '../webhooks/webhooks.ts'
 import { type AddressFacts, changedAddress, inspect, newAddress } from './addresses.ts'
 
-export type ClientFacts = AddressFacts & {
+type ClientFacts = AddressFacts & {
   readonly description?: string | null
   readonly is_active?: boolean
   readonly metadata?: Readonly<Record<string, unknown>>
 }
-export type NewClient = ClientFacts & { readonly client_name: string }
+type NewClient = ClientFacts & { readonly client_name: string }
 
 /** `reachable` is whether the database responded. The client is registered either way. */
-export type Registered = { readonly row: ClientRow; readonly reachable: boolean }
+type Registered = { readonly row: ClientRow; readonly reachable: boolean }
 
 /** Registers a client. When it resolves, every process knows the client. */
 export async function registerClient(

@@ -29,7 +29,7 @@ export function wantsCsv({ query, headers: { accept } }: FastifyRequest): boolea
 /** For operations and answers that are no rows. */
 export const onlyJson = () => notAcceptable([JSON_TYPE])
 
-export type CsvFile = LinesResult & {
+type CsvFile = LinesResult & {
   /** Without the ending. */
   readonly name: string
   readonly columns: readonly ResultColumn[]

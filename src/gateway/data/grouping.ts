@@ -15,7 +15,7 @@ export type Grouping = {
   readonly dedup: boolean
 }
 
-export type Granularity = 'day' | 'hour' | 'minute'
+type Granularity = 'day' | 'hour' | 'minute'
 
 export type Group = {
   readonly label: string | null
@@ -27,7 +27,7 @@ export type Group = {
   readonly count: number
 }
 
-export type Grouper = {
+type Grouper = {
   /** Adds a row, given as its JSON text and the part that is returned. Returns the label of its group. */
   add(row: string, returned?: string): string | null
   /** The groups, sorted ascending by code points, with the group of nulls last. Other work has its turn meanwhile. */

@@ -15,7 +15,7 @@ type BatchRequest = {
   readonly renewed: () => Promise<Insert>
 }
 
-export type InsertBatching = {
+type InsertBatching = {
   /** Waits at most this long for similar inserts into the same table, then runs them together as one statement. */
   insert(insert: Insert, asked: BatchRequest): Promise<WriteResult>
   /** Runs all waiting inserts. Later inserts run at once. */

@@ -70,7 +70,7 @@ export const withColumns = (request: ReadRequest, names: ReadonlySet<string>): R
   columns: [...request.columns, ...[...names].map((name) => ({ kind: 'column', name }) as const)],
 })
 
-export type GroupedRows = {
+type GroupedRows = {
   readonly rows: RowsResult
   /** JSON of `post_processing`. */
   readonly postProcessing: string

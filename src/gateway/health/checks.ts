@@ -20,7 +20,7 @@ export type Check = {
   problems(): Promise<readonly string[]>
 }
 
-export type Checked = {
+type Checked = {
   readonly config: Config
   /** On the control database. */
   readonly run: Run

@@ -3,7 +3,7 @@ import type { State } from './health.ts'
 import type { Mirror } from './mirrors.ts'
 
 /** Health of this installation and its mirrors (gateway.md 16). Open to all, so it names no client. */
-export type ClusterHealth = {
+type ClusterHealth = {
   readonly message: string
   readonly version: string
   readonly athena_api: string

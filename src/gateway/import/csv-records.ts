@@ -3,7 +3,7 @@ import { fail } from '../errors.ts'
 /** A record of a CSV file: its cells, and the line of the file where it begins. An empty cell without quotes is null. */
 export type CsvRecord = { readonly line: number; readonly cells: readonly (string | null)[] }
 
-export type CsvOptions = {
+type CsvOptions = {
   readonly delimiter: string
   /** The most characters of a record. */
   readonly maxLength: number

@@ -7,7 +7,7 @@ import { fail } from '../errors.ts'
 import type { CsvRecord } from './csv-records.ts'
 
 /** Place of a row in its file: its number from 1, without the names of a CSV file, and the line where it begins. */
-export type Place = { readonly row: number; readonly line: number }
+type Place = { readonly row: number; readonly line: number }
 
 export type BadRow = Place & { readonly error: string; readonly code: string }
 

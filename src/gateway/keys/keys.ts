@@ -24,7 +24,7 @@ export type NewKey = {
 }
 
 /** A key with its text, which is only available now. */
-export type IssuedKey = { readonly api_key: string; readonly record: ApiKey }
+type IssuedKey = { readonly api_key: string; readonly record: ApiKey }
 
 export async function createKey(
   kernel: Recorder,
@@ -58,7 +58,7 @@ export async function createKey(
   return { api_key: `svc_${publicId}.${secret}`, record }
 }
 
-export type KeyChange = Partial<NewKey> & { readonly is_active?: boolean }
+type KeyChange = Partial<NewKey> & { readonly is_active?: boolean }
 
 /** Changes a key. When it resolves, all processes use the new version. */
 export async function changeKey(

@@ -62,7 +62,7 @@ function rightsOfTable(asked: TableRight): readonly string[] {
 const isNamedOnly = (right: keyof typeof FIXED_RIGHTS, hasPolicies: boolean): boolean =>
   right === 'gateway.bypass_row_level_security' || (hasPolicies && right === 'management.functions.write')
 
-export type RightsOn = {
+type RightsOn = {
   /** Management rights, even through `*`, require a bound key. */
   readonly isBound: boolean
   /** The client has row-level security. */

@@ -2,7 +2,7 @@ import { hash, timingSafeEqual } from 'node:crypto'
 import type { Random } from '#kernel/random.ts'
 
 /** `svc_{16 hex}.{43 base64url}`: public id for the lookup, and secret. */
-export type KeyText = { readonly publicId: string; readonly secret: string }
+type KeyText = { readonly publicId: string; readonly secret: string }
 
 export function parseKey(text: string): KeyText | undefined {
   const [, publicId, secret] = /^svc_([0-9a-f]{16})\.([A-Za-z0-9_-]{43})$/.exec(text) ?? []

@@ -7,7 +7,7 @@ import { fail } from '../errors.ts'
 import { createLoggingPool } from '../logging/logging-pool.ts'
 
 /** A change of a client's schema, for the audit log. */
-export type SchemaChange = {
+type SchemaChange = {
   readonly requestId: string
   readonly actorKeyId: string
   readonly client: string

@@ -7,7 +7,7 @@ import { audited, type Changer, type EmitChange, managementOf } from './change.t
 import { requireUniqueRights } from './edit-rights.ts'
 import { findTable } from './tables.ts'
 
-export type NewIndex = {
+type NewIndex = {
   readonly name: string | undefined
   readonly columns: readonly string[]
   readonly unique: boolean

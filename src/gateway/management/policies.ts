@@ -14,7 +14,7 @@ import { requireBypassRight, requireExpressionRight, requirePolicyRights } from 
 import { findTable } from './tables.ts'
 
 /** A policy of a body: a preset with its column, or a policy with expressions. */
-export type AskedPolicy = {
+type AskedPolicy = {
   readonly preset?: PolicyPreset
   readonly column?: string
   readonly insert_only_as_self?: string

@@ -2,7 +2,7 @@ import type { Grant } from '../caller/grant.ts'
 import { type PipelineDefinition, type Sink, type Source, tableNameOf } from './definition.ts'
 import type { NamedPipelines } from './registry.ts'
 
-export type PipelineTemplate = {
+type PipelineTemplate = {
   readonly name: string
   readonly description: string | null
   readonly source_table: string | null

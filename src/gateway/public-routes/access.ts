@@ -24,7 +24,7 @@ declare module 'fastify' {
 }
 
 /** A call of a public route, as its record is now. */
-export type PublicCall = OpenRoute & { readonly op: Op }
+type PublicCall = OpenRoute & { readonly op: Op }
 
 type Parts = {
   readonly clients: Clients

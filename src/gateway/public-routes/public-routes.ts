@@ -27,7 +27,7 @@ import {
   updateRoute,
 } from './store.ts'
 
-export type NewRoute = NewFacts & { readonly route_key: string }
+type NewRoute = NewFacts & { readonly route_key: string }
 
 export async function createRoute(kernel: Kernel, clients: Clients, asked: NewRoute): Promise<PublicRoute> {
   const columns = newColumns(asked)

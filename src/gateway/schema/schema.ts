@@ -6,7 +6,7 @@ import { readTable } from '#databases/request/table-name.ts'
 import { fail } from '../errors.ts'
 
 /** The requested tables; all if absent. */
-export type Which = { readonly table_name?: string; readonly table_schema?: string | undefined }
+type Which = { readonly table_name?: string; readonly table_schema?: string | undefined }
 
 /** `schema.table`, or a table and its schema, as elsewhere on the gateway (gateway.md 1). */
 export function readWhich({ table_name, ...asked }: Which & { readonly schema_name?: string }): Which {

@@ -2,9 +2,9 @@ import { requireUsableKey } from './addresses.ts'
 import type { S3Calls, StorageCaller } from './s3-call.ts'
 import type { StorageServer } from './sdk-jobs.ts'
 
-export type InBucket = StorageServer & { readonly bucket: string }
+type InBucket = StorageServer & { readonly bucket: string }
 export type ObjectOf = InBucket & { readonly key: string }
-export type Listing = InBucket & {
+type Listing = InBucket & {
   readonly prefix?: string | undefined
   readonly delimiter?: string | undefined
   readonly continuation_token?: string | undefined

@@ -16,7 +16,7 @@ import type {
  * The SDK signs requests and reads answers, in a thread of its own: its parser takes 160 ms for 1 MiB of XML entities, in which the process would
  * answer nobody. 50 modules, which a service without object storage never loads.
  */
-export type Sdk = {
+type Sdk = {
   /** `payer`: whose turn it is; each has one job in the queue at most. */
   sign(payer: string, server: StorageServer, asked: Asked): Promise<Signed>
   signUrl(payer: string, server: StorageServer, asked: AskedUrl): Promise<string>

@@ -3,8 +3,8 @@ import { requireUsableKey } from './addresses.ts'
 import type { ObjectOf } from './objects.ts'
 import type { S3Calls, StorageCaller } from './s3-call.ts'
 
-export type Download = ObjectOf & { readonly expires_in?: number | undefined }
-export type Upload = Download & { readonly content_type?: string | undefined }
+type Download = ObjectOf & { readonly expires_in?: number | undefined }
+type Upload = Download & { readonly content_type?: string | undefined }
 
 /** Seconds for which a URL is valid. */
 const EXPIRES_IN = 900

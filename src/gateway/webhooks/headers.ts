@@ -2,7 +2,7 @@ import type { Kernel } from '#kernel/kernel.ts'
 import { fail } from '../errors.ts'
 import type { Webhook } from './store.ts'
 
-export type Headers = Readonly<Record<string, string>>
+type Headers = Readonly<Record<string, string>>
 
 /** Headers to send with each delivery, sealed for their webhook; null for none. Throws when one is not possible. */
 export function sealHeaders({ secrets }: Pick<Kernel, 'secrets'>, id: string, given: Headers): string | null {

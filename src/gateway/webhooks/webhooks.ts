@@ -30,7 +30,7 @@ import {
 import { isOfUsers, refused, requireSubscription } from './subscription.ts'
 
 /** A webhook with its secret, which is shown only now. */
-export type IssuedWebhook = { readonly webhook: Webhook; readonly secret: string }
+type IssuedWebhook = { readonly webhook: Webhook; readonly secret: string }
 
 const DAY = 86_400_000
 

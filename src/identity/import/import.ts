@@ -7,7 +7,7 @@ import { type Added, addUsers, lookUpUsers, type UserToAdd } from '../add-users.
 import { tell } from '../tell.ts'
 import { BadLine, FIELDS, fieldsOf, type Source, userFrom } from './record.ts'
 
-export type ImportOptions = {
+type ImportOptions = {
   /** Checks the lines and compares them with the database; changes nothing. */
   readonly dryRun: boolean
   /** Adds users whose hash is too costly to check without it: they need a reset mail. Otherwise their line is bad. */

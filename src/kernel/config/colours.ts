@@ -1,7 +1,7 @@
 import type { Form } from './forms.ts'
 
 /** Red, green and blue, 0 to 255. */
-export type Colour = readonly [red: number, green: number, blue: number]
+type Colour = readonly [red: number, green: number, blue: number]
 
 /** A CSS colour of three parts. Kept as #rrggbb, so that no other text can get into a style sheet. */
 export const colourForm: Form<string> = {

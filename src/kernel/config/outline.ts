@@ -1,7 +1,7 @@
 import { type TSchema, Type } from 'typebox'
 
 /** A section or a setting of the configuration, with its path. */
-export type SchemaAtPath = { readonly path: readonly string[]; readonly schema: TSchema }
+type SchemaAtPath = { readonly path: readonly string[]; readonly schema: TSchema }
 
 /** In a path: any name that the operator chooses. */
 export const ANY_NAME = 'NAME'

@@ -16,13 +16,13 @@ import {
 export type Secret = 'all' | 'password'
 
 /** Facts that a default may depend on. */
-export type Facts = {
+type Facts = {
   readonly production: boolean
   /** The value of another setting, by its dotted name; of one whose default is fixed. */
   readonly value: (setting: string) => unknown
 }
 
-export type Derived<T> = { readonly says: string; readonly from: (facts: Facts) => T }
+type Derived<T> = { readonly says: string; readonly from: (facts: Facts) => T }
 
 type More<T> = {
   readonly default?: T

@@ -1,5 +1,5 @@
 /** The connection to a mail server, read from its URL. */
-export type SmtpUrl = {
+type SmtpUrl = {
   /** In nodemailer's spelling. */
   readonly url: string
   /** TLS from the first byte, or STARTTLS before anything else. */

@@ -38,7 +38,7 @@ export type Coherence = {
   close(): Promise<void>
 }
 
-export type Subscriber = { apply(tag: string): void; clear(): void }
+type Subscriber = { apply(tag: string): void; clear(): void }
 
 const CHANNEL = 'gatehouse'
 
@@ -51,7 +51,7 @@ const EVERYTHING = 'all'
 const tagsIn = (payload: string): readonly string[] =>
   payload.startsWith('tags ') ? payload.split(' ').slice(1) : [payload]
 
-export type CoherenceOptions = {
+type CoherenceOptions = {
   readonly url: string
   readonly pool: pg.Pool
   readonly id: string

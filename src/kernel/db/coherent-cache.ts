@@ -12,7 +12,7 @@ export type CoherentCache<Value> = {
   forget(key: string): void
 }
 
-export type CacheOptions<Value> = TaggedOptions<Value> & {
+type CacheOptions<Value> = TaggedOptions<Value> & {
   readonly load: (key: string) => Promise<Value | undefined>
 }
 
@@ -21,14 +21,14 @@ export function createCoherentCache<Value>(options: CacheOptions<Value>): Cohere
   return { peek, forget, get: (key) => get(key, options.load) }
 }
 
-export type TaggedCache<Value> = Pick<CoherentCache<Value>, 'peek' | 'forget'> & {
+type TaggedCache<Value> = Pick<CoherentCache<Value>, 'peek' | 'forget'> & {
   get<Loaded extends Value | undefined>(
     key: string,
     load: (key: string) => Promise<Loaded>,
   ): Promise<Value | Loaded>
 }
 
-export type TaggedOptions<Value> = {
+type TaggedOptions<Value> = {
   readonly coherence: Coherence
   /** Largest weight of all values together. */
   readonly max: number

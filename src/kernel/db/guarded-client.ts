@@ -1,7 +1,7 @@
 import pg from 'pg'
 import { systemSession } from './session-settings.ts'
 
-export type GuardedConfig = pg.ClientConfig & {
+type GuardedConfig = pg.ClientConfig & {
   /**
    * Longest silence of the server while a statement runs, or longest idle time in a transaction, milliseconds;
    * then the connection is destroyed. Without it, the owner has to watch the connection.
@@ -137,7 +137,7 @@ type ClientQueue = {
 }
 type Answering = { on(event: 'readyForQuery', listener: () => void): void }
 
-export type Short = {
+type Short = {
   readonly url: string
   /** In pg_stat_activity. */
   readonly name: string

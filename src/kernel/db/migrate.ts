@@ -16,7 +16,7 @@ const MAX_MILLISECONDS = 3_600_000
 
 export class MigrationError extends Error {}
 
-export type Migration = { readonly name: string; readonly sql: string; readonly checksum: string }
+type Migration = { readonly name: string; readonly sql: string; readonly checksum: string }
 
 export function migrations(): readonly Migration[] {
   return readdirSync(FOLDER)

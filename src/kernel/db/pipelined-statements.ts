@@ -6,7 +6,7 @@ import { GRACE, tooManyWait } from './guarded-pool.ts'
 import { type PoolAddress, pooledSession } from './session-settings.ts'
 
 /** A short statement that reads by a unique key. Never one that a caller can make slow: the statements after it wait for it. */
-export type PreparedStatement<Row> = { readonly name: string; readonly text: string; readonly row?: Row }
+type PreparedStatement<Row> = { readonly name: string; readonly text: string; readonly row?: Row }
 
 /** Runs short statements on a few shared connections, many in flight on each (pipelining, 1.8× end to end). */
 export type PipelinedStatements = {
@@ -19,7 +19,7 @@ export type PipelinedStatements = {
   close(): Promise<void>
 }
 
-export type PipelineOptions = PoolAddress & {
+type PipelineOptions = PoolAddress & {
   /** Number of connections. */
   readonly count: number
   /** Milliseconds. */

@@ -25,7 +25,7 @@ export type Role = {
 }
 
 /** Only the owner, `user` and superusers may connect to it. */
-export type Database = {
+type Database = {
   readonly name: string
   readonly owner: string
   /** May create everything in it, but alter nothing of the database itself. The URL logs in as this role. */

@@ -39,7 +39,7 @@ export type Events = {
 }
 
 /** The part of a kernel that emits. `db` may be a transaction. */
-export type Emitter = {
+type Emitter = {
   readonly db: Db
   readonly origin: Pick<Origin, 'requestId' | 'actorId'>
   readonly afterCommit: (work: () => void) => void
@@ -54,7 +54,7 @@ type Emission = {
 /** Collects the rows; called at most once, and only if a webhook matches. */
 export type RowsOf = () => EventRows
 
-export type OutboxParts = {
+type OutboxParts = {
   readonly db: Db
   readonly pipelined: PipelinedStatements
   readonly coherence: Coherence

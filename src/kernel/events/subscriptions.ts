@@ -27,7 +27,7 @@ export type Occasion = {
   readonly table: string | undefined
 }
 
-export type Subscriptions = {
+type Subscriptions = {
   /** Webhooks for such an event. Without a promise, and by one look-up, while the cache is trusted. `db` may be a transaction. */
   to(occasion: Occasion, db: Db): readonly Subscription[] | Promise<readonly Subscription[]>
 }

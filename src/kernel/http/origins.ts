@@ -9,7 +9,7 @@ export function ownOrigins({ config, publicUrl }: Kernel): ReadonlySet<string> {
   return new Set([own.origin, ...config.auth.trusted_origins, ...loopback])
 }
 
-export type OriginVerdict = 'allowed' | 'absent' | 'null' | 'foreign'
+type OriginVerdict = 'allowed' | 'absent' | 'null' | 'foreign'
 
 /**
  * The origin of a request by Origin, else Sec-Fetch-Site, else Referer (auth.md 11).

@@ -1,6 +1,6 @@
 import type { FastifyInstance, RouteOptions } from 'fastify'
 
-export type RouteEntry = {
+type RouteEntry = {
   readonly method: string
   readonly path: string
   readonly access: string

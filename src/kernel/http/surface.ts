@@ -12,7 +12,7 @@ import type { RouteBook } from './routes.ts'
 
 export type { App }
 
-export type SurfaceOptions = BodyRules & {
+type SurfaceOptions = BodyRules & {
   readonly name: 'auth' | 'gateway'
   /** The body of every failure. */
   envelope(failure: Failure, request: FastifyRequest): object

@@ -1,7 +1,7 @@
 import { escapeHtml } from '../html.ts'
 import type { Mail } from './mail.ts'
 
-export type Message = {
+type Message = {
   readonly to: string
   readonly subject: string
   /** Plain text; the first one is the greeting. */

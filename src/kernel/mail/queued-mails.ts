@@ -3,7 +3,7 @@ import type { Db } from '../db/connect.ts'
 import type { Secrets } from '../secrets.ts'
 
 /** A job of the queue whose data is sealed. */
-export type QueuedMail = {
+type QueuedMail = {
   readonly id: string
   readonly purpose: 'mail' | 'mail-request'
   readonly sealed: string

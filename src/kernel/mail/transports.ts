@@ -26,7 +26,7 @@ export function createMailTransport(config: Config, now: Clock, random: Random):
 const nodemailer = () => import('nodemailer')
 
 /** Time limits, milliseconds. `socket`: silence of a connected server; `mail`: a whole mail. */
-export type SmtpTimes = {
+type SmtpTimes = {
   readonly connect: number
   readonly greeting: number
   readonly socket: number

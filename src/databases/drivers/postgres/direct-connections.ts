@@ -9,7 +9,7 @@ import { databaseIdentity } from '#kernel/db/database-identity.ts'
 import { isServer } from '#kernel/db/pooler.ts'
 
 /** Connections for work that needs a session of its own: management, and what backups find out before they begin. */
-export type DirectConnections = {
+type DirectConnections = {
   readonly pool: Pool
   /** Throws if only a pooler is reached. */
   requireSession(): Promise<void>

@@ -136,7 +136,7 @@ const plannedRows = (explained: unknown): number =>
   (explained as readonly [{ readonly Plan: { readonly 'Plan Rows': number } }])[0].Plan['Plan Rows'] // the form of EXPLAIN
 
 /** Limits of a result: `rows` of an update or delete (the body bounds those of an insert), and `bytes`. */
-export type ResultLimits = { readonly rows: number; readonly bytes: number }
+type ResultLimits = { readonly rows: number; readonly bytes: number }
 
 type Writing = { readonly run: Runner; readonly defaultsFor: (plan: WritePlan) => Promise<Defaults> }
 

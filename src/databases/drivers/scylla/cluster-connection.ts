@@ -14,10 +14,10 @@ export type ConnectionOptions = {
   readonly applicationName: string
 }
 
-export type Connected = { readonly client: Client; readonly watch: Watch }
+type Connected = { readonly client: Client; readonly watch: Watch }
 
 /** The library's client for one cluster, with its connections to the nodes. */
-export type ClusterConnection = {
+type ClusterConnection = {
   /** Connects if need be. Waits no longer than for one node, however many nodes there are to try. */
   get(): Promise<Connected>
   current(): Connected | undefined

@@ -17,7 +17,7 @@ export type SessionOptions = ClusterOptions & {
 export type Binding = { readonly value: Json | undefined; readonly column: string }
 export type Statement = { readonly text: string; readonly bindings: readonly Binding[] }
 
-export type PageOptions = {
+type PageOptions = {
   readonly size: number
   /** Paging state of the previous page. */
   readonly after?: string | undefined

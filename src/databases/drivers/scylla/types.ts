@@ -17,7 +17,7 @@ export const entryOf = (type: CqlType): readonly [key: CqlType, value: CqlType] 
 /** Of a tuple. */
 export const membersOf = (type: CqlType): readonly CqlType[] => type.info as readonly CqlType[] // as the protocol has it
 
-export type Field = { readonly name: string; readonly type: CqlType }
+type Field = { readonly name: string; readonly type: CqlType }
 
 /** Of a user-defined type. */
 export const fieldsOf = (type: CqlType): readonly Field[] =>

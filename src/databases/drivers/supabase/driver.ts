@@ -11,7 +11,7 @@ import { writeRows } from '#databases/drivers/supabase/write.ts'
 import { fail } from '#databases/failures.ts'
 import type { WritePlan } from '#databases/plan/plan.ts'
 
-export type SupabaseOptions = ExchangeOptions & {
+type SupabaseOptions = ExchangeOptions & {
   readonly readOnly: boolean
   /** Rows that the answer of an update or delete holds at most (`gateway.max_rows`). */
   readonly maxRows: number

@@ -29,7 +29,7 @@ export type Seen = {
 }
 export const nothingSeen = (): Seen => ({ catalogue: undefined, rows: 0, max: Number.POSITIVE_INFINITY })
 
-export type Reader = {
+type Reader = {
   readonly exchange: Exchange
   readonly catalogue: OpenApiCatalogue
   readonly seen: Seen

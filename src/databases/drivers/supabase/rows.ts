@@ -14,7 +14,7 @@ type Limits = {
   readonly related?: number
 }
 
-export type Shaped = {
+type Shaped = {
   readonly json: Buffer
   /** The most rows of a relation for one row. */
   readonly longest: number

@@ -19,7 +19,7 @@ export type SenderOptions = {
 }
 
 /** Sends requests with a limit on how many run at once, a timeout, and a circuit breaker. */
-export type Sender = {
+type Sender = {
   send(url: string, request: Omit<OutboundRequest, 'timeout'>): Promise<OutboundAnswer>
   stats(): DriverStats
 }

@@ -10,7 +10,7 @@ import { ArchiveError } from './archive-error.ts'
 
 /** A file or folder to be archived. `content` yields exactly `size` bytes. */
 export type Entry = { readonly kind: 'folder'; readonly name: string } | FileEntry
-export type FileEntry = {
+type FileEntry = {
   readonly kind: 'file'
   readonly name: string
   readonly size: number
@@ -102,7 +102,7 @@ const drained = (sink: ReturnType<tar.Pack['entry']>): Promise<void> =>
   new Promise((resolve) => void sink.once('drain', () => resolve()))
 
 /** Where the entries of an archive go, and how much may be written. */
-export type Unpacking = {
+type Unpacking = {
   /** An empty folder. */
   readonly folder: string
   /** Called with the text of each entry outside `data/`, in order; throws to refuse the archive. */

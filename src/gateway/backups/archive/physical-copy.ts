@@ -7,7 +7,7 @@ import { GuardedClient } from '#kernel/db/guarded-client.ts'
 import { systemSession } from '#kernel/db/session-settings.ts'
 import type { Entry } from './archive.ts'
 
-export type CopyOptions = {
+type CopyOptions = {
   /** A superuser's, without a pooler: the backup lasts as long as its session. */
   readonly url: string
   /** Shown by the server while the backup runs. */

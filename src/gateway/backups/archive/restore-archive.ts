@@ -25,7 +25,7 @@ import type { ArchiveFacts } from './make-archive.ts'
 import { becomeOwnInstallation, type RestoredFile } from './own-installation.ts'
 import { openStream } from './sealed-stream.ts'
 
-export type RestoreOptions = Asking & {
+type RestoreOptions = Asking & {
   readonly archive: AsyncIterable<Buffer>
   /** Of the archive: its file, or s3://bucket/key. */
   readonly location: string
@@ -43,7 +43,7 @@ export type RestoreOptions = Asking & {
   readonly onBytes: (bytes: number) => void
 }
 
-export type Restored = {
+type Restored = {
   readonly facts: ArchiveFacts
   /** A sentence for each thing of callers that was removed, or could not be. */
   readonly warnings: readonly string[]

@@ -6,7 +6,7 @@ import type { Program } from './programs.ts'
 import { runProgram, send } from './run-program.ts'
 
 /** The contents of a dump for `pg_restore --use-list`, and the entries of others that are not in the list. */
-export type Selection = { readonly list: string; readonly leftOut: readonly string[] }
+type Selection = { readonly list: string; readonly leftOut: readonly string[] }
 
 type Reading = {
   /** pg_restore. */

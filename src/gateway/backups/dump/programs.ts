@@ -9,7 +9,7 @@ import { ENVIRONMENT } from '#kernel/db/embedded/system-user.ts'
 export type ProgramName = 'pg_dump' | 'pg_restore'
 export type Program = { readonly file: string; readonly major: number }
 
-export type Search = {
+type Search = {
   /** `backups.programs`: the only folder to look in. */
   readonly folder: string | undefined
   /** PATH of the service. */

@@ -8,7 +8,7 @@ import { setTransaction } from '../store.ts'
 import type { RunningProgram } from './run-program.ts'
 
 /** How the transaction of a restore has ended. */
-export type Outcome = 'committed' | 'aborted' | 'in progress' | 'unknown'
+type Outcome = 'committed' | 'aborted' | 'in progress' | 'unknown'
 
 /** `transaction_id` of a restore whose transaction was not found. */
 const UNKNOWN = 'unknown'

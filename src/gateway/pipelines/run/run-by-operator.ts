@@ -8,7 +8,7 @@ import { mergePipelines } from '../merge.ts'
 import { runPipeline } from './run.ts'
 import type { RunProgress, RunRequest, RunResult } from './run-result.ts'
 
-export type OperatorRun = {
+type OperatorRun = {
   readonly body: PipelineBody
   /** The pipeline that `body.pipeline` names. */
   readonly named: PipelineDefinition | undefined

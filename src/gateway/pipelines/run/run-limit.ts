@@ -2,7 +2,7 @@ import { fail } from '#gateway/errors.ts'
 import { createSemaphore, type Semaphore } from '#kernel/semaphore.ts'
 
 /** Bounds the runs of the process. A client takes part in at most half of them, so that a slow one does not stop the others. */
-export type RunLimit = {
+type RunLimit = {
   /** Waits for the turn of a run on these clients; the answer ends it. */
   acquire(clients: readonly string[]): Promise<() => void>
 }

@@ -1,5 +1,5 @@
 /** How many rows the next statement of a bulk insert has. */
-export type StatementSize = {
+type StatementSize = {
   next(): number
   /** A statement has stored so many rows in this time. */
   stored(rows: number, milliseconds: number): void

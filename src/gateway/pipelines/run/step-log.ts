@@ -36,7 +36,7 @@ const stepsOf = ({ id, requestId, pipeline, steps }: RunResult, at: Date): Logge
   }))
 
 /** The table `pipeline_step_log` of the logging client. */
-export type StepLog = {
+type StepLog = {
   /** Inserts the rows of a job; those of a job that is repeated only once. Throws if the log cannot be written. */
   write(steps: readonly LoggedStep[]): Promise<void>
   close(): Promise<void>

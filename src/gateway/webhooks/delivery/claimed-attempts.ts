@@ -3,7 +3,7 @@ import { type AttemptResult, attemptDelivery } from './attempt.ts'
 import { createEndpoints, type Endpoint, UnreadableEndpoint } from './endpoint.ts'
 import { type ClaimedDelivery, readBody } from './store.ts'
 
-export type ClaimedAttempt = { readonly result: AttemptResult; readonly url: string }
+type ClaimedAttempt = { readonly result: AttemptResult; readonly url: string }
 
 /** Undefined when there was none: the webhook is inactive by now, the lease too short, or the process stops. */
 export type AttemptClaimed = (delivery: ClaimedDelivery) => Promise<ClaimedAttempt | undefined>

@@ -28,7 +28,7 @@ export class UnreadableEndpoint extends Error {
 }
 
 /** Finds a webhook as it is now; undefined when it is removed. Throws `UnreadableEndpoint`. */
-export type FindEndpoint = (id: string) => Promise<Endpoint | undefined>
+type FindEndpoint = (id: string) => Promise<Endpoint | undefined>
 
 const MAX_ENDPOINTS = 1_000
 

@@ -14,7 +14,7 @@ const MAX_FAILING_TIME = 5 * 86_400_000
 const MIN_FAILING_DAYS = 5
 
 /** Writes the end of an attempt at this address and returns it. */
-export type RecordOutcome = (claim: ClaimedDelivery, result: AttemptResult, url: string) => Promise<Outcome>
+type RecordOutcome = (claim: ClaimedDelivery, result: AttemptResult, url: string) => Promise<Outcome>
 
 /** Outcomes that arrive while a statement runs share the next one. */
 const MAX_PER_STATEMENT = 200

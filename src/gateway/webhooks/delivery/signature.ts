@@ -3,7 +3,7 @@ import { createHmac } from 'node:crypto'
 /** The prefix of a secret in the form that is shown. The rest is base64 (Standard Webhooks specification, "Signature scheme"). */
 export const SECRET_PREFIX = 'whsec_'
 
-export type SignedContent = {
+type SignedContent = {
   readonly id: string
   /** Seconds since 1970. */
   readonly timestamp: number

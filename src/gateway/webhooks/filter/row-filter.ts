@@ -7,7 +7,7 @@ import { type Comparable, comparableOf, comparableOfJson } from './comparable.ts
 
 /** Where the rows of an event have a column, and its type if that is known. Undefined: they do not have it as it is stored. */
 export type FieldOf = (column: string) => Field | undefined
-export type Field = {
+type Field = {
   readonly member: string
   readonly column: Column | undefined
   /** A member that a row lacks is NULL. */

@@ -63,7 +63,7 @@ export async function retryDelivery(
 /** Test deliveries of this process at once. */
 const MAX_TESTS = 10
 
-export type SendTest = (kernel: Kernel, webhookId: string) => Promise<LoggedDelivery>
+type SendTest = (kernel: Kernel, webhookId: string) => Promise<LoggedDelivery>
 
 /**
  * Sends the example of an event, marked as a test, and writes the delivery into the log. It is made once, also to an inactive webhook, and

@@ -6,7 +6,7 @@ import type { Delivery } from '../delivery/store.ts'
 
 export type LoggedDelivery = Delivery & { readonly routeKey: string }
 
-export type DeliveryFilter = {
+type DeliveryFilter = {
   readonly webhookId?: string | undefined
   readonly status?: string | undefined
   /** The smallest id. */

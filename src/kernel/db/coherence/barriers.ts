@@ -3,7 +3,7 @@ import type pg from 'pg'
 import { LEASE } from './listener.ts'
 
 /** Barriers of one process: a barrier is passed when no other process can still believe what was changed before it. */
-export type Barriers = {
+type Barriers = {
   /** The channel on which other processes acknowledge. */
   readonly channel: string
   /** Asks every other live process to acknowledge, and waits for each of them, at most until its lease ends. Never rejects. */
@@ -14,7 +14,7 @@ export type Barriers = {
   answer(client: pg.Client, payload: string): void
 }
 
-export type BarrierOptions = {
+type BarrierOptions = {
   /** The process, in `process_lease`. */
   readonly id: string
   /** The channel that every process listens to. */

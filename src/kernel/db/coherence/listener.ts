@@ -9,7 +9,7 @@ import { systemSession } from '../session-settings.ts'
 export const LEASE = 3_000
 const RENEWAL = LEASE / 3
 
-export type ListenerOptions = {
+type ListenerOptions = {
   readonly url: string
   /** The process, in `process_lease`. */
   readonly id: string
@@ -25,7 +25,7 @@ export type ListenerOptions = {
 }
 
 /** A channel of another component, such as the job queue's. */
-export type OtherChannel = {
+type OtherChannel = {
   receive(payload: string): void
   /** The connection is back; what was sent meanwhile is lost. */
   back(): void

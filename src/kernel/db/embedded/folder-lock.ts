@@ -12,7 +12,7 @@ import { ENVIRONMENT } from './system-user.ts'
  * open file, so that every process with the inherited descriptor holds it: all processes of the server, also after this process has been
  * killed. The file is never removed.
  */
-export type FolderLock = FileHandle
+type FolderLock = FileHandle
 
 /** Longest wait for a lock whose server cannot be seen from this process. */
 const UNSEEN_MS = 5_000

@@ -3,7 +3,7 @@ import { Socket } from 'node:net'
 import { killWithChildren } from './processes.ts'
 import { ENVIRONMENT, type SystemUser } from './system-user.ts'
 
-export type Exit = { readonly code: number | null; readonly signal: NodeJS.Signals | null }
+type Exit = { readonly code: number | null; readonly signal: NodeJS.Signals | null }
 
 export type Guarded = {
   readonly pid: number

@@ -65,7 +65,7 @@ async function removeWork(folder: string): Promise<void> {
 }
 
 /** How a restore has ended that has left no database in the folder. */
-export type Interrupted = {
+type Interrupted = {
   /** The next start completes it. */
   readonly isComplete: boolean
   /** Advice to the operator. */

@@ -1,14 +1,14 @@
 import { edge, retryAfter } from '../failures.ts'
 
 /** The memory of request bodies in this process, from their first byte until their answers are closed. */
-export type BodyBudget = {
+type BodyBudget = {
   /** Starts to count a body that is still arriving. */
   open(body: ArrivingBody): BodyHold
   /** Bytes that all bodies take now. */
   held(): number
 }
 
-export type ArrivingBody = {
+type ArrivingBody = {
   /** The bodies of one payer share half of the budget. */
   readonly payer: string
   /** Aborts the body when there is no room. */
@@ -24,7 +24,7 @@ export type BodyHold = {
   release(): void
 }
 
-export type BudgetOptions = {
+type BudgetOptions = {
   /** Bytes. */
   readonly max: number
   /** Bytes a second. */

@@ -52,7 +52,7 @@ export function budgetBodies(app: App, { config, metrics, now }: Kernel): void {
 
 const payerAt = (address: string): string => (isIPv6(address) ? networkOf(address) : address)
 
-export type Collected = (error: Error | null, bytes: Buffer) => void
+type Collected = (error: Error | null, bytes: Buffer) => void
 
 /** Calls `done` with the bytes of a body when it is complete. `limit` in bytes. */
 export function collectBody(

@@ -12,7 +12,7 @@ type Shape = {
 }
 
 /** Finds the first member of a body that is probably a misspelt one. */
-export type FindMisspelt = (body: unknown) => { readonly path: string; readonly meant: string } | undefined
+type FindMisspelt = (body: unknown) => { readonly path: string; readonly meant: string } | undefined
 
 /**
  * Unknown members are ignored, but without the misspelt one the rest could mean far more: a read with `condition` would return all rows.

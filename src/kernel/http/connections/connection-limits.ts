@@ -3,7 +3,7 @@ import type { Config } from '../../config/config.ts'
 import { createPeers } from '../client-address.ts'
 import { networkOf } from '../limits/limits.ts'
 
-export type ConnectionLimits = {
+type ConnectionLimits = {
   /** Counts a new connection. Over a limit, it ends one without a request, or returns false. */
   admit(socket: Socket): boolean
 }

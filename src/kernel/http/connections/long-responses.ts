@@ -20,7 +20,7 @@ declare module 'fastify' {
 }
 
 /** `return()` releases resources; it is called when the caller has received everything or has disconnected. */
-export type Source = Iterable<Buffer> | AsyncIterable<Buffer>
+type Source = Iterable<Buffer> | AsyncIterable<Buffer>
 
 /** Bytes. A longer complete answer is sent in pieces, to measure how fast it is read. */
 export const LONG_RESPONSE = 1_048_576
@@ -95,7 +95,7 @@ async function* pieces(chunks: Chunks, pace: ReaderPace): AsyncGenerator<Buffer>
   }
 }
 
-export type ReaderPace = {
+type ReaderPace = {
   /** A piece waits for the reader from now on. */
   offer(): void
   /** The reader has taken it. */

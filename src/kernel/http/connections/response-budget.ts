@@ -1,5 +1,5 @@
 /** A complete response body that waits for its reader. */
-export type WaitingResponse = {
+type WaitingResponse = {
   readonly parts: Iterable<Buffer>
   /** Bytes that its reader has taken so far. */
   taken(): number
@@ -8,7 +8,7 @@ export type WaitingResponse = {
 }
 
 /** Bounds the memory of all complete response bodies. */
-export type ResponseBudget = {
+type ResponseBudget = {
   /** Aborts the responses that are read most slowly until there is room for this one. Returns the function that frees its room. */
   hold(body: WaitingResponse): () => void
 }

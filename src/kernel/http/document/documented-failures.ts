@@ -35,7 +35,7 @@ const RETRY_AFTER = {
 }
 
 /** A failure that a route may answer. */
-export type Declared = { readonly status: number; readonly code: string }
+type Declared = { readonly status: number; readonly code: string }
 
 /** Every failure that a route may answer: those of its access, its method, its surface, and its own. */
 function declaredFailures({ method, url, config = {} }: Route): readonly Declared[] {

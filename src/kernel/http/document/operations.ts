@@ -105,7 +105,7 @@ function openQuery(query: Described = {}): object {
 
 const TEXT = { type: 'string' }
 
-export type Name = { readonly id: string; readonly aliasOf?: string }
+type Name = { readonly id: string; readonly aliasOf?: string }
 
 /**
  * Gives each route its `operationId`: that of its schema, else one from its path. A second route with the same one is an alias of

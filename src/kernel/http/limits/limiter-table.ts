@@ -3,7 +3,7 @@ import type { IRateLimiterPostgresOptions } from 'rate-limiter-flexible'
 import { type Clock, systemClock } from '../../clock.ts'
 
 /** Common options of every limiter in PostgreSQL. */
-export type LimiterTable = Pick<
+type LimiterTable = Pick<
   IRateLimiterPostgresOptions,
   'storeClient' | 'storeType' | 'schemaName' | 'tableName' | 'tableCreated' | 'clearExpiredByTimeout'
 >

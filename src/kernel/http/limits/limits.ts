@@ -27,7 +27,7 @@ export type RuleName =
   | 'default'
 
 /** Rules that count only wrong attempts, with growing waits. */
-export type AttemptRule = 'sign_in_account'
+type AttemptRule = 'sign_in_account'
 
 export type Limits = {
   /**
@@ -49,7 +49,7 @@ export type Limits = {
 }
 
 /** A limit that a record has by itself. When its numbers change, what was counted stays, unless a new window would end earlier. */
-export type OwnLimit = { readonly name: string; readonly requests: number; readonly seconds: number }
+type OwnLimit = { readonly name: string; readonly requests: number; readonly seconds: number }
 
 /** Of all mails to a recipient, whoever asks for them. */
 const totalOf = ({ requests, window }: Rule): Rule => ({ requests: 3 * requests, window })

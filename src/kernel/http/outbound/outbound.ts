@@ -81,7 +81,7 @@ export function createOutboundRequests(
 }
 
 /** Milliseconds. */
-export type DirectOptions = { readonly connectTimeout: number; readonly idleTimeout: number }
+type DirectOptions = { readonly connectTimeout: number; readonly idleTimeout: number }
 
 /** Requests to an address that the operator configured, without the rules. Otherwise as above; `close` waits for the last answer. */
 export function createDirectRequests({

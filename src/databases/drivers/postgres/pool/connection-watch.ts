@@ -2,7 +2,7 @@ import type { MemoryBudget } from '#databases/drivers/memory-budget.ts'
 import type { Connections } from '#databases/drivers/postgres/pool/connections.ts'
 import type { RowClient, Terminate } from '#databases/drivers/postgres/protocol/connection.ts'
 
-export type WatchOptions = {
+type WatchOptions = {
   readonly connections: Connections
   readonly terminate: Terminate
   readonly maxConnections: number
@@ -18,7 +18,7 @@ export type WatchOptions = {
   readonly lookAtWaiting: () => boolean
 }
 
-export type ConnectionWatch = {
+type ConnectionWatch = {
   /** Looks at all connections from now on, as long as there are any. */
   start(): void
   /** The connection is free: its reader is not slow any more. */

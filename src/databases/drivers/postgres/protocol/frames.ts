@@ -69,7 +69,7 @@ export function createFrameReader(
   }
 }
 
-export type Joiner = {
+type Joiner = {
   /** Buffered bytes of an incomplete message. */
   buffered(): number
   /** Total bytes of the incomplete message. */

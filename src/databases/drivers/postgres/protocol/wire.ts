@@ -11,7 +11,7 @@ type Step = {
  * One statement in the extended query protocol as one buffer: [Close] [first] [Parse] Bind [Describe] Execute Sync.
  * https://www.postgresql.org/docs/18/protocol-message-formats.html
  */
-export type Run = Step & {
+type Run = Step & {
   /**
    * Runs first in the same implicit transaction: when it fails, the server skips the rest, and its settings end with the transaction
    * (protocol-flow, "Pipelining").

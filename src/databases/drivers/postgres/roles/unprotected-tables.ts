@@ -3,7 +3,7 @@ import { withSystemOperators } from '#databases/drivers/postgres/sql/system-name
 import { connected, GuardedClient } from '#kernel/db/guarded-client.ts'
 
 /** An object that callers of a client with row-level security reach and that no policy protects, or that makes policies wrong. */
-export type UnprotectedTable = { readonly name: string; readonly why: string }
+type UnprotectedTable = { readonly name: string; readonly why: string }
 
 /**
  * For the operator: tables that one of the two roles may access without a policy, and functions that would give policies another caller's

@@ -6,7 +6,7 @@ import { Failure } from '#kernel/errors.ts'
  * A name that a statement uses. `attribute` follows a dot or a parenthesis: without such a column, PostgreSQL calls the function of that
  * name with the value before it (`select n.pg_cancel_backend from generate_series(1, 9) n`).
  */
-export type StatementName = {
+type StatementName = {
   readonly kind: 'function' | 'attribute' | 'relation' | 'type' | 'operator'
   readonly schema: string | undefined
   readonly name: string

@@ -4,7 +4,7 @@ import { DepthFailure, parse, SyntaxFailure } from '#databases/drivers/postgres/
 import { fail } from '#databases/failures.ts'
 
 /** The function that a text of one CREATE FUNCTION defines. */
-export type FunctionText = {
+type FunctionText = {
   readonly schema: string
   readonly name: string
   /** Types of the input arguments, as SQL. */

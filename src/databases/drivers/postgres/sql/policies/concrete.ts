@@ -7,7 +7,7 @@ import { fail } from '#databases/failures.ts'
 import type { Catalogue, Column, Table } from '#databases/plan/catalogue.ts'
 
 export const COMMANDS = ['select', 'insert', 'update', 'delete'] as const
-export type Command = (typeof COMMANDS)[number]
+type Command = (typeof COMMANDS)[number]
 
 /** A policy as CREATE POLICY takes it. */
 export type ConcretePolicy = {

@@ -31,7 +31,7 @@ import { quoteName } from '#databases/drivers/quote-name.ts'
 import { fail } from '#databases/failures.ts'
 import type { Table } from '#databases/plan/catalogue.ts'
 
-export type SecurityChange = {
+type SecurityChange = {
   readonly table: Table
   readonly roles: RowLevelSecurity
   readonly asked: Pick<SecurityDefinition, 'enabled' | 'replace'>

@@ -25,7 +25,7 @@ export type StoredPolicy = OtherPolicy & {
   readonly columns: readonly { readonly name: string; readonly quoted: string }[]
 }
 
-export type RoleRights = {
+type RoleRights = {
   readonly role: string
   readonly exists: boolean
   /** Also through PUBLIC and other roles. */
