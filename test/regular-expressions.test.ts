@@ -127,7 +127,7 @@ const CLEARED: readonly (readonly [file: string, literal: string, reason: string
     'text that PostgREST writes',
   ],
   [
-    'gateway/data/grouping.ts',
+    'gateway/grouping/grouping.ts',
     String.raw`/^(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:\.\d+)?)?(?:Z|([+-])(\d\d)(?::?(\d\d))?)?)?$/`,
     'from the start; the one repetition is followed by other characters',
   ],

@@ -9,6 +9,7 @@ import type { Kernel } from '#kernel/kernel.ts'
 import type { GatewayCaller } from '../caller/caller.ts'
 import { requireSamePersona, rightsOf } from '../caller/caller-rights.ts'
 import { fail } from '../errors.ts'
+import { collect, prepareFetch } from '../grouping/post-processing.ts'
 import { type Prepared, prepare } from '../prepare.ts'
 import {
   cacheKey,
@@ -22,7 +23,6 @@ import {
 } from './data.ts'
 import { digestOf, keyOf } from './idempotency-key.ts'
 import { type Result, replayedText, resultsText, storedText } from './idempotent-results.ts'
-import { collect, prepareFetch } from './post-processing.ts'
 import { readFacts, tail, writeFacts } from './result-facts.ts'
 import { transactionOptions } from './transaction-options.ts'
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import type { ReadPlan } from '#databases/plan/plan.ts'
-import type { Grouping } from '#gateway/data/grouping.ts'
+import type { Grouping } from '#gateway/grouping/grouping.ts'
 import { candidatesOf, shapeOf } from './candidates.ts'
 import { rowBatches } from './row-batches.ts'
 

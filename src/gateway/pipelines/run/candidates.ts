@@ -2,11 +2,11 @@ import { eachRow, jsonNulls } from '#databases/drivers/json-rows.ts'
 import type { ReadPlan } from '#databases/plan/plan.ts'
 import { parseJson } from '#databases/request/json.ts'
 import type { Row } from '#databases/request/request.ts'
-import { createGrouper, type Group, type Grouping } from '#gateway/data/grouping.ts'
-import { without } from '#gateway/data/post-processing.ts'
 import { fail } from '#gateway/errors.ts'
+import { createGrouper, type Group, type Grouping } from '#gateway/grouping/grouping.ts'
+import { without } from '#gateway/grouping/post-processing.ts'
 import { startTimeSlice } from '#kernel/time-slice.ts'
-import { createGroupingMemory } from './grouping-memory.ts'
+import { createGroupingMemory } from '../../grouping/grouping-memory.ts'
 
 /** Rows for the sink: those of the source or its groups, with the names of the sink. */
 export type Candidates = {

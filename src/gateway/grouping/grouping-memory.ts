@@ -1,5 +1,5 @@
-import type { GroupingMemory } from '#gateway/data/grouping.ts'
 import { fail } from '#gateway/errors.ts'
+import type { GroupingMemory } from '#gateway/grouping/grouping.ts'
 
 /** Characters of all labels. */
 const LABELS = 16_777_216
