@@ -9,8 +9,6 @@ const NOT_REACHED =
 
 /** Unbounded repetitions that `isSimple` rejects, and why the time of each grows at most linearly with the text. */
 const CLEARED: readonly (readonly [file: string, literal: string, reason: string])[] = [
-  // biome-ignore format: one line each
-  ['kernel/http/bearer.ts', String.raw`/^bearer[ \t]+(\S.*)$/i`, 'a header, at most limits.header; each part ends where the next begins'],
   [
     'kernel/mail/read-message.ts',
     String.raw`/(https?:\/\/\S+)/`,

@@ -2,6 +2,7 @@ import { ANONYMOUS, type Origin } from './audit/origin.ts'
 import type { Clock } from './clock.ts'
 import type { Config } from './config/config.ts'
 import type { Coherence } from './db/coherence.ts'
+import { isDeadlock } from './db/conflicts.ts'
 import type { Db } from './db/connect.ts'
 import type { ControlServer } from './db/control-server.ts'
 import { watchFollowedTables } from './db/followed-tables.ts'
@@ -65,13 +66,25 @@ export type Kernel = {
 /**
  * Runs the work in one transaction, with a kernel bound to it. Give the parameter the outer kernel's name, so that no
  * statement slips outside. Inside a transaction it joins that one. When it resolves, no process answers from a cache what a statement of
- * the transaction has changed.
+ * the transaction has changed. After a deadlock the work runs once more, so it must do nothing that a rollback does not undo.
  */
 export async function atomically<K extends Transactional, T>(
   kernel: K,
   work: (kernel: K) => Promise<T>,
 ): Promise<T> {
   if (kernel.db.isTransaction) return work(kernel)
+  try {
+    return await inTransaction(kernel, work)
+  } catch (error) {
+    if (!isDeadlock(error)) throw error
+    return await inTransaction(kernel, work)
+  }
+}
+
+async function inTransaction<K extends Transactional, T>(
+  kernel: K,
+  work: (kernel: K) => Promise<T>,
+): Promise<T> {
   const later: (() => void)[] = []
   let isTouched = false
   const watch = watchFollowedTables(() => {

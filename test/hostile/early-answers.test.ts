@@ -93,7 +93,7 @@ test('a body whose rest comes while 408 is on its way out is not answered as wel
   const { setImmediate } = globalThis
   let isSent = false
   context.mock.method(globalThis, 'setImmediate', (work: () => void, ...given: []) => {
-    if (isSent || new Error().stack?.includes('http/early-answers.ts') !== true)
+    if (isSent || new Error().stack?.includes('connections/early-answers.ts') !== true)
       return setImmediate(work, ...given)
     isSent = true
     client.send('!'.repeat(11))

@@ -5,8 +5,7 @@ import type { Kernel } from '#kernel/kernel.ts'
 import type { Caller } from '../door/access.ts'
 import { fail } from '../errors.ts'
 import { actOnUser } from './act-on-user.ts'
-
-const BAN = { user: ['ban'] } as const
+import { TO } from './permissions.ts'
 
 /** Ends every session of the user, and every impersonation by and of the user. `seconds`: until the ban lifts itself. */
 export function banAsAdmin(
@@ -15,7 +14,7 @@ export function banAsAdmin(
   userId: string,
   { reason, seconds }: { readonly reason: string | undefined; readonly seconds: number | undefined },
 ): Promise<User> {
-  return actOnUser(kernel, caller, { permission: BAN, userId }, (kernel, { admin, user }) => {
+  return actOnUser(kernel, caller, { permission: TO.BAN, userId }, (kernel, { admin, user }) => {
     if (admin.id === user.id) throw fail('YOU_CANNOT_BAN_YOURSELF')
     const expires = seconds === undefined ? null : new Date(kernel.now().getTime() + seconds * 1_000)
     return ban(kernel, user, { reason: reason ?? null, expires })
@@ -29,4 +28,4 @@ export async function ban(kernel: Kernel, user: User, given: Ban): Promise<User>
 }
 
 export const unbanAsAdmin = (kernel: Kernel, caller: Caller, userId: string): Promise<User> =>
-  actOnUser(kernel, caller, { permission: BAN, userId }, (kernel, { user }) => liftBan(kernel, user))
+  actOnUser(kernel, caller, { permission: TO.BAN, userId }, (kernel, { user }) => liftBan(kernel, user))

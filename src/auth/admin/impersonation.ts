@@ -11,8 +11,8 @@ import { randomToken, uuidv7 } from '#kernel/random.ts'
 import { bySession, type Caller } from '../door/access.ts'
 import { fail } from '../errors.ts'
 import { type Act, actOnUser } from './act-on-user.ts'
+import { TO } from './permissions.ts'
 
-const IMPERSONATE = { user: ['impersonate'] } as const
 const HOUR = 3_600_000
 
 type Impersonation = { readonly token: string; readonly session: Session; readonly user: User }
@@ -28,7 +28,7 @@ export async function impersonate(
 ): Promise<Impersonation> {
   // A stolen session of an admin must not open the data of every user.
   await kernel.limits.consume('impersonation', caller.user.id)
-  return actOnUser(kernel, caller, { permission: IMPERSONATE, userId }, async (kernel, act) => {
+  return actOnUser(kernel, caller, { permission: TO.IMPERSONATE, userId }, async (kernel, act) => {
     expectImpersonable(kernel, act)
     const { admin, user } = act
     const token = randomToken(kernel.random)

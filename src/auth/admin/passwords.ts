@@ -5,8 +5,7 @@ import type { Caller } from '../door/access.ts'
 import { assignPassword } from '../password/password.ts'
 import { acceptablePassword } from '../password/password-policy.ts'
 import { actOnUser, expectMayHandOver, expectShownByOneself } from './act-on-user.ts'
-
-const SET_PASSWORD = { user: ['set-password'] } as const
+import { TO } from './permissions.ts'
 
 type AssignPassword = {
   readonly userId: string
@@ -22,7 +21,7 @@ export async function setUserPassword(
   { userId, newPassword, mustChange = false }: AssignPassword,
 ): Promise<void> {
   const password = await hashPassword(kernel, await acceptablePassword(kernel, newPassword))
-  await actOnUser(kernel, caller, { permission: SET_PASSWORD, userId }, async (kernel, act) => {
+  await actOnUser(kernel, caller, { permission: TO.SET_PASSWORD, userId }, async (kernel, act) => {
     expectMayHandOver(kernel, act)
     const shown = await expectShownByOneself(kernel, caller, act, 'assignOwnPassword')
     // The admin's own comes from where the one comes from that was shown for it.

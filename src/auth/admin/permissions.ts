@@ -8,6 +8,22 @@ export type Permission = {
   [Resource in keyof Actions]: `${Resource}:${Actions[Resource][number]}`
 }[keyof Actions]
 
+/** For the route, which refuses before the body, and for the verb, which asks again about the locked row. */
+export const TO = {
+  CREATE: { user: ['create'] },
+  LIST: { user: ['list'] },
+  GET: { user: ['get'] },
+  UPDATE: { user: ['update'] },
+  SET_EMAIL: { user: ['set-email'] },
+  SET_ROLE: { user: ['set-role'] },
+  SET_PASSWORD: { user: ['set-password'] },
+  BAN: { user: ['ban'] },
+  DELETE: { user: ['delete'] },
+  IMPERSONATE: { user: ['impersonate'] },
+  LIST_SESSIONS: { session: ['list'] },
+  REVOKE_SESSIONS: { session: ['revoke'] },
+} as const satisfies Readonly<Record<string, AdminPermissions>>
+
 /** The failure of a caller who lacks a permission; the names are better-auth's. */
 const REFUSALS = {
   'user:create': 'YOU_ARE_NOT_ALLOWED_TO_CREATE_USERS',

@@ -5,8 +5,7 @@ import type { Kernel } from '#kernel/kernel.ts'
 import type { Caller } from '../door/access.ts'
 import { fail } from '../errors.ts'
 import { actOnUser } from './act-on-user.ts'
-
-const SET_ROLE = { user: ['set-role'] } as const
+import { TO } from './permissions.ts'
 
 export function setUserRole(
   kernel: Kernel,
@@ -15,7 +14,7 @@ export function setUserRole(
   asked: string | readonly string[],
 ): Promise<User> {
   const role = acceptableRole(kernel, asked)
-  return actOnUser(kernel, caller, { permission: SET_ROLE, userId }, (kernel, { admin, user }) => {
+  return actOnUser(kernel, caller, { permission: TO.SET_ROLE, userId }, (kernel, { admin, user }) => {
     expectToCover(kernel, admin, { id: user.id, role })
     return giveRole(kernel, user, role)
   })

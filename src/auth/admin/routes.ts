@@ -17,6 +17,7 @@ import { readUser } from './act-on-user.ts'
 import { banAsAdmin, unbanAsAdmin } from './bans.ts'
 import { COLUMNS, listUsers, OPERATORS, SEARCHED, TEXT_OPERATORS } from './list-users.ts'
 import { setUserPassword } from './passwords.ts'
+import { TO } from './permissions.ts'
 import { setUserRole } from './roles.ts'
 import { adminSessionRoutes } from './session-routes.ts'
 import { changeUser, createUser, removeUserAsAdmin } from './users.ts'
@@ -91,7 +92,7 @@ function userRoutes(app: App, kernel: Kernel, access: AuthAccess): void {
     method: 'POST',
     url: '/admin/create-user',
     config: {
-      access: access.admin({ user: ['create'] }),
+      access: access.admin(TO.CREATE),
       failures: [
         ...[...FIELD_FAILURES, ...PASSWORD_POLICY_FAILURES, NO_SUCH_ROLE],
         ...['YOU_ARE_NOT_ALLOWED_TO_CHANGE_USERS_ROLE', 'YOU_ARE_NOT_ALLOWED_TO_SET_USERS_EMAIL'],
@@ -117,7 +118,7 @@ function userRoutes(app: App, kernel: Kernel, access: AuthAccess): void {
   app.route({
     method: 'GET',
     url: '/admin/list-users',
-    config: { access: access.admin({ user: ['list'] }) },
+    config: { access: access.admin(TO.LIST) },
     schema: {
       summary: 'Search, filter and sort all users',
       querystring: Type.Object({
@@ -142,7 +143,7 @@ function userRoutes(app: App, kernel: Kernel, access: AuthAccess): void {
   app.route({
     method: 'GET',
     url: '/admin/get-user',
-    config: { access: access.admin({ user: ['get'] }), failures: ['USER_NOT_FOUND'] },
+    config: { access: access.admin(TO.GET), failures: ['USER_NOT_FOUND'] },
     schema: { summary: 'A user', querystring: Type.Object({ id: UserId }), response: { 200: FullUser } },
     handler: (request) => readUser(kernel, request.query.id),
   })
@@ -150,7 +151,7 @@ function userRoutes(app: App, kernel: Kernel, access: AuthAccess): void {
     method: 'POST',
     url: '/admin/update-user',
     config: {
-      access: access.admin({ user: ['update'] }),
+      access: access.admin(TO.UPDATE),
       failures: [
         ...['USER_NOT_FOUND', 'NO_FIELDS_TO_UPDATE', ...FIELD_FAILURES],
         ...['YOU_ARE_NOT_ALLOWED_TO_SET_USERS_EMAIL', 'YOU_CANNOT_IMPERSONATE_ADMINS', 'SESSION_NOT_FRESH'],
@@ -200,7 +201,7 @@ function accountRoutes(app: App, kernel: Kernel, access: AuthAccess): void {
     method: 'POST',
     url: '/admin/set-role',
     config: {
-      access: access.admin({ user: ['set-role'] }),
+      access: access.admin(TO.SET_ROLE),
       failures: ['USER_NOT_FOUND', NO_SUCH_ROLE, 'LAST_ADMIN'],
     },
     schema: {
@@ -217,7 +218,7 @@ function accountRoutes(app: App, kernel: Kernel, access: AuthAccess): void {
     method: 'POST',
     url: '/admin/ban-user',
     config: {
-      access: access.admin({ user: ['ban'] }),
+      access: access.admin(TO.BAN),
       failures: ['USER_NOT_FOUND', 'YOU_CANNOT_BAN_YOURSELF', 'LAST_ADMIN'],
     },
     schema: {
@@ -240,7 +241,7 @@ function accountRoutes(app: App, kernel: Kernel, access: AuthAccess): void {
   app.route({
     method: 'POST',
     url: '/admin/unban-user',
-    config: { access: access.admin({ user: ['ban'] }), failures: ['USER_NOT_FOUND'] },
+    config: { access: access.admin(TO.BAN), failures: ['USER_NOT_FOUND'] },
     schema: { summary: 'Lift a ban', body: Type.Object({ userId: UserId }), response: { 200: User } },
     handler: async (request) => ({
       user: await unbanAsAdmin(kernelFor(kernel, request), callerOf(request), request.body.userId),
@@ -250,7 +251,7 @@ function accountRoutes(app: App, kernel: Kernel, access: AuthAccess): void {
     method: 'POST',
     url: '/admin/remove-user',
     config: {
-      access: access.admin({ user: ['delete'] }),
+      access: access.admin(TO.DELETE),
       failures: ['USER_NOT_FOUND', 'YOU_CANNOT_REMOVE_YOURSELF', ...REMOVAL_FAILURES],
     },
     schema: {
@@ -267,7 +268,7 @@ function accountRoutes(app: App, kernel: Kernel, access: AuthAccess): void {
     method: 'POST',
     url: '/admin/set-user-password',
     config: {
-      access: access.admin({ user: ['set-password'] }),
+      access: access.admin(TO.SET_PASSWORD),
       failures: [
         ...['USER_NOT_FOUND', 'YOU_CANNOT_IMPERSONATE_ADMINS', 'SESSION_NOT_FRESH'],
         ...PASSWORD_POLICY_FAILURES,

@@ -11,6 +11,7 @@ import type { Kernel } from '#kernel/kernel.ts'
 import { type AuthAccess, callerOf, kernelFor } from '../door/access.ts'
 import { ADMIN_COOKIE, clearSessionToken, presentedToken, setSessionToken } from '../door/cookies.ts'
 import { findParent, impersonate, stopImpersonating } from './impersonation.ts'
+import { TO } from './permissions.ts'
 import { listUserSessions, revokeUserSession, revokeUserSessions } from './sessions.ts'
 
 const UserBody = Type.Object({ userId: Type.String({ maxLength: 64 }) })
@@ -26,7 +27,7 @@ export function adminSessionRoutes(app: App, kernel: Kernel, access: AuthAccess,
   app.route({
     method: 'POST',
     url: '/admin/list-user-sessions',
-    config: { access: access.admin({ session: ['list'] }), failures: ['USER_NOT_FOUND'] },
+    config: { access: access.admin(TO.LIST_SESSIONS), failures: ['USER_NOT_FOUND'] },
     schema: {
       summary: 'The sessions of a user',
       description: '`token` is a handle for revoke-user-session, and no credential.',
@@ -40,7 +41,7 @@ export function adminSessionRoutes(app: App, kernel: Kernel, access: AuthAccess,
   app.route({
     method: 'POST',
     url: '/admin/revoke-user-session',
-    config: { access: access.admin({ session: ['revoke'] }), failures: ['USER_NOT_FOUND'] },
+    config: { access: access.admin(TO.REVOKE_SESSIONS), failures: ['USER_NOT_FOUND'] },
     schema: {
       summary: 'End one session of a user',
       body: Type.Object({
@@ -56,7 +57,7 @@ export function adminSessionRoutes(app: App, kernel: Kernel, access: AuthAccess,
   app.route({
     method: 'POST',
     url: '/admin/revoke-user-sessions',
-    config: { access: access.admin({ session: ['revoke'] }), failures: ['USER_NOT_FOUND'] },
+    config: { access: access.admin(TO.REVOKE_SESSIONS), failures: ['USER_NOT_FOUND'] },
     schema: { summary: 'End all sessions of a user', body: UserBody, response: { 200: Succeeded } },
     handler: async (request) => {
       await revokeUserSessions(kernelFor(kernel, request), callerOf(request), request.body.userId)
@@ -72,7 +73,7 @@ function impersonationRoutes(app: App, kernel: Kernel, access: AuthAccess, sessi
     method: 'POST',
     url: '/admin/impersonate-user',
     config: {
-      access: access.admin({ user: ['impersonate'] }),
+      access: access.admin(TO.IMPERSONATE),
       failures: ['USER_NOT_FOUND', 'BANNED_USER', 'YOU_CANNOT_IMPERSONATE_ADMINS'],
     },
     schema: {

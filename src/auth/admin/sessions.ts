@@ -3,13 +3,11 @@ import type { Kernel } from '#kernel/kernel.ts'
 import type { Caller } from '../door/access.ts'
 import { endSession, endSessions, type ListedSession, namedSession, sessionsOf } from '../session/session.ts'
 import { actOnUser } from './act-on-user.ts'
-
-const LIST = { session: ['list'] } as const
-const REVOKE = { session: ['revoke'] } as const
+import { TO } from './permissions.ts'
 
 /** By handles, which are no credentials. The caller's rights are those of when the whole request has arrived. */
 export const listUserSessions = (kernel: Kernel, caller: Caller, userId: string): Promise<ListedSession[]> =>
-  actOnUser(kernel, caller, { permission: LIST, userId }, (kernel, { user }) =>
+  actOnUser(kernel, caller, { permission: TO.LIST_SESSIONS, userId }, (kernel, { user }) =>
     sessionsOf(kernel, caller, user.id),
   )
 
@@ -18,14 +16,14 @@ export async function revokeUserSession(kernel: Kernel, caller: Caller, named: s
   const by = namedSession(named)
   const userId = by && (await findSessionOwner(kernel.db, by))
   if (by === undefined || userId === undefined) return
-  await actOnUser(kernel, caller, { permission: REVOKE, userId }, (kernel, { user }) =>
+  await actOnUser(kernel, caller, { permission: TO.REVOKE_SESSIONS, userId }, (kernel, { user }) =>
     endSession(kernel, user, by),
   )
 }
 
 /** Ends every session and every open link of the user. */
 export async function revokeUserSessions(kernel: Kernel, caller: Caller, userId: string): Promise<void> {
-  await actOnUser(kernel, caller, { permission: REVOKE, userId }, (kernel, { user }) =>
+  await actOnUser(kernel, caller, { permission: TO.REVOKE_SESSIONS, userId }, (kernel, { user }) =>
     endSessions(kernel, user),
   )
 }

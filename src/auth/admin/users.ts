@@ -20,6 +20,7 @@ import {
   expectPermission,
   expectShownByOneself,
 } from './act-on-user.ts'
+import { TO } from './permissions.ts'
 import { acceptableRole, expectToCover } from './roles.ts'
 
 /** The fields of a user that an admin may set. */
@@ -33,21 +34,16 @@ type CreateUser = {
   readonly data?: UserData
 }
 
-const CREATE = { user: ['create'] } as const
-const UPDATE = { user: ['update'] } as const
-const SET_EMAIL = { user: ['set-email'] } as const
-const SET_ROLE = { user: ['set-role'] } as const
-
 export async function createUser(kernel: Kernel, caller: Caller, asked: CreateUser): Promise<User> {
   const { email, name, data = {} } = asked
   const user = { ...newUser(kernel, { ...data, email, name }), emailVerified: data.emailVerified === true }
   const role = asked.role === undefined ? undefined : acceptableRole(kernel, asked.role)
   const password = await hashPassword(kernel, await acceptablePassword(kernel, asked.password))
   return explained(() =>
-    act(kernel, byAdmin(caller, CREATE), async (kernel, { user: admin }) => {
-      if (isOfAddress(data)) expectPermission(kernel, admin, SET_EMAIL)
+    act(kernel, byAdmin(caller, TO.CREATE), async (kernel, { user: admin }) => {
+      if (isOfAddress(data)) expectPermission(kernel, admin, TO.SET_EMAIL)
       if (role === undefined) return addUser(kernel, user, password)
-      expectPermission(kernel, admin, SET_ROLE)
+      expectPermission(kernel, admin, TO.SET_ROLE)
       expectToCover(kernel, admin, { id: user.id, role })
       return addUser(kernel, { ...user, role }, password)
     }),
@@ -60,10 +56,10 @@ export async function createUser(kernel: Kernel, caller: Caller, asked: CreateUs
  */
 export function changeUser(kernel: Kernel, caller: Caller, userId: string, asked: UserData): Promise<User> {
   return explained(() =>
-    actOnUser(kernel, caller, { permission: UPDATE, userId }, async (kernel, act) => {
+    actOnUser(kernel, caller, { permission: TO.UPDATE, userId }, async (kernel, act) => {
       const { admin, user } = act
       if (isOfAddress(asked)) {
-        expectPermission(kernel, admin, SET_EMAIL)
+        expectPermission(kernel, admin, TO.SET_EMAIL)
         expectMayHandOver(kernel, act)
       }
       const change = { ...changeOf(asked, user), ...addressChange(asked, user) }
@@ -103,15 +99,10 @@ function addressChange({ email, emailVerified }: UserData, user: User): UserChan
 
 /** With sessions, tickets, memberships and all else that belongs to the user. */
 export function removeUserAsAdmin(kernel: Kernel, caller: Caller, userId: string): Promise<void> {
-  return actOnUser(
-    kernel,
-    caller,
-    { permission: { user: ['delete'] }, userId },
-    (kernel, { admin, user }) => {
-      if (admin.id === user.id) throw fail('YOU_CANNOT_REMOVE_YOURSELF')
-      return removeUser(kernel, user)
-    },
-  )
+  return actOnUser(kernel, caller, { permission: TO.DELETE, userId }, (kernel, { admin, user }) => {
+    if (admin.id === user.id) throw fail('YOU_CANNOT_REMOVE_YOURSELF')
+    return removeUser(kernel, user)
+  })
 }
 
 async function explained<T>(work: () => Promise<T>): Promise<T> {

@@ -6,3 +6,6 @@ export function isConflict(error: unknown, constraint: string): boolean {
 
 /** True when PostgreSQL cannot store a JSON text as jsonb, because one of its numbers is beyond `numeric`. */
 export const isUnstorableJson = (error: unknown): boolean => (error as { code?: unknown }).code === '22003' // pg's DatabaseError
+
+/** True for the one of two transactions that PostgreSQL has ended because they waited for each other. */
+export const isDeadlock = (error: unknown): boolean => Object(error).code === '40P01' // pg's DatabaseError
