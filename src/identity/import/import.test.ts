@@ -48,10 +48,13 @@ test('a user is imported with every member of the line, and signs in with the ol
   ])
   assert.deepEqual(counts(report), [1, 0, 0])
   const createdAt = new Date('2020-02-29T11:30:00.500Z')
-  const { emailProvenAt, keepsFactor, permissionLostAt, verifiedByAdmin, ...user } =
+  const { devicesEndedAt, emailProvenAt, keepsFactor, permissionLostAt, verifiedByAdmin, ...user } =
     (await found('ada@example.com')) ?? {}
   assert.ok(emailProvenAt instanceof Date, 'the operator answers for the address')
-  assert.deepEqual([keepsFactor, permissionLostAt, verifiedByAdmin], [false, null, false])
+  assert.deepEqual(
+    [devicesEndedAt, keepsFactor, permissionLostAt, verifiedByAdmin],
+    [null, false, null, false],
+  )
   assert.deepEqual(user, {
     id,
     email: 'ada@example.com',
