@@ -69,7 +69,7 @@ export function noteDevice(
   const born =
     formerHash === undefined
       ? sql`select ${freshHash}::bytea as hash, ${now}::timestamptz as at`
-      : sql`select coalesce(min(d.device_hash), ${freshHash}::bytea) as hash, coalesce(min(d.created_at), ${now}::timestamptz) as at
+      : sql`select case when count(*) > 0 then ${formerHash}::bytea else ${freshHash}::bytea end as hash, coalesce(min(d.created_at), ${now}::timestamptz) as at
           from service.known_device d
           where d.device_hash = ${formerHash} and d.expires_at > ${now} and (d.user_id = ${userId} or not ${isEnded})`
   const expiresAt = new Date(now.getTime() + KNOWN_DEVICE_LIFETIME)
