@@ -30,7 +30,7 @@ export const announceOf =
   ({ coherence, log }: Kernel): Announce =>
   (tags) =>
     coherence.announce(tags).catch((error: unknown) => {
-      // The write is done. Other processes serve cached answers, and know the old structure, until these expire.
+      // The write is done. Other processes serve cached answers, and know the old structure, until the control database is back.
       log.error({ event: 'announcement_lost', error }, 'other processes were not notified of a write')
     })
 

@@ -79,6 +79,10 @@ export async function startCoherence({ pool, ...options }: CoherenceOptions): Pr
   const connection = () => listener.client ?? pool
   /** Tags that no connection could send: sent as soon as one can. */
   const unsent = new Set<string>()
+  const keepUnsent = (tags: readonly string[]) => (error: unknown) => {
+    for (const tag of tags) unsent.add(tag)
+    throw error
+  }
   const barriers = createBarriers({ id: options.id, common: CHANNEL, connection })
   const listener = new Listener({
     ...options,
@@ -87,8 +91,9 @@ export async function startCoherence({ pool, ...options }: CoherenceOptions): Pr
     async onReturn(client) {
       const tags = [...unsent]
       if (tags.length === 0) return
-      await client.query(NOTIFY, [CHANNEL, tags])
-      for (const tag of tags) unsent.delete(tag)
+      // Before the statement: a tag that is added while it runs is of a later change.
+      unsent.clear()
+      await client.query(NOTIFY, [CHANNEL, tags]).catch(keepUnsent(tags))
     },
     onNotification(client, channel, payload) {
       if (channel === barriers.channel) barriers.acknowledge(payload)
