@@ -265,3 +265,13 @@ test('has-permission asks the same table, and ignores user and role of the reque
   for (const body of [{ permissions: 'x' }, {}])
     assert.equal(await refused(clerk, 'has-permission', body), '400 VALIDATION_ERROR')
 })
+
+test('an id in capitals names the same user to every verb', async () => {
+  const [other, person] = [await createPerson(t, { role: 'admin' }), await createPerson(t)]
+  const userId = person.id.toUpperCase()
+  assert.equal((await other.get(`/api/auth/admin/get-user?id=${userId}`)).status, 200)
+  await ok(other, 'ban-user', { userId })
+  assert.equal(await isAlive(person), false)
+  await ok(other, 'unban-user', { userId })
+  await ok(other, 'remove-user', { userId })
+})

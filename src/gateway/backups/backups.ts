@@ -92,7 +92,7 @@ async function addJob(
       const job = await insertJob(kernel.db, { ...row, leaseUntil })
       const action = job.jobType === 'backup' ? 'backup.requested' : 'restore.requested'
       const details = job.sourceId === null ? {} : { backup_id: job.sourceId }
-      await recordAct(kernel, action, { ...actWithoutProof(job), details })
+      await recordAct(kernel, action, { ...factsOf(job), details })
       if (!isRunHere && !job.waits) await kernel.jobs.enqueue(kernel.db, 'run-backup', { job: job.id })
       return job
     })
@@ -117,7 +117,7 @@ async function requireSoleRestore({ db }: Kernel, { clientName, database }: NewR
   })
 }
 
-const actWithoutProof = ({ id, clientName }: Pick<JobRow, 'id' | 'clientName'>) => ({
+const factsOf = ({ id, clientName }: Pick<JobRow, 'id' | 'clientName'>) => ({
   targetId: id,
   clientName,
 })
@@ -175,7 +175,7 @@ export function cancelJob(kernel: Kernel, id: string): Promise<JobRow> {
     const before = await findBackupJob(kernel, id)
     const job = await requestCancel(kernel.db, id, kernel.now())
     if (job === undefined) throw fail('backup_job_ended')
-    if (!before.cancelRequested) await recordAct(kernel, 'backup.cancelled', actWithoutProof(job))
+    if (!before.cancelRequested) await recordAct(kernel, 'backup.cancelled', factsOf(job))
     return job
   })
 }
@@ -196,7 +196,7 @@ export async function deleteBackup(kernel: Kernel, id: string): Promise<void> {
       await findBackupJob(kernel, id)
       throw fail('backup_in_use')
     }
-    await recordAct(kernel, 'backup.deleted', actWithoutProof(deleted))
+    await recordAct(kernel, 'backup.deleted', factsOf(deleted))
     const { jobType, status, location } = deleted
     const isFile = jobType === 'backup' && status === 'completed' && location !== null
     if (isFile && (await isOwnJob(kernel.db, deleted)) && !(await isOfLater(kernel.db, id, location)))
