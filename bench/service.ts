@@ -6,7 +6,10 @@ import { dropDatabase, withClient } from '#test/database.ts'
 import { createTemporaryHome, startProgram } from '#test/journeys/program.ts'
 import type { Server } from './server.ts'
 
-/** The service in a process of its own, as in production, with databases of its own. Its client `default` has the table `bench_rows`. */
+/**
+ * The service in a process of its own, as in production, with databases of its own. Its client `default` has the tables `bench_rows` and
+ * `bench_inserted`.
+ */
 export type Service = {
   readonly url: string
   readonly pid: number
@@ -27,13 +30,16 @@ export type Settings = Readonly<Record<string, string>>
 /** Number of rows; ids are 1 to ROWS. */
 export const ROWS = 100_000
 
-const TABLE = `
+/** Made before the start: a table made later is unknown to the service for up to a second. */
+const TABLES = `
 create table bench_rows as
 select i as id, 'name ' || i as name, 'user' || i || '@example.com' as email, i % 2 = 0 as active, (i * 1.25)::numeric(12,2) as price,
   now() - i * interval '1 minute' as created_at, case when i % 3 > 0 then repeat('lorem ipsum dolor ', 4) || i end as note,
   jsonb_build_object('k', i) as meta
 from generate_series(1, ${ROWS}) i;
-alter table bench_rows add primary key (id)`
+alter table bench_rows add primary key (id);
+create table bench_inserted (id bigint generated always as identity primary key, name text not null,
+  email text, active boolean, price numeric(12,2), created_at timestamptz, note text, meta jsonb)`
 
 /** Everything that production has on. Rate limits count, but their ceilings are out of reach. Older versions know these settings too. */
 const AS_IN_PRODUCTION: Settings = {
@@ -60,7 +66,7 @@ export async function startService(
     cleanups.defer(() => withClient(server.url, (db) => dropAll(db, [control, client])))
     const databases = [control, client].map(({ name }) => ({ name, owner: name }))
     await provision(server.url, { roles: [control, client], databases })
-    await sql(TABLE)
+    await sql(TABLES)
     await sql('vacuum analyze bench_rows')
     const home = await createTemporaryHome()
     cleanups.defer(home.remove)

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { rowsOf } from '../answers.ts'
-import { makeInserted } from '../loads.ts'
 import type { Bench, Scenario } from '../scenario.ts'
 import { ourSide, shellSide, withFile } from '../sides.ts'
 import type { Side } from '../turns.ts'
@@ -26,7 +25,6 @@ export const bulkInsert: Scenario = {
   unit: 'rows per second',
   target: { of: 'Gatehouse', against: COPY, atLeast: 0.45 },
   async open(bench) {
-    await makeInserted(bench.service)
     const truncate = () => bench.service.sql('truncate bench_inserted')
     return [
       counted(bench, await insertSide(bench, truncate)),

@@ -27,7 +27,7 @@ export const insertOfRow: Scenario = {
   unit: 'requests per second',
   hasLatency: true,
   open: async (bench) => [
-    ourSide(bench, await insertRow(bench.service)),
+    ourSide(bench, insertRow(bench.service)),
     await pgbenchSide(bench, KEY + INSERT, { name: PGBENCH, connections: CONNECTIONS }),
   ],
 }
@@ -38,7 +38,7 @@ export const transactionOfThree: Scenario = {
   unit: 'requests per second',
   hasLatency: true,
   open: async (bench) => [
-    ourSide(bench, await threeOperations(bench.service)),
+    ourSide(bench, threeOperations(bench.service)),
     await pgbenchSide(bench, `${KEY}begin;\n${INSERT}${UPDATE}${READ}commit;\n`, {
       connections: CONNECTIONS,
     }),
