@@ -17,6 +17,8 @@ const SECONDS = Number(process.env.BENCH_SECONDS ?? 1.5)
 const WHOLE: Omit<Plan, 'signal'> = { rounds: 9, seconds: SECONDS, warmUp: 3, hasLatency: true, seed: SEED }
 const A_LOOK: Omit<Plan, 'signal'> = { ...WHOLE, warmUp: 1, hasLatency: false }
 
+const withoutPeers = async () => ({ sides: [], missing: {} })
+
 const { values, positionals } = parseArgs({
   options: { quick: { type: 'boolean', default: false } },
   allowPositionals: true,
@@ -50,8 +52,6 @@ function reportFailure(error: Error): void {
   console.error(error)
   process.exitCode = 1
 }
-
-const withoutPeers = async () => ({ sides: [], missing: {} })
 
 type Given = {
   readonly server: Parameters<typeof performControl>[0]
