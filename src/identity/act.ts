@@ -38,11 +38,11 @@ export function act<T>(
   { refuse, others: ids = [], may, ...proof }: Authority,
   work: (kernel: Kernel, held: Held) => Promise<T>,
 ): Promise<T> {
-  return atomically(kernel, async (kernel) => {
+  return telling(kernel, async (kernel) => {
     const { userId, session } = proof
     // Those of the proof too, since all are locked by id.
     const own = [userId, ...(session?.impersonatedBy ? [session.impersonatedBy] : [])]
-    const others = ids.length > 0 ? await lockUsers(kernel.db, [...own, ...ids]) : NONE
+    const others = ids.length > 0 ? await lockUsers(kernel, [...own, ...ids]) : NONE
     const user = await lockProvenUser(kernel, proof)
     if (user === undefined) throw refuse()
     may?.(kernel, user)
@@ -52,13 +52,20 @@ export function act<T>(
 
 const NONE: ReadonlyMap<string, User> = new Map()
 
-/** For an operator, the command line or a job, which have nothing to prove. Undefined when there is no such user. */
+/**
+ * A change by an operator, the command line or a job to what is no user's. The door of the route or the command has judged them, and there
+ * is nothing to prove again.
+ */
+export const actAsOperator = <T>(kernel: Kernel, work: (kernel: Kernel) => Promise<T>): Promise<T> =>
+  telling(kernel, work)
+
+/** The same to a user, whose row is locked. Undefined when there is no such user. */
 export function actWithoutProof<T>(
   kernel: Kernel,
   userId: string,
   work: (kernel: Kernel, user: User) => Promise<T>,
 ): Promise<T | undefined> {
-  return atomically(kernel, async (kernel) => {
+  return telling(kernel, async (kernel) => {
     const user = await lockProvenUser(kernel, { userId })
     return user && work(kernel, user)
   })
@@ -71,7 +78,7 @@ export function actOnTicket<P extends UserPurpose, T>(
   refuse: () => Error,
   work: (kernel: Kernel, user: User, ticket: Ticket<P>) => Promise<T>,
 ): Promise<T> {
-  return atomically(kernel, async (kernel) => {
+  return telling(kernel, async (kernel) => {
     const user = await lockTicketOwner(kernel, { purposes, token })
     if (user === undefined || isBanned(user, kernel.now())) throw refuse()
     const ticket = await redeemTicket(kernel, user, purposes, token)
@@ -90,7 +97,7 @@ export function actOnOpenTicket<P extends UserPurpose, T>(
   refuse: () => Error,
   work: (kernel: Kernel, user: User, ticket: Ticket<P>) => Promise<T>,
 ): Promise<T> {
-  return atomically(kernel, async (kernel) => {
+  return telling(kernel, async (kernel) => {
     const user = await lockTicketOwner(kernel, { purposes, token })
     // Again, since it may have been redeemed during the wait for the lock.
     const ticket = user && (await findTicket(kernel, purposes, token))
@@ -138,13 +145,13 @@ const actOnAddressTicketOnce = <P extends AddressPurpose, T>(
   refuse: () => Error,
   work: AddressWork<P, T>,
 ): Promise<T> =>
-  atomically(kernel, async (kernel) => {
+  telling(kernel, async (kernel) => {
     const address = (await findTicket(kernel, purposes, token))?.address
     if (address === undefined) throw refuse()
     await sql`select pg_advisory_xact_lock(hashtextextended(${`gatehouse address ${address}`}, 0))`.execute(
       kernel.db,
     )
-    const user = await lockUserWithEmail(kernel.db, address)
+    const user = await lockUserWithEmail(kernel, address)
     if (user !== undefined && isBanned(user, kernel.now())) throw refuse()
     const ticket = await redeemAddressTicket(kernel, purposes, token)
     if (ticket === undefined) throw refuse()
@@ -152,3 +159,36 @@ const actOnAddressTicketOnce = <P extends AddressPurpose, T>(
   })
 
 type Link<P> = { readonly purposes: readonly P[]; readonly token: string }
+
+/** Runs the work in a transaction, which must tell of what it changes (tell.ts), or say why not. */
+async function telling<T>(kernel: Kernel, work: (kernel: Kernel) => Promise<T>): Promise<T> {
+  if (kernel.db.isTransaction) return work(kernel)
+  const outcome = await atomically(kernel, (kernel) =>
+    work(kernel).then((result) => {
+      const { isChanged, isTold, untold } = kernel.notes ?? {}
+      if (isChanged && !isTold && untold === undefined)
+        throw new Error('an act has changed something and told nobody (tell, untold)')
+      return result
+    }, orRefusal),
+  )
+  if (!(outcome instanceof Refusal)) return outcome
+  await outcome.record?.(kernel)
+  throw outcome.failure
+}
+
+/** Thrown by the work of an act: what it has written is committed, and then the failure is thrown. */
+export class Refusal extends Error {
+  readonly failure: Error
+  /** Runs in between, outside of the transaction. */
+  readonly record: ((kernel: Kernel) => Promise<void>) | undefined
+  constructor(failure: Error, record?: (kernel: Kernel) => Promise<void>) {
+    super(failure.message)
+    this.failure = failure
+    this.record = record
+  }
+}
+
+function orRefusal(error: unknown): Refusal {
+  if (error instanceof Refusal) return error
+  throw error
+}

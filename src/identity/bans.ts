@@ -1,7 +1,7 @@
 import { changedFields } from '#kernel/audit/changed-fields.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { deleteUserSessions } from './sessions.ts'
-import { tell } from './tell.ts'
+import { tell, tellChange, untold } from './tell.ts'
 import { deleteTickets } from './tickets.ts'
 import { isBanned, NO_BAN, type User } from './users.ts'
 
@@ -16,8 +16,7 @@ export async function applyBan(kernel: Kernel, user: User, { reason, expires }: 
   const banned = await updateBan(kernel, user.id, { banned: true, banReason: reason, banExpires: expires })
   await deleteUserSessions(kernel.db, user.id)
   await deleteTickets(kernel.db, user)
-  if (changedFields(user, banned, NO_BAN).length === 0) return banned
-  await tell(kernel, 'user.banned', { targetId: user.id })
+  await tellChange(kernel, 'user.banned', changedFields(user, banned, NO_BAN), { targetId: user.id })
   return banned
 }
 
@@ -29,8 +28,11 @@ export async function liftBan(kernel: Kernel, user: User): Promise<User> {
 }
 
 /** For a user whose row is locked and who is not banned. */
-export const clearExpiredBan = async (kernel: Kernel, user: User): Promise<User> =>
-  user.banned ? updateBan(kernel, user.id, NO_BAN) : user
+export async function clearExpiredBan(kernel: Kernel, user: User): Promise<User> {
+  if (!user.banned) return user
+  untold(kernel, 'the ban has ended by itself')
+  return updateBan(kernel, user.id, NO_BAN)
+}
 
 const updateBan = (
   { db, now }: Kernel,

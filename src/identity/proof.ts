@@ -1,11 +1,10 @@
 import { type RawBuilder, sql } from 'kysely'
-import type { Db } from '#kernel/db/connect.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { type Impersonator, mayImpersonate } from './impersonation.ts'
 import type { ProviderAccount } from './linked-accounts.ts'
 import { endWithinMaxAge } from './sessions.ts'
 import { tokenHash } from './tokens.ts'
-import { isBanned, type User } from './users.ts'
+import { isBanned, noteUserLock, type User } from './users.ts'
 
 /** The authorization of a verb, and the state that it relies on when it acts. */
 export type Proof = {
@@ -42,12 +41,17 @@ export type SessionProof = Proof & Required<Pick<Proof, 'session'>>
 export async function lockProvenUser(kernel: Kernel, proof: Proof): Promise<User | undefined> {
   if (!kernel.db.isTransaction) throw new Error('a proof is stated again in the transaction that acts')
   const impersonatedBy = proof.session?.impersonatedBy
-  if (impersonatedBy) await lockUsers(kernel.db, [proof.userId, impersonatedBy])
+  if (impersonatedBy) await lockUsers(kernel, [proof.userId, impersonatedBy])
+  noteUserLock(kernel.notes, proof.userId)
   return findProven(kernel, proof, { locks: true })
 }
 
 /** Locks the rows of several users in the order of their ids, which excludes deadlocks. Returns those that exist, by id. */
-export async function lockUsers(db: Db, ids: readonly string[]): Promise<ReadonlyMap<string, User>> {
+export async function lockUsers(
+  { db, notes }: Kernel,
+  ids: readonly string[],
+): Promise<ReadonlyMap<string, User>> {
+  for (const id of ids) noteUserLock(notes, id)
   const { rows } = await sql<User>`
     select * from service."user" where id = any (${ids}::uuid[]) order by id for no key update`.execute(db)
   return new Map(rows.map((user) => [user.id, user]))

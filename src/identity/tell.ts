@@ -37,3 +37,18 @@ export async function tell<A extends Action>(kernel: Kernel, action: A, act: Act
   // The type of the argument is that of this action.
   await events[action]?.(kernel, act as never)
 }
+
+/** The same for a change that may have changed nothing. */
+export async function tellChange<A extends Action>(
+  kernel: Kernel,
+  action: A,
+  fields: readonly string[],
+  act: ActOf<A>,
+): Promise<void> {
+  await (fields.length > 0 ? tell(kernel, action, act) : untold(kernel, 'nothing has changed'))
+}
+
+/** Says why an act is not told. */
+export function untold({ notes }: Pick<Kernel, 'notes'>, reason: string): void {
+  if (notes !== undefined) notes.untold = reason
+}

@@ -10,6 +10,7 @@ import { applyBan } from './bans.ts'
 import { noteDevice } from './known-devices.ts'
 import { deleteSession, insertSession } from './sessions.ts'
 import { NOTHING_SHOWN } from './shown.ts'
+import { untold } from './tell.ts'
 import {
   deleteExpiredTickets,
   deleteTickets,
@@ -179,7 +180,10 @@ const follow = (token: string, address: string) =>
     kernel,
     { purposes: [SIGN_IN], token },
     () => refused,
-    async (kernel, found) => (found ?? (await addUser(kernel.db, address))).id,
+    async (kernel, found) => {
+      untold(kernel, 'a test')
+      return (found ?? (await addUser(kernel.db, address))).id
+    },
   )
 
 test('of many concurrent redemptions of two tickets of one address each ticket succeeds once, and one account is added', async () => {
@@ -219,6 +223,7 @@ test('a sign-up that adds the account during a redemption is found, and the tick
     async (inner, found) => {
       // Another connection: the sign-up of the same moment.
       if (seen.push(found?.email) === 1) await addUser(kernel.db, address)
+      untold(inner, 'a test')
       return found ?? addUser(inner.db, address)
     },
   )

@@ -2,7 +2,7 @@ import type { Selectable } from 'kysely'
 import type { Db } from '#kernel/db/connect.ts'
 import { preparedStatement, selectList } from '#kernel/db/pipelined-statements.ts'
 import type { UserTable } from '#kernel/db/tables.ts'
-import type { Kernel } from '#kernel/kernel.ts'
+import type { Kernel, TransactionNotes } from '#kernel/kernel.ts'
 
 export type User = Selectable<UserTable>
 
@@ -93,8 +93,26 @@ export function findUser(db: Db, by: 'id' | 'email', value: string): Promise<Use
 }
 
 /** The user who has the address; the row is locked until the transaction ends. */
-export const lockUserWithEmail = (db: Db, email: string): Promise<User | undefined> =>
-  db.selectFrom('user').selectAll().where('email', '=', email).forNoKeyUpdate().executeTakeFirst()
+export async function lockUserWithEmail(
+  { db, notes }: Pick<Kernel, 'db' | 'notes'>,
+  email: string,
+): Promise<User | undefined> {
+  const user = await db
+    .selectFrom('user')
+    .selectAll()
+    .where('email', '=', email)
+    .forNoKeyUpdate()
+    .executeTakeFirst()
+  if (user !== undefined) noteUserLock(notes, user.id)
+  return user
+}
+
+/** Users come first in the order of locks, which excludes deadlocks (decision 41). */
+export function noteUserLock(notes: TransactionNotes | undefined, id: string): void {
+  if (notes?.isPastUsers === true && !notes.lockedUsers.has(id))
+    throw new Error('a user is locked after an organization (decision 41)')
+  notes?.lockedUsers.add(id)
+}
 
 /** The newest users whose email, name or username contains the text. Reads every row. */
 export function searchUsers(

@@ -5,7 +5,7 @@ import type { Coherence } from './db/coherence.ts'
 import { isDeadlock } from './db/conflicts.ts'
 import type { Db } from './db/connect.ts'
 import type { ControlServer } from './db/control-server.ts'
-import { watchFollowedTables } from './db/followed-tables.ts'
+import { type Written, watchStatements } from './db/followed-tables.ts'
 import type { PipelinedStatements } from './db/pipelined-statements.ts'
 import type { Disk } from './disk.ts'
 import type { Events, RowsOf } from './events/outbox.ts'
@@ -61,6 +61,18 @@ export type Kernel = {
   readonly publicUrl: () => string
   /** Runs after the commit of the transaction: at once outside of one, never after a rollback. */
   readonly afterCommit: (work: () => void) => void
+  /** Of the transaction, inside of one. */
+  readonly notes?: TransactionNotes
+}
+
+/** State of a transaction. */
+export type TransactionNotes = Written & {
+  /** Why nobody hears of it (`untold`). */
+  untold: string | undefined
+  /** Whether rows that come after those of users in the order of locks are locked (decision 41). */
+  isPastUsers: boolean
+  /** Ids of the users whose rows are locked. */
+  readonly lockedUsers: Set<string>
 }
 
 /**
@@ -86,16 +98,19 @@ async function inTransaction<K extends Transactional, T>(
   work: (kernel: K) => Promise<T>,
 ): Promise<T> {
   const later: (() => void)[] = []
-  let isTouched = false
-  const watch = watchFollowedTables(() => {
-    isTouched = true
-  })
+  const written = { isFollowed: false, isChanged: false, isTold: false }
+  const notes: TransactionNotes = {
+    ...written,
+    untold: undefined,
+    isPastUsers: false,
+    lockedUsers: new Set<string>(),
+  }
   const afterCommit = (task: () => void): void => void later.push(task)
   const result = await kernel.db
     .transaction()
-    .execute((db) => work({ ...kernel, db: db.withPlugin(watch), afterCommit }))
+    .execute((db) => work({ ...kernel, db: db.withPlugin(watchStatements(notes)), afterCommit, notes }))
   for (const task of later) task()
-  if (isTouched) await kernel.coherence?.settle()
+  if (notes.isFollowed) await kernel.coherence?.settle()
   return result
 }
 

@@ -5,6 +5,7 @@ import {
   type LinkedAccount,
   listLinkedAccounts,
 } from '#identity/provider-tokens.ts'
+import { untold } from '#identity/tell.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { bySession, type Caller, expectAlive } from '../door/access.ts'
 import { fail } from '../errors.ts'
@@ -62,6 +63,7 @@ function refresh(
   return refreshes.run(account, (tokens) =>
     act(kernel, bySession(caller), async (kernel, { user }) => {
       if (tokens !== undefined) await completeRefresh(kernel, account, tokens)
+      untold(kernel, 'the account has new tokens')
       const stored = await findProviderTokens(kernel, user.id, account.id)
       if (stored === undefined) throw fail('ACCOUNT_NOT_FOUND')
       return stored

@@ -13,6 +13,7 @@ import {
   wordsOf,
 } from '#identity/shown.ts'
 import { getStanding, type Standing } from '#identity/standing.ts'
+import { untold } from '#identity/tell.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { fail } from '../errors.ts'
 
@@ -89,6 +90,7 @@ export async function showing(
 ): Promise<Standing> {
   const standing = await getStanding(kernel.db, id)
   if (given.length === 0) return standing
+  untold(kernel, 'what a session has shown counts in it alone')
   const { createdAt, passwordAddedAt } = standing
   const now = kernel.now()
   const shown = given.flatMap((each) => {

@@ -36,7 +36,7 @@ export async function signUpHidden(
 const addEither = (kernel: Kernel, asked: WithPassword, context: SignInContext): Promise<void> =>
   atomically(kernel, async (kernel) => {
     const { password, ...user } = asked
-    const owner = await lockUserWithEmail(kernel.db, user.email)
+    const owner = await lockUserWithEmail(kernel, user.email)
     if (owner === undefined) await addUser(kernel, user, password)
     else await addHidden(kernel, owner, asked)
     await requestFirstLink(kernel, asked, context, { isSignUp: true })

@@ -19,7 +19,7 @@ import { mailLink, openLink } from '../mailing/links.ts'
 import { type MailRequest, requestMail } from '../mailing/request.ts'
 import { MAILS } from '../mailing/texts.ts'
 import { checkPassword } from '../password/password.ts'
-import { type Refused, refuseCode, showCode } from '../two-factor/verification.ts'
+import { showCode } from '../two-factor/verification.ts'
 import { acceptableEmail } from '../user-fields.ts'
 import { type Evidence, proveEmail, proveNewEmail, readEvidence } from './first-proof.ts'
 import { type ProofTexts, proofView } from './proof-view.ts'
@@ -128,25 +128,18 @@ export async function changeEmail(kernel: Kernel, caller: Caller, asked: ChangeE
   if (newEmail === caller.user.email) throw fail('EMAIL_IS_THE_SAME')
   const { password, code } = asked
   const proven = password === undefined ? caller : await checkPassword(kernel, caller, password)
-  const refused = await act(
-    kernel,
-    bySession(proven),
-    async (kernel, { user }): Promise<Refused | undefined> => {
-      const ofFactor = code === undefined ? [] : await showCode(kernel, user, caller.session, code)
-      if (typeof ofFactor === 'object' && 'refused' in ofFactor) return ofFactor
-      const inBody = [...(password === undefined ? [] : (['password'] as const)), ...[ofFactor].flat()]
-      const standing = await showing(kernel, caller.session, inBody)
-      if (!hasProvenEmail(user)) await expectShown(kernel, caller.session, 'changeUnprovenEmail')
-      const from = { user, sessionId: caller.session.id }
-      const to = { newEmail, callbackURL: asked.callbackURL }
-      await deleteTicketsFor(kernel.db, user.id, CHANGE)
-      await tell(kernel, 'email.change_requested', { targetId: user.id })
-      const isAllowed = !hasProvenEmail(user) || standsForMailbox(kernel, standing, inBody)
-      await (isAllowed ? mailNewAddress(kernel, from, to) : mailOldAddress(kernel, from, to))
-      return undefined
-    },
-  )
-  if (refused !== undefined) await refuseCode(kernel, refused)
+  await act(kernel, bySession(proven), async (kernel, { user }) => {
+    const ofFactor = code === undefined ? [] : [await showCode(kernel, user, caller.session, code)]
+    const inBody = [...(password === undefined ? [] : (['password'] as const)), ...ofFactor]
+    const standing = await showing(kernel, caller.session, inBody)
+    if (!hasProvenEmail(user)) await expectShown(kernel, caller.session, 'changeUnprovenEmail')
+    const from = { user, sessionId: caller.session.id }
+    const to = { newEmail, callbackURL: asked.callbackURL }
+    await deleteTicketsFor(kernel.db, user.id, CHANGE)
+    await tell(kernel, 'email.change_requested', { targetId: user.id })
+    const isAllowed = !hasProvenEmail(user) || standsForMailbox(kernel, standing, inBody)
+    await (isAllowed ? mailNewAddress(kernel, from, to) : mailOldAddress(kernel, from, to))
+  })
 }
 
 const CHANGE = ['confirm-change-email', 'change-email'] as const

@@ -11,7 +11,7 @@ import { deleteOrganizations, listDepartures, lockOrganizationsOf } from './stor
  * manage it, and nobody chose a successor.
  */
 export async function leaveOrganizations(kernel: Kernel, user: User): Promise<void> {
-  await lockOrganizationsOf(kernel.db, user)
+  await lockOrganizationsOf(kernel, user)
   const departures = await listDepartures(kernel.db, user.id)
   if (departures.some(({ isAlone, isOnlyOwner }) => isOnlyOwner && !isAlone))
     throw fail('SOLE_OWNER_OF_ORGANIZATION')

@@ -45,7 +45,7 @@ export async function getInvitation(kernel: Kernel, { user }: Caller, id: string
     if (!isFromMail && !hasProvenEmail(user)) throw fail('EMAIL_VERIFICATION_REQUIRED_FOR_INVITATION')
     return invitation
   }
-  const membership = await findMembership(kernel.db, user.id, { id: invitation.organizationId })
+  const membership = await findMembership(kernel, user.id, { id: invitation.organizationId })
   if (membership === undefined || !isMemberPermitted(kernel, membership.member.role, CREATE)) throw notFound()
   return invitation
 }
@@ -85,7 +85,7 @@ export async function invitationsTo(kernel: Kernel, { user }: Caller, page: Page
 export async function cancelInvitation(kernel: Kernel, caller: Caller, named: string): Promise<Invitation> {
   const { id, organizationId } = await findOpen(kernel, named)
   const key = { id: organizationId }
-  if ((await findMembership(kernel.db, caller.user.id, key)) === undefined) throw notFound()
+  if ((await findMembership(kernel, caller.user.id, key)) === undefined) throw notFound()
   return actInOrganization(kernel, caller, { key }, async (kernel, membership) => {
     const refusal = 'YOU_ARE_NOT_ALLOWED_TO_CANCEL_THIS_INVITATION'
     expectPermission(kernel, membership, { invitation: ['cancel'] }, refusal)
@@ -109,7 +109,7 @@ export async function acceptInvitation(kernel: Kernel, caller: Caller, named: st
   return actAsRecipient(kernel, caller, found, async (kernel, user) => {
     // Before the organization is locked, since it locks those of the user's own invitations too.
     await proveInSession(kernel, user, caller.session.id)
-    const organization = await lockOrganization(kernel.db, organizationId)
+    const organization = await lockOrganization(kernel, organizationId)
     const invitation = await endInvitation(kernel.db, { id, email: user.email }, 'accepted', kernel.now())
     if (organization === undefined || invitation === undefined) throw notFound()
     await expectInviter(kernel, invitation)

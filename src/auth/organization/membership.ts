@@ -37,7 +37,7 @@ export async function expectMembership(
   lock?: OrganizationLock,
 ): Promise<Membership> {
   const isNamed = !('id' in key) || UUID.test(key.id)
-  const found = isNamed ? await findMembership(kernel.db, userId, key, lock) : undefined
+  const found = isNamed ? await findMembership(kernel, userId, key, lock) : undefined
   if (found === undefined) throw fail('USER_IS_NOT_A_MEMBER_OF_THE_ORGANIZATION')
   return found
 }

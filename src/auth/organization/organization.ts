@@ -1,6 +1,6 @@
 import { act } from '#identity/act.ts'
 import { coversPermissions, isPermitted, type Permissions } from '#identity/permissions.ts'
-import { tell } from '#identity/tell.ts'
+import { tell, tellChange } from '#identity/tell.ts'
 import { findUser, type User } from '#identity/users.ts'
 import { changedFields } from '#kernel/audit/changed-fields.ts'
 import { isConflict } from '#kernel/db/conflicts.ts'
@@ -136,7 +136,7 @@ export async function changeOrganization(
       const changed = await updateOrganization(kernel.db, id, change, kernel.now())
       const fields = changedFields(membership.organization, changed, change)
       const act = { targetId: id, organizationId: id, details: { fields } }
-      if (fields.length > 0) await tell(kernel, 'organization.updated', act)
+      await tellChange(kernel, 'organization.updated', fields, act)
       if (changed.requireTwoFactor) await deactivateWithoutFactor(kernel.db, id)
       return changed
     }),

@@ -117,7 +117,7 @@ async function mailInvitation(
  * may be those of a stranger. The user's row is locked, and the organizations are locked first (membership.ts).
  */
 export async function withdrawInvitations(kernel: Kernel, user: User, exceptOf?: string): Promise<void> {
-  await lockOrganizationsOf(kernel.db, user)
+  await lockOrganizationsOf(kernel, user)
   const canceled = await cancelInvitationsFrom(kernel.db, user.id, exceptOf)
   for (const invitation of canceled) await recordInvitation(kernel, 'invitation.canceled', invitation)
 }

@@ -1,7 +1,8 @@
 import { type RawBuilder, type Selectable, sql } from 'kysely'
+import { untold } from '#identity/tell.ts'
 import type { Db } from '#kernel/db/connect.ts'
 import type { InvitationTable, MemberTable, OrganizationTable } from '#kernel/db/tables.ts'
-import type { Kernel } from '#kernel/kernel.ts'
+import type { Kernel, TransactionNotes } from '#kernel/kernel.ts'
 
 /** `metadata` is JSON text. */
 export type Organization = Omit<Selectable<OrganizationTable>, 'metadata'> & { readonly metadata: string }
@@ -10,6 +11,13 @@ export type Invitation = Selectable<InvitationTable>
 
 /** An organization, and a user's place in it. */
 export type Membership = { readonly organization: Organization; readonly member: Member }
+
+type Locking = Pick<Kernel, 'db' | 'notes'>
+
+/** After it, no more users are locked in the transaction (decision 41). */
+function noteOrganizationLock(notes: TransactionNotes | undefined): void {
+  if (notes !== undefined) notes.isPastUsers = true
+}
 
 /** How an organization is named. */
 export type OrganizationKey = { readonly id: string } | { readonly slug: string }
@@ -37,7 +45,7 @@ type MembershipRow = Organization & {
  * statement for both, so that neither the answer nor its time tells which. With a lock, the newest versions of both rows (proof.ts).
  */
 export async function findMembership(
-  db: Db,
+  { db, notes }: Locking,
   userId: string,
   key: OrganizationKey,
   lock?: OrganizationLock,
@@ -46,6 +54,7 @@ export async function findMembership(
   const { rows } = await sql<MembershipRow>`select ${ORGANIZATION}, ${MEMBER} from service.organization o
     join service.member m on m.organization_id = o.id and m.user_id = ${userId}
     where ${named} ${lock === undefined ? sql`` : LOCKS[lock]}`.execute(db)
+  if (lock !== undefined) noteOrganizationLock(notes)
   const [row] = rows
   if (row === undefined) return undefined
   const { memberId, role, joinedAt, ...organization } = row
@@ -54,7 +63,11 @@ export async function findMembership(
 }
 
 /** The organization, locked for a user who becomes a member. */
-export async function lockOrganization(db: Db, id: string): Promise<Organization | undefined> {
+export async function lockOrganization(
+  { db, notes }: Locking,
+  id: string,
+): Promise<Organization | undefined> {
+  noteOrganizationLock(notes)
   const { rows } = await sql<Organization>`
     select ${ORGANIZATION} from service.organization o where o.id = ${id} for no key update`.execute(db)
   return rows[0]
@@ -146,18 +159,20 @@ export const deleteOrganizations = async (db: Db, ids: readonly string[]): Promi
   void (await db.deleteFrom('organization').where('id', 'in', ids).execute())
 
 /** Makes an organization active in a session whose user is a member, and the user's last one; null: none. */
-export const updateActiveOrganization = async (
-  { db, now }: Pick<Kernel, 'db' | 'now'>,
+export async function updateActiveOrganization(
+  kernel: Pick<Kernel, 'db' | 'now' | 'notes'>,
   sessionId: string,
   organizationId: string | null,
-): Promise<void> =>
-  void (await sql`with changed as (
+): Promise<void> {
+  untold(kernel, 'what is active is a matter of the session')
+  await sql`with changed as (
       update service.session set active_organization_id = ${organizationId} where id = ${sessionId}
         returning user_id, active_organization_id, impersonated_by)
-    update service.member m set last_active_at = ${now()} from changed c
+    update service.member m set last_active_at = ${kernel.now()} from changed c
       where m.user_id = c.user_id and m.organization_id = c.active_organization_id and c.impersonated_by is null`.execute(
-    db,
-  ))
+    kernel.db,
+  )
+}
 
 /** No organization was active in a session of the user. */
 export async function updateNeverActive(db: Db, userId: string): Promise<void> {
@@ -226,15 +241,17 @@ export async function listActiveUsers(db: Db, organizationId: string): Promise<r
 }
 
 /** Locks every organization that has the user as a member, or an invitation from or to the user, by id. */
-export const lockOrganizationsOf = async (
-  db: Db,
+export async function lockOrganizationsOf(
+  { db, notes }: Locking,
   { id, email }: { readonly id: string; readonly email: string },
-): Promise<void> =>
-  void (await sql`select from service.organization where id in (
+): Promise<void> {
+  noteOrganizationLock(notes)
+  await sql`select from service.organization where id in (
       select organization_id from service.member where user_id = ${id}
       union select organization_id from service.invitation where inviter_id = ${id}
       union select organization_id from service.invitation where email = ${email}
-    ) order by id for no key update`.execute(db))
+    ) order by id for no key update`.execute(db)
+}
 
 /** The effect on an organization of deleting a member's account. */
 type Departure = {

@@ -1,4 +1,4 @@
-import { act } from '#identity/act.ts'
+import { act, Refusal } from '#identity/act.ts'
 import {
   deletePasskey,
   insertPasskey,
@@ -25,7 +25,7 @@ import { acceptableName } from '../user-fields.ts'
 import { redeemRegistrationChallenge } from './challenges.ts'
 import { relyingParty } from './relying-party.ts'
 import type { AttestationResponse } from './schemas.ts'
-import { type Attested, type Rejected, verifyAttestation } from './verification.ts'
+import { type Attested, verifyAttestation } from './verification.ts'
 
 /** Passkeys of one user. More would make the options too long for browsers. */
 const MAX_PASSKEYS = 100
@@ -37,7 +37,7 @@ type Registration = {
   readonly revokeOtherSessions?: boolean | undefined
 }
 
-/** Adds the passkey that the caller's authenticator has made for the challenge. The challenge is used up also when it is refused. */
+/** Adds the passkey that the caller's authenticator has made for the challenge. */
 export async function registerPasskey(
   kernel: Kernel,
   caller: Caller,
@@ -46,13 +46,13 @@ export async function registerPasskey(
   const rp = relyingParty(kernel)
   const name = asked.trim() === '' ? null : acceptableName(asked)
   const { require_user_verification } = kernel.config.auth.passkey
-  const outcome = await changeFactors(kernel, caller, revokeOtherSessions, async (kernel, user) => {
+  return changeFactors(kernel, caller, revokeOtherSessions, async (kernel, user) => {
     const isRestricted = await expectMayEnrol(kernel, user, caller)
     await expectShown(kernel, caller.session, 'addPasskey')
     const challenge = await redeemRegistrationChallenge(kernel, caller, user, challengeId)
     const requireUserVerification = require_user_verification || isRestricted
     const attested = await verifyAttestation(response, { challenge, rp, requireUserVerification })
-    if ('reason' in attested) return attested
+    if ('reason' in attested) throw refusalOf(attested.reason)
     const added = await addPasskey(kernel, user, {
       ...attested,
       name,
@@ -60,27 +60,29 @@ export async function registerPasskey(
       addedBy: caller.session.id,
       settlesAt: await settlingOf(kernel, caller.session),
     })
-    if ('reason' in added) return added
     await noticeTo(kernel, user, MAILS.passkeyAdded(user, name))
     // The first factor where one is required: a stranger may have signed in while there was none.
     if (isRestricted) await deleteUserSessions(kernel.db, user.id, caller.session.id)
     return added
   })
-  if (!('reason' in outcome)) return outcome
-  kernel.log.info({ event: 'passkey_registration_refused', reason: outcome.reason }, 'passkey refused')
-  throw fail('FAILED_TO_VERIFY_REGISTRATION')
 }
+
+/** The challenge is used up all the same. */
+const refusalOf = (reason: string): Refusal =>
+  new Refusal(fail('FAILED_TO_VERIFY_REGISTRATION'), async ({ log }) =>
+    log.info({ event: 'passkey_registration_refused', reason }, 'passkey refused'),
+  )
 
 async function addPasskey(
   kernel: Kernel,
   user: User,
   attested: Attested & Pick<Passkey, 'name' | 'rpId' | 'settlesAt'> & { readonly addedBy: string },
-): Promise<Passkey | Rejected> {
+): Promise<Passkey> {
   if ((await listPasskeys(kernel.db, user.id)).length >= MAX_PASSKEYS) throw fail('TOO_MANY_PASSKEYS')
   const createdAt = kernel.now()
   const id = uuidv7(createdAt, kernel.random)
   const added = await insertPasskey(kernel.db, { ...attested, id, userId: user.id, createdAt })
-  if (added === undefined) return { reason: 'The credential is registered already' }
+  if (added === undefined) throw refusalOf('The credential is registered already')
   await deleteTrustedDevices(kernel.db, user.id)
   await tell(kernel, 'passkey.added', { targetId: user.id, details: { passkeyId: id } })
   return added
@@ -92,7 +94,7 @@ export async function removePasskey(
   { id, revokeOtherSessions }: { readonly id: string; readonly revokeOtherSessions?: boolean | undefined },
 ): Promise<void> {
   if (!UUID.test(id)) throw fail('PASSKEY_NOT_FOUND')
-  await changeFactors(kernel, caller, revokeOtherSessions, async (kernel, user): Promise<undefined> => {
+  await changeFactors(kernel, caller, revokeOtherSessions, async (kernel, user) => {
     await expectShown(kernel, caller.session, 'removePasskey')
     const isLast = await isLastWayIn(kernel, user, id)
     if (!(await deletePasskey(kernel.db, { id, userId: user.id }))) throw fail('PASSKEY_NOT_FOUND')
@@ -124,7 +126,7 @@ export async function renamePasskey(
 }
 
 /** Runs the change as `act` does, and ends the other sessions if the caller asks for that. */
-async function changeFactors<T extends object | undefined>(
+async function changeFactors<T>(
   kernel: Kernel,
   caller: Caller,
   revokeOtherSessions: boolean | undefined,
@@ -132,9 +134,7 @@ async function changeFactors<T extends object | undefined>(
 ): Promise<T> {
   return act(kernel, bySession(caller), async (kernel, { user }) => {
     const result = await change(kernel, user)
-    const isDone = result === undefined || !('reason' in result)
-    if (isDone && revokeOtherSessions === true)
-      await deleteUserSessions(kernel.db, user.id, caller.session.id)
+    if (revokeOtherSessions === true) await deleteUserSessions(kernel.db, user.id, caller.session.id)
     return result
   })
 }

@@ -85,7 +85,7 @@ export async function verifyAssertion(
   })
 }
 
-export type Rejected = { readonly reason: string }
+type Rejected = { readonly reason: string }
 
 /** The library throws an error for every kind of invalid response. */
 async function verifying<T>(verify: () => Promise<T>): Promise<T | Rejected> {

@@ -1,5 +1,5 @@
 import { act } from '#identity/act.ts'
-import { tell } from '#identity/tell.ts'
+import { tellChange } from '#identity/tell.ts'
 import { usernameFrom } from '#identity/usernames.ts'
 import { type User, type UserChange, updateUser } from '#identity/users.ts'
 import { changedFields } from '#kernel/audit/changed-fields.ts'
@@ -35,7 +35,7 @@ export async function changeProfile(kernel: Kernel, caller: Caller, asked: Profi
 export async function applyChange(kernel: Kernel, user: User, change: UserChange): Promise<User> {
   const changed = (await updateUser(kernel.db, user.id, change, kernel.now())) ?? user
   const fields = changedFields(user, changed, change)
-  if (fields.length > 0) await tell(kernel, 'user.updated', { targetId: user.id, details: { fields } })
+  await tellChange(kernel, 'user.updated', fields, { targetId: user.id, details: { fields } })
   return changed
 }
 

@@ -14,7 +14,7 @@ import { showing } from '../door/demands.ts'
 import { fail } from '../errors.ts'
 import { type Assertion, verifyPasskey } from '../passkey/sign-in.ts'
 import { checkPassword } from '../password/password.ts'
-import { refuseCode, showCode } from '../two-factor/verification.ts'
+import { showCode } from '../two-factor/verification.ts'
 
 type Reauthentication = {
   readonly password?: string | undefined
@@ -36,12 +36,10 @@ export async function reauthenticate(
     ...(password === undefined ? [] : ['password' as const]),
     ...(passkey === undefined ? [] : [passkey]),
   ]
-  const outcome = await act(kernel, { ...proof, refuse: unauthorized }, async (kernel, { user }) => {
-    const ofFactor = code === undefined ? undefined : await showCode(kernel, user, caller.session, code)
-    if (typeof ofFactor === 'object') return ofFactor
-    return renew(kernel, user, caller.session.id, ofFactor === undefined ? shown : [...shown, ofFactor])
+  return act(kernel, { ...proof, refuse: unauthorized }, async (kernel, { user }) => {
+    const ofFactor = code === undefined ? [] : [await showCode(kernel, user, caller.session, code)]
+    return renew(kernel, user, caller.session.id, [...shown, ...ofFactor])
   })
-  return 'refused' in outcome ? refuseCode(kernel, outcome) : outcome
 }
 
 const unauthorized = () => fail('UNAUTHORIZED')

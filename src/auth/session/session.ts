@@ -7,7 +7,7 @@ import {
   type NamedSession,
   type Session,
 } from '#identity/sessions.ts'
-import { tell } from '#identity/tell.ts'
+import { tell, untold } from '#identity/tell.ts'
 import { deleteTickets } from '#identity/tickets.ts'
 import { isTokenShaped } from '#identity/tokens.ts'
 import { deleteTrustedDevices } from '#identity/trusted-devices.ts'
@@ -80,5 +80,7 @@ export async function endSessions(kernel: Kernel, user: User): Promise<number> {
 }
 
 const recordRevoked = async (kernel: Kernel, user: User, count: number): Promise<void> => {
-  if (count > 0) await tell(kernel, 'session.revoked', { targetId: user.id, count })
+  await (count > 0
+    ? tell(kernel, 'session.revoked', { targetId: user.id, count })
+    : untold(kernel, 'no session has ended'))
 }

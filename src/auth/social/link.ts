@@ -4,7 +4,7 @@ import type { SessionProof } from '#identity/proof.ts'
 import { updateProviderTokens } from '#identity/provider-tokens.ts'
 import { lacksSecondFactor } from '#identity/second-factor.ts'
 import { getSession, type Session } from '#identity/sessions.ts'
-import { tell } from '#identity/tell.ts'
+import { tell, untold } from '#identity/tell.ts'
 import type { User } from '#identity/users.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { expectShown, settlingOf } from '../door/demands.ts'
@@ -44,6 +44,7 @@ export const linkIdentity = (
     }
     if (found.userId !== user.id) throw fail('ACCOUNT_ALREADY_LINKED_TO_DIFFERENT_USER')
     await updateProviderTokens(kernel, found.id, identity.tokens)
+    untold(kernel, 'the account has new tokens')
     return 'linked already'
   })
 

@@ -24,13 +24,13 @@ export type Check = (
   user: User,
   factor: Factor,
   subject: Subject,
-) => Promise<Refusal | undefined>
+) => Promise<CodeFailure | undefined>
 
-export type Refusal = (typeof WRONG)[number] | 'OTP_HAS_EXPIRED' | 'TOO_MANY_ATTEMPTS_REQUEST_NEW_CODE'
+export type CodeFailure = (typeof WRONG)[number] | 'OTP_HAS_EXPIRED' | 'TOO_MANY_ATTEMPTS_REQUEST_NEW_CODE'
 
 /** Refusals that count as a try. */
 const WRONG = ['WRONG_CODE', 'INVALID_BACKUP_CODE'] as const
-export const isWrong = (refusal: Refusal): boolean => WRONG.some((wrong) => wrong === refusal)
+export const isWrong = (failure: CodeFailure): boolean => WRONG.some((wrong) => wrong === failure)
 
 /** A method of the second factor, as the endpoints name it. */
 export type CheckName = 'totp' | 'otp' | 'backup'

@@ -3,7 +3,7 @@ import { act } from '#identity/act.ts'
 import { deleteFactor } from '#identity/second-factor.ts'
 import { deleteUserSessions, type Session, updateSessionToken } from '#identity/sessions.ts'
 import { getStanding, updateFactorHad } from '#identity/standing.ts'
-import { tell } from '#identity/tell.ts'
+import { tell, untold } from '#identity/tell.ts'
 import { deleteTicketsFor } from '#identity/tickets.ts'
 import { tokenHash } from '#identity/tokens.ts'
 import { deleteTrustedDevices } from '#identity/trusted-devices.ts'
@@ -71,6 +71,7 @@ export async function enrol(
     }
     await deleteFactor(kernel.db, userId, false)
     await insertFactor(kernel.db, factor, hashesOf(kernel, userId, backupCodes))
+    untold(kernel, 'a factor counts when it is confirmed')
   })
   return { method, backupCodes, totpURI: secret === null ? null : uriOf(kernel, caller.user, secret, issuer) }
 }
@@ -112,7 +113,7 @@ export async function disable(
     const wasBegun = await deleteFactor(kernel.db, user.id, false)
     const wasInForce = await removeFactorInForce(kernel, user)
     if (!wasInForce && !wasBegun) throw fail('TWO_FACTOR_NOT_ENABLED')
-    if (!wasInForce) return
+    if (!wasInForce) return untold(kernel, 'a factor counts when it is confirmed')
     await updateFactorHad(kernel.db, caller.session.id)
     await tell(kernel, 'second_factor.disabled', { targetId: user.id })
     await endFormerTrust(kernel, user, { change: 'disabled', session: caller.session, ...revoking })

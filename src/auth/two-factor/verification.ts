@@ -1,4 +1,4 @@
-import { act, actOnOpenTicket } from '#identity/act.ts'
+import { act, actOnOpenTicket, Refusal } from '#identity/act.ts'
 import type { Source } from '#identity/known-devices.ts'
 import { takesMailedCodes } from '#identity/mailbox.ts'
 import type { Session } from '#identity/sessions.ts'
@@ -14,7 +14,14 @@ import { admit, type StartedSession } from '../door/admit.ts'
 import { expectShown, showing } from '../door/demands.ts'
 import type { SignInContext } from '../door/sign-in-context.ts'
 import { fail } from '../errors.ts'
-import { CHECKS, type CheckName, expectMailedCode, isWrong, type Refusal, type Subject } from './checks.ts'
+import {
+  CHECKS,
+  type CheckName,
+  type CodeFailure,
+  expectMailedCode,
+  isWrong,
+  type Subject,
+} from './checks.ts'
 import { isBackupCode } from './codes.ts'
 import { confirmFactor } from './enrolment.ts'
 import { clearWrongCodes, countersOf, countWrongCode, expectUnlocked } from './lock.ts'
@@ -50,28 +57,22 @@ export type Verified = {
 /** Wrong codes of one pending sign-in. */
 const MAX_TRIES = 5
 
-/** Throws the failure of a wrong code after the transaction, so that the count of wrong codes stays. */
-export async function verifySecondFactor(
+/** Wrong codes are counted. */
+export function verifySecondFactor(
   kernel: Kernel,
   by: Verifying,
   name: CheckName,
   typed: Typed,
   context: SignInContext,
 ): Promise<Verified> {
-  const outcome = await ('pending' in by
+  return 'pending' in by
     ? completeSignIn(kernel, by, name, typed, context)
-    : verifyInSession(kernel, by.caller, name, typed))
-  return 'refused' in outcome ? refuseCode(kernel, outcome) : outcome
+    : verifyInSession(kernel, by.caller, name, typed)
 }
 
-/** Throws the failure of a code, which the audit trail shows. Its count is committed. */
-export async function refuseCode(kernel: Kernel, { refused, userId: targetId }: Refused): Promise<never> {
-  await recordFailure(kernel, 'second_factor.failed', { targetId, reason: refused })
-  throw fail(refused)
-}
-
-/** The failure of a code, and the user it was shown for. */
-export type Refused = { readonly refused: Refusal; readonly userId: string }
+/** A code that is refused. Its count is committed, and the audit trail shows it. */
+const refusalOf = ({ id: targetId }: User, reason: CodeFailure): Refusal =>
+  new Refusal(fail(reason), (kernel) => recordFailure(kernel, 'second_factor.failed', { targetId, reason }))
 
 const PENDING = ['second-factor'] as const
 export const notPending = () => fail('INVALID_TWO_FACTOR_COOKIE')
@@ -105,14 +106,14 @@ function completeSignIn(
   name: CheckName,
   typed: Typed,
   context: SignInContext,
-): Promise<Verified | Refused> {
+): Promise<Verified> {
   const { pending: token } = by
   return actOnPending(kernel, by, async (kernel, user, { ticket, factor, subject }) => {
     const { attempts, payload } = ticket
     if (name !== 'backup' && !payload.methods.includes(name)) throw notEnabled(name)
     if (attempts >= MAX_TRIES) {
       await redeemTicket(kernel, user, PENDING, token)
-      return { refused: 'TOO_MANY_ATTEMPTS_REQUEST_NEW_CODE', userId: user.id }
+      throw refusalOf(user, 'TOO_MANY_ATTEMPTS_REQUEST_NEW_CODE')
     }
     const before = payload.shown ?? []
     const word =
@@ -120,7 +121,7 @@ function completeSignIn(
     const refused = await checkCode(kernel, user, factor, subject, name, typed.code)
     if (refused !== undefined) {
       if (isWrong(refused)) await countTicketAttempt(kernel.db, token)
-      return { refused, userId: user.id }
+      throw refusalOf(user, refused)
     }
     await redeemTicket(kernel, user, PENDING, token)
     const shown = [...before, word]
@@ -146,12 +147,7 @@ async function startSession(
 const SHOWN = { totp: 'totp', otp: 'otp', backup: 'backup code' } as const satisfies Record<CheckName, Shown>
 
 /** In a session, a right code confirms a new factor, or shows that the user has the one in force. */
-function verifyInSession(
-  kernel: Kernel,
-  caller: Caller,
-  name: CheckName,
-  typed: Typed,
-): Promise<Verified | Refused> {
+function verifyInSession(kernel: Kernel, caller: Caller, name: CheckName, typed: Typed): Promise<Verified> {
   return act(kernel, bySession(caller), async (kernel, { user }) => {
     const factor = await factorInSession(kernel, user, caller.session, name)
     const isRestricted = !factor.inForce && (await expectMayEnrol(kernel, user, caller))
@@ -160,7 +156,7 @@ function verifyInSession(
     const subject = await subjectOf(kernel, user, session)
     await expectUnlocked(kernel, factor, subject.counters)
     const refused = await checkCode(kernel, user, factor, subject, name, typed.code)
-    if (refused !== undefined) return { refused, userId: user.id }
+    if (refused !== undefined) throw refusalOf(user, refused)
     // Before its own code counts as shown.
     if (!factor.inForce) await expectShown(kernel, session, 'confirmFactor')
     await showing(kernel, session, [word])
@@ -211,15 +207,15 @@ const notEnabled = (name: CheckName) =>
   fail(name === 'totp' ? 'TOTP_NOT_ENABLED' : name === 'otp' ? 'OTP_NOT_ENABLED' : 'TWO_FACTOR_NOT_ENABLED')
 
 /**
- * Checks a code of the factor in force in a session, whichever kind of code it is. Returns what it has shown, or why it is refused; a
- * refusal is counted, so the transaction has to commit.
+ * Checks a code of the factor in force in a session, whichever kind of code it is. Returns what it has shown. A wrong one is
+ * counted.
  */
 export async function showCode(
   kernel: Kernel,
   user: User,
   session: Pick<Session, 'id'>,
   code: string,
-): Promise<Shown | Refused> {
+): Promise<Shown> {
   const factor = await findFactor(kernel.db, user.id, true)
   if (factor === undefined) throw fail('TWO_FACTOR_NOT_ENABLED')
   const subject = await subjectOf(kernel, user, session)
@@ -230,9 +226,11 @@ export async function showCode(
   if (refused === undefined) return word
   // A user of an authenticator app may have asked for a code by mail.
   const standing = await getStanding(kernel.db, session.id)
-  if (name !== 'totp' || !takesMailedCodes(standing)) return { refused, userId: user.id }
-  if ((await CHECKS.otp(code)(kernel, user, factor, subject)) !== undefined)
-    return { refused, userId: user.id }
+  const isMailed =
+    name === 'totp' &&
+    takesMailedCodes(standing) &&
+    (await CHECKS.otp(code)(kernel, user, factor, subject)) === undefined
+  if (!isMailed) throw refusalOf(user, refused)
   await clearWrongCodes(kernel, factor, subject.counters)
   return expectMailedCode(factor, standing)
 }
@@ -245,9 +243,9 @@ async function checkCode(
   subject: Subject,
   name: CheckName,
   code: string,
-): Promise<Refusal | undefined> {
-  const refusal = await CHECKS[name](code)(kernel, user, factor, subject)
-  if (refusal === undefined) await clearWrongCodes(kernel, factor, subject.counters)
-  else if (isWrong(refusal)) await countWrongCode(kernel, factor, subject.counters)
-  return refusal
+): Promise<CodeFailure | undefined> {
+  const failure = await CHECKS[name](code)(kernel, user, factor, subject)
+  if (failure === undefined) await clearWrongCodes(kernel, factor, subject.counters)
+  else if (isWrong(failure)) await countWrongCode(kernel, factor, subject.counters)
+  return failure
 }

@@ -29,45 +29,65 @@ export const FOLLOWED_TABLES: Readonly<Record<string, readonly Change[]>> = {
   webhook: ['insert', 'update', 'delete'],
 }
 
-/** Calls `touched` when a statement may change what caches hold, also in a `with` or in SQL of ours. */
-export const watchFollowedTables = (touched: () => void): KyselyPlugin => ({
+/** Kinds of rows that the statements of a transaction have written. */
+export type Written = {
+  /** Something that caches hold, perhaps. */
+  isFollowed: boolean
+  /** Something that the audit trail tells of. */
+  isChanged: boolean
+  /** A row of the audit trail. */
+  isTold: boolean
+}
+
+/** Notes what each statement writes, also in a `with` or in SQL of ours. */
+export const watchStatements = (written: Written): KyselyPlugin => ({
   transformQuery({ node }) {
-    if (isFollowed(node)) touched()
+    forEachChange(node, (change) => note(written, change))
     return node
   },
   transformResult: async ({ result }) => result,
 })
 
+function note(written: Written, change: string): void {
+  if (change === 'insert audit_event') written.isTold = true
+  else if (!QUIET.has(change.slice(change.indexOf(' ') + 1))) written.isChanged = true
+  if (SENT.has(change)) written.isFollowed = true
+}
+
+/** Tables that no act is about: one-time tokens, counts of wrong codes, outboxes, what browsers keep. */
+const QUIET = new Set([
+  ...['verification', 'wrong_code', 'webhook_event', 'webhook_delivery'],
+  ...['known_device', 'trusted_device'],
+])
+
+/** A change and its table, such as `delete session`. */
+type Visit = (change: string) => void
+
 // The kind of a node tells its type.
-function isFollowed(node: OperationNode): boolean {
-  switch (node.kind) {
-    case 'RawNode':
-      return isFollowedText(node as RawNode)
-    case 'InsertQueryNode':
-      return isChange('insert', (node as InsertQueryNode).into) || hasFollowed(node as InsertQueryNode)
-    case 'UpdateQueryNode':
-      return isChange('update', (node as UpdateQueryNode).table) || hasFollowed(node as UpdateQueryNode)
-    case 'DeleteQueryNode': {
-      const { from } = node as DeleteQueryNode
-      return from.froms.some((table) => isChange('delete', table)) || hasFollowed(node as DeleteQueryNode)
-    }
-    default:
-      return hasFollowed(node)
+function forEachChange(node: OperationNode & WithExpressions, visit: Visit): void {
+  if (node.kind === 'RawNode') {
+    const { sqlFragments, parameters } = node as RawNode
+    for (const text of sqlFragments) changesIn(text).forEach(visit)
+    for (const parameter of parameters) forEachChange(parameter, visit)
+    return
   }
+  if (node.kind === 'InsertQueryNode') visitTable('insert', (node as InsertQueryNode).into, visit)
+  if (node.kind === 'UpdateQueryNode') visitTable('update', (node as UpdateQueryNode).table, visit)
+  if (node.kind === 'DeleteQueryNode')
+    for (const table of (node as DeleteQueryNode).from.froms) visitTable('delete', table, visit)
+  for (const { expression } of node.with?.expressions ?? []) forEachChange(expression, visit)
 }
 
 type WithExpressions = { readonly with?: { readonly expressions: readonly CommonTableExpressionNode[] } }
 
-const hasFollowed = (node: OperationNode & WithExpressions): boolean =>
-  node.with?.expressions.some(({ expression }) => isFollowed(expression)) === true
-
 /** With an alias, the table is a part of the node. */
-function isChange(
+function visitTable(
   change: Change,
   named: (OperationNode & { readonly node?: OperationNode }) | undefined,
-): boolean {
+  visit: Visit,
+): void {
   const table = named?.node ?? named
-  return table !== undefined && TableNode.is(table) && isSent(change, table.table.identifier.name)
+  if (table !== undefined && TableNode.is(table)) visit(`${change} ${table.table.identifier.name}`)
 }
 
 const SENT: ReadonlySet<string> = new Set(
@@ -76,26 +96,20 @@ const SENT: ReadonlySet<string> = new Set(
   ),
 )
 
-const isSent = (change: string, table: string): boolean => SENT.has(`${change} ${table}`)
-
 const CHANGE = /\b(insert) +into|\b(update)|\b(delete) +from/
 const STATEMENTS = new RegExp(`(?:${CHANGE.source})\\s+service\\."?(\\w+)`, 'g')
 
-const isFollowedText = ({ sqlFragments, parameters }: RawNode): boolean =>
-  sqlFragments.some(sendsAsText) || parameters.some(isFollowed)
-
 /** By text, since a statement of ours comes again with each request. */
-const judged = new Map<string, boolean>()
+const judged = new Map<string, readonly string[]>()
 /** Far above the number of our own texts. */
 const MAX_JUDGED = 2_000
 
-function sendsAsText(text: string): boolean {
+function changesIn(text: string): readonly string[] {
   const known = judged.get(text)
   if (known !== undefined) return known
-  const sends = [...text.matchAll(STATEMENTS)].some(([, ...found]) => {
-    const [change, table] = found.filter((part) => part !== undefined)
-    return change !== undefined && table !== undefined && isSent(change, table)
-  })
-  if (judged.size < MAX_JUDGED) judged.set(text, sends)
-  return sends
+  const changes = [...text.matchAll(STATEMENTS)].map(([, ...found]) =>
+    found.filter((part) => part !== undefined).join(' '),
+  )
+  if (judged.size < MAX_JUDGED) judged.set(text, changes)
+  return changes
 }
