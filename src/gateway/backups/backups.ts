@@ -1,207 +1,58 @@
-import { databaseOf } from '#databases/clients/restoring.ts'
 import { recordAct } from '#kernel/audit/record-act.ts'
-import { isConflict } from '#kernel/db/conflicts.ts'
 import { atomically, type Kernel } from '#kernel/kernel.ts'
-import { uuidv7 } from '#kernel/random.ts'
 import { fail } from '../errors.ts'
-import { requireClient } from '../existing-clients.ts'
-import { removeUnfinished } from './finish-job.ts'
-import { isOwnJob } from './foreign-jobs-store.ts'
-import { locationOf, storeOf } from './location/location.ts'
-import { endLost } from './lost-jobs.ts'
-import { leaseFrom } from './running-job.ts'
-import { type BackupSources, programFor, sourceOf } from './sources.ts'
-import {
-  ACTIVE_JOB_KEY,
-  COMPLETE,
-  cancelWaitingJobs,
-  deleteEndedJob,
-  findJob,
-  holdBackup,
-  insertJob,
-  isOfLater,
-  type JobRow,
-  lockBackup,
-  lockRestoresOf,
-  requestCancel,
-  restoredBy,
-  WAITING_JOB_KEY,
-} from './store.ts'
+import { deleteEndedJob, findJob, type JobRow } from './jobs/store.ts'
+import { storeOf } from './location/location.ts'
+import { type Backup, backupOf, COMPLETE, isOfAnother, isOwnJob, lockBackup } from './store.ts'
 
-type BackupRequest = {
-  readonly client_name: string
-  readonly label?: string | null
-  readonly schedule?: string
-  /** The file to write, instead of one in `backups.location`. */
-  readonly output?: string
-  /** The caller runs the job itself. */
-  readonly isRunHere?: boolean
-}
-
-/** Adds a job that backs up a client. Throws if the job could not run: unknown client, no pg_dump, another job of the client. */
-export async function requestBackup(
-  kernel: Kernel,
-  sources: BackupSources,
-  { client_name: clientName, label = null, schedule, output, isRunHere = false }: BackupRequest,
-): Promise<JobRow> {
-  const source = await sourceOf(kernel, sources, clientName)
-  if (source.format === 'dump') await programFor(kernel, sources, 'pg_dump', source.major)
-  const now = kernel.now()
-  const id = uuidv7(now, kernel.random)
-  const name = fileName({ clientName, id, now, format: source.format })
-  const location = output ?? locationOf(kernel.config, name)
-  const row = { ...newJob(kernel, id, now), clientName, label, format: source.format, location }
-  return addJob(kernel, sources, { ...row, jobType: 'backup', schedule: schedule ?? null }, isRunHere)
-}
-
-type Named = {
-  readonly clientName: string
-  readonly id: string
-  readonly now: Date
-  readonly format: JobRow['format']
-}
-
-/** `default-20260131T033000Z-0198….gatehouse` */
-const fileName = ({ clientName, id, now, format }: Named): string =>
-  `${clientName}-${now.toISOString().slice(0, 19).replace(/[-:]/g, '')}Z-${id}.${format === 'dump' ? 'dump' : 'gatehouse'}`
-
-const newJob = ({ origin }: Kernel, id: string, now: Date) => ({
-  id,
-  status: 'pending',
-  requestId: origin.requestId ?? null,
-  createdAt: now,
-  updatedAt: now,
-})
-
-type NewRow = Parameters<typeof insertJob>[1]
-
-/** One job of a client at a time: a second one is refused, or waits if it is a schedule's, one for each schedule. So none pile up. */
-async function addJob(
-  kernel: Kernel,
-  sources: BackupSources,
-  row: NewRow,
-  isRunHere: boolean,
-): Promise<JobRow> {
-  await endLost(kernel, sources)
-  try {
-    return await atomically(kernel, async (kernel) => {
-      await requireClient(kernel, sources.clients, row.clientName)
-      if (row.sourceId && !(await holdBackup(kernel.db, row.sourceId))) throw fail('backup_not_found')
-      await requireSoleRestore(kernel, row)
-      const leaseUntil = isRunHere ? leaseFrom(kernel.now()).leaseUntil : null
-      const job = await insertJob(kernel.db, { ...row, leaseUntil })
-      const action = job.jobType === 'backup' ? 'backup.requested' : 'restore.requested'
-      const details = job.sourceId === null ? {} : { backup_id: job.sourceId }
-      await recordAct(kernel, action, { ...factsOf(job), details })
-      if (!isRunHere && !job.waits) await kernel.jobs.enqueue(kernel.db, 'run-backup', { job: job.id })
-      return job
-    })
-  } catch (error) {
-    if (isConflict(error, WAITING_JOB_KEY)) throw fail('backup_job_active', { message: STILL_WAITS })
-    if (!isConflict(error, ACTIVE_JOB_KEY)) throw error
-    if (row.schedule == null) throw fail('backup_job_active')
-    return addJob(kernel, sources, { ...row, waits: true }, isRunHere)
-  }
-}
-
-const STILL_WAITS = 'The run before still waits for its turn'
-
-/** Two restores of one database would wait for each other's locks. */
-async function requireSoleRestore({ db }: Kernel, { clientName, database }: NewRow): Promise<void> {
-  if (database == null) return
-  await lockRestoresOf(db, database)
-  const restored = await restoredBy(db, database)
-  if (restored === undefined || restored === clientName) return
-  throw fail('backup_job_active', {
-    message: `A restore of the client ${restored}, which has the same database, already waits or runs`,
-  })
-}
-
-const factsOf = ({ id, clientName }: Pick<JobRow, 'id' | 'clientName'>) => ({
-  targetId: id,
-  clientName,
-})
-
-/** `confirm`: the client's name again, or true. */
-type RestoreRequest = { readonly client_name: string; readonly confirm: string | boolean }
-
-/** Adds a job that replaces the data of a client by that of a backup. */
-export async function requestRestore(
-  kernel: Kernel,
-  sources: BackupSources,
-  backupId: string,
-  { client_name: clientName, confirm }: RestoreRequest,
-): Promise<JobRow> {
-  if (confirm !== true && confirm !== clientName) throw fail('restore_not_confirmed')
-  const backup = await completedBackup(kernel, backupId)
-  if (backup.format === 'archive') throw fail('restore_needs_command')
-  const source = await sourceOf(kernel, sources, clientName)
-  if (source.format === 'archive') throw fail('restore_needs_command')
-  if ((await sources.clients.locate(source.client)).isLogging) throw fail('restore_refused')
-  await programFor(kernel, sources, 'pg_restore', source.major)
-  const database = (await databaseOf(source.client).catch(() => undefined)) ?? null
-  const now = kernel.now()
-  const row = {
-    ...newJob(kernel, uuidv7(now, kernel.random), now),
-    clientName,
-    label: backup.label,
-    database,
-  }
-  const { format, id: sourceId, location, sizeBytes } = backup
-  return addJob(kernel, sources, { ...row, jobType: 'restore', format, sourceId, location, sizeBytes }, false)
-}
-
-export async function findBackupJob(kernel: Pick<Kernel, 'db'>, id: string): Promise<JobRow> {
-  const job = await findJob(kernel.db, id)
+export async function findBackup({ db }: Pick<Kernel, 'db'>, id: string): Promise<Backup> {
+  const job = await findJob(db, id)
   if (job === undefined) throw fail('backup_not_found')
-  return job
+  const backup = backupOf(job)
+  if (backup === undefined) throw fail('backup_not_completed')
+  return backup
 }
-
-/** A backup whose file is complete. */
-export async function completedBackup(
-  kernel: Pick<Kernel, 'db'>,
-  id: string,
-): Promise<JobRow & { readonly location: string }> {
-  const job = await findBackupJob(kernel, id)
-  const { jobType, status, location } = job
-  if (jobType !== 'backup' || !COMPLETE.includes(status) || location === null)
-    throw fail('backup_not_completed')
-  return { ...job, location }
-}
-
-/** A waiting job does not run; a running one ends within seconds, and leaves nothing. */
-export function cancelJob(kernel: Kernel, id: string): Promise<JobRow> {
-  return atomically(kernel, async (kernel) => {
-    const before = await findBackupJob(kernel, id)
-    const job = await requestCancel(kernel.db, id, kernel.now())
-    if (job === undefined) throw fail('backup_job_ended')
-    if (!before.cancelRequested) await recordAct(kernel, 'backup.cancelled', factsOf(job))
-    return job
-  })
-}
-
-/** For a client that was removed: another client of its name may be another database. */
-export const cancelJobsOf = ({ db, now }: Pick<Kernel, 'db' | 'now'>, clientName: string): Promise<void> =>
-  cancelWaitingJobs(db, clientName, { reason: 'Its client was removed.', now: now() })
 
 /**
- * Deletes a job and, if it is a backup of this installation, its file. Downloads of it break off. A file that cannot be removed keeps its job. A file that
- * `--output` named again, after the former one was moved away, is the later backup's.
+ * Deletes a job and, if it is a backup of this installation, its file. Downloads of it break off. A file that cannot be removed keeps its
+ * job.
  */
 export async function deleteBackup(kernel: Kernel, id: string): Promise<void> {
   const job = await atomically(kernel, async (kernel) => {
     await lockBackup(kernel.db, id)
     const deleted = await deleteEndedJob(kernel.db, id)
-    if (deleted === undefined) {
-      await findBackupJob(kernel, id)
-      throw fail('backup_in_use')
-    }
-    await recordAct(kernel, 'backup.deleted', factsOf(deleted))
-    const { jobType, status, location } = deleted
-    const isFile = jobType === 'backup' && status === 'completed' && location !== null
-    if (isFile && (await isOwnJob(kernel.db, deleted)) && !(await isOfLater(kernel.db, id, location)))
-      await storeOf(kernel, location).remove(location)
+    if (deleted === undefined)
+      throw fail((await findJob(kernel.db, id)) === undefined ? 'backup_not_found' : 'backup_in_use')
+    await recordAct(kernel, 'backup.deleted', { targetId: id, clientName: deleted.clientName })
+    if (deleted.status === 'completed') await removeFile(kernel, deleted)
     return deleted
   })
-  if (!COMPLETE.includes(job.status)) await removeUnfinished(kernel, job)
+  if (!COMPLETE.includes(job.status)) await discardFile(kernel, job)
+}
+
+/** A file that `--output` named again, after the former one was moved away, is the later backup's. */
+async function removeFile(kernel: Kernel, job: JobRow): Promise<void> {
+  const location = await ownFile(kernel, job)
+  if (location === undefined || (await isOfAnother(kernel.db, location, job.id, '>'))) return
+  await storeOf(kernel, location).remove(location)
+}
+
+/** Removes what an unfinished job has left. A file that `--output` named for another backup too is left to that one. */
+export async function discardFile(kernel: Kernel, job: JobRow): Promise<void> {
+  const location = await ownFile(kernel, job)
+  if (location === undefined || (await isOfAnother(kernel.db, location, job.id))) return
+  await storeOf(kernel, location)
+    .discard(location)
+    .catch((error: unknown) =>
+      kernel.log.warn(
+        { event: 'backup_left', error },
+        `the unfinished backup ${location} could not be removed`,
+      ),
+    )
+}
+
+/** The location that a job of this installation writes to. */
+async function ownFile({ db }: Kernel, job: JobRow): Promise<string | undefined> {
+  if (job.jobType !== 'backup' || job.location === null) return undefined
+  return (await isOwnJob(db, job)) ? job.location : undefined
 }

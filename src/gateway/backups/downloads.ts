@@ -2,12 +2,12 @@ import { recordAct } from '#kernel/audit/record-act.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { createSemaphore } from '#kernel/semaphore.ts'
 import { fail } from '../errors.ts'
-import { completedBackup } from './backups.ts'
+import { findBackup } from './backups.ts'
 import type { OpenBackup } from './location/backup-store.ts'
 import { storeOf } from './location/location.ts'
-import { isCompleted, type JobRow } from './store.ts'
+import { type Backup, isComplete } from './store.ts'
 
-type Download = { readonly job: JobRow; readonly content: AsyncIterable<Buffer> }
+type Download = { readonly backup: Backup; readonly content: AsyncIterable<Buffer> }
 
 type Downloads = {
   /** Opens the file of a backup. `content` has to be read, or its `return()` called. */
@@ -23,9 +23,9 @@ export function createDownloads(): Downloads {
   const semaphore = createSemaphore(MAX_DOWNLOADS, { max: 0, refusal: () => fail('too_many_downloads') })
   return {
     async open(kernel, id) {
-      const job = await completedBackup(kernel, id)
+      const backup = await findBackup(kernel, id)
       const release = await semaphore.acquire()
-      const file = await opened(kernel, job).catch((error: unknown) => {
+      const file = await opened(kernel, backup).catch((error: unknown) => {
         release()
         throw error
       })
@@ -34,25 +34,23 @@ export function createDownloads(): Downloads {
         await file.close()
       })
       try {
-        await recordAct(kernel, 'backup.downloaded', { targetId: job.id, clientName: job.clientName })
+        await recordAct(kernel, 'backup.downloaded', { targetId: id, clientName: backup.clientName })
       } catch (error) {
         await close()
         throw error
       }
-      return { job, content: guarded(kernel, job, file.content(), close) }
+      return { backup, content: guarded(kernel, backup, file.content(), close) }
     },
   }
 }
 
-async function opened(kernel: Kernel, { location, sizeBytes }: JobRow & Located): Promise<OpenBackup> {
+async function opened(kernel: Kernel, { location, size }: Backup): Promise<OpenBackup> {
   const file = await storeOf(kernel, location).open(location)
   if (file === undefined) throw fail('backup_file_missing')
-  if (file.size === Number(sizeBytes)) return file
+  if (file.size === size) return file
   await file.close()
   throw fail('backup_file_changed')
 }
-
-type Located = { readonly location: string }
 
 /**
  * The static admin key holds for the life of a process, so the backup itself is what can be taken away during a download: each second it is
@@ -61,15 +59,15 @@ type Located = { readonly location: string }
  */
 function guarded(
   { db }: Kernel,
-  { id, sizeBytes }: JobRow,
+  { id, size }: Backup,
   pieces: AsyncGenerator<Buffer>,
   close: () => Promise<void>,
 ): AsyncIterable<Buffer> {
   let looked = performance.now()
-  let left = Number(sizeBytes)
+  let left = size
   const next = async (): Promise<IteratorResult<Buffer>> => {
     if (performance.now() - looked > LOOK_EVERY) {
-      if (!(await isCompleted(db, id))) throw new Error('the backup was deleted during its download')
+      if (!(await isComplete(db, id))) throw new Error('the backup was deleted during its download')
       looked = performance.now()
     }
     const result = await pieces.next()

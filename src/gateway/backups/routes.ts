@@ -7,11 +7,11 @@ import type { Kernel } from '#kernel/kernel.ts'
 import type { GatewayAccess } from '../caller/access.ts'
 import { success, successOf } from '../envelope.ts'
 import { pagination } from '../pagination.ts'
-import { cancelJob, deleteBackup, findBackupJob, requestBackup, requestRestore } from './backups.ts'
+import { deleteBackup } from './backups.ts'
 import { createDownloads } from './downloads.ts'
-import { recordOf } from './job-facts.ts'
+import { cancelJob, findBackupJob, recordOf, requestBackup, requestRestore } from './jobs/jobs.ts'
+import { JOB_STATUSES, JOB_TYPES, listJobs } from './jobs/store.ts'
 import type { BackupSources } from './sources.ts'
-import { JOB_STATUSES, JOB_TYPES, listJobs } from './store.ts'
 
 const JOB_TYPE = OneOf(JOB_TYPES, named('BackupJobType'))
 const JOB_STATUS = OneOf(JOB_STATUSES, {
@@ -198,13 +198,13 @@ export function backupRoutes(app: App, kernel: Kernel, access: GatewayAccess, so
       },
     },
     handler: async (request, reply) => {
-      const { job, content } = await downloads.open(request.kernel, request.params.id)
+      const { backup, content } = await downloads.open(request.kernel, request.params.id)
       reply.headers({
         'content-type': 'application/octet-stream',
-        'content-length': Number(job.sizeBytes),
-        'content-disposition': `attachment; filename="${plainName(job.location ?? '')}"`,
+        'content-length': backup.size,
+        'content-disposition': `attachment; filename="${plainName(backup.location)}"`,
         // RFC 9530
-        'repr-digest': `sha-256=:${Buffer.from(job.sha256 ?? '', 'hex').toString('base64')}:`,
+        'repr-digest': `sha-256=:${Buffer.from(backup.sha256, 'hex').toString('base64')}:`,
       })
       // It holds no connection of a client, and may be larger than what a slow line takes in that time.
       return reply.sendLong(content, { isTimed: false })

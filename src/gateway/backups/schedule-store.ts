@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import type { Db } from '#kernel/db/connect.ts'
-import { isOwn, type JobRow } from './store.ts'
+import { isOwn, type JobRow } from './jobs/store.ts'
 
 type Stored = Pick<JobRow, 'id' | 'location' | 'sizeBytes'>
 
@@ -15,30 +15,6 @@ export const listCompleted = (db: Db, schedule: string): Promise<Stored[]> =>
     .orderBy('id', 'desc')
     .limit(11_000)
     .execute()
-
-/** The jobs whose turn it is: of each client without another job the one that has waited for longest. */
-export async function listNext(db: Db): Promise<readonly string[]> {
-  const { rows } = await sql<{ id: string }>`
-    select distinct on (client_name) id from service.backup_job as job
-     where status = 'pending' and waits and ${isOwn()} and not exists (
-       select from service.backup_job as other
-        where other.client_name = job.client_name and other.status in ('pending', 'running') and not other.waits
-     ) order by client_name, id`.execute(db)
-  return rows.map(({ id }) => id)
-}
-
-/** False when the job does not wait any more. Conflicts with another job of the client that has begun meanwhile. */
-export async function takeTurn(db: Db, id: string, now: Date): Promise<boolean> {
-  const taken = await db
-    .updateTable('backupJob')
-    .set({ waits: false, updatedAt: now })
-    .where('id', '=', id)
-    .where('status', '=', 'pending')
-    .where('waits', '=', true)
-    .returning('id')
-    .executeTakeFirst()
-  return taken !== undefined
-}
 
 type Schedule = { readonly name: string; readonly cron: string }
 

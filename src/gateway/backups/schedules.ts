@@ -1,15 +1,15 @@
 import { CronExpressionParser } from 'cron-parser'
 import { Failure } from '#kernel/errors.ts'
 import { CONFIGURED, type Recurring } from '#kernel/jobs.ts'
-import { atomically, type Kernel } from '#kernel/kernel.ts'
-import { deleteBackup, requestBackup } from './backups.ts'
-import { recordFailedRun } from './failed-run.ts'
-import { endOf } from './job-end.ts'
+import { atomically, emit, type Kernel } from '#kernel/kernel.ts'
+import { deleteBackup } from './backups.ts'
+import { beginNext, endOf, factsOf } from './jobs/end.ts'
+import { newJob, requestBackup } from './jobs/jobs.ts'
+import { endLost, queueAgain } from './jobs/lost-jobs.ts'
+import { insertJob } from './jobs/store.ts'
 import { storeOf } from './location/location.ts'
-import { endLost, queueAgain } from './lost-jobs.ts'
 import { keepSchedules, listCompleted, seeUntil } from './schedule-store.ts'
 import type { BackupSources } from './sources.ts'
-import { beginNext } from './turns.ts'
 
 /** How often a process looks for the jobs of dead ones, milliseconds. Until they end, the clients of a restore stay frozen. */
 const LOOK_EVERY = 5_000
@@ -72,6 +72,30 @@ async function reportMissed(kernel: Kernel, sources: BackupSources): Promise<voi
       await recordFailedRun(kernel, sources, { schedule: name, client, message })
     })
   }
+}
+
+type FailedRun = { readonly schedule: string; readonly client: string; readonly message: string }
+
+/** A run of a schedule that did not become a job: a failed one, and its event. */
+function recordFailedRun(
+  kernel: Kernel,
+  { embedded }: Pick<BackupSources, 'embedded'>,
+  { schedule, client, message }: FailedRun,
+): Promise<void> {
+  return atomically(kernel, async (kernel) => {
+    const run = newJob(kernel, 'backup', client)
+    const isArchive = embedded !== undefined && kernel.config.clients[client]?.url === undefined
+    const job = await insertJob(kernel.db, {
+      ...run,
+      status: 'failed',
+      label: schedule,
+      schedule,
+      format: isArchive ? 'archive' : 'dump',
+      errorMessage: message,
+      completedAt: run.createdAt,
+    })
+    await emit(kernel, 'backup_failed', { ...factsOf(job), error_message: message })
+  })
 }
 
 /**

@@ -1,63 +1,25 @@
-import { type Insertable, type Selectable, sql, type Updateable } from 'kysely'
 import type { Db } from '#kernel/db/connect.ts'
-import type { BackupJobTable } from '#kernel/db/tables.ts'
-import type { Page } from '../pagination.ts'
-import { LEASE, type Progress } from './running-job.ts'
+import type { JobRow, JobStatus } from './jobs/store.ts'
 
-export type JobRow = Selectable<BackupJobTable>
-
-export const JOB_TYPES = ['backup', 'restore'] as const
-export const JOB_STATUSES = ['pending', 'running', 'completed', 'failed', 'cancelled', 'foreign'] as const
-type JobStatus = (typeof JOB_STATUSES)[number]
-
-/** None in a database that was not opened as an installation. */
-const INSTALLATION = sql`select id from service.installation`
-/** Of the jobs: those of this installation, whose files it may remove. A copy has the jobs of its original too. */
-export const isOwn = () => sql<boolean>`installation_id is not distinct from (${INSTALLATION})`
-
-/** One job of a client waits for a process or runs at a time, besides those that wait for their turn. */
-export const ACTIVE_JOB_KEY = 'backup_job_active'
-/** One run of a schedule waits for its turn. */
-export const WAITING_JOB_KEY = 'backup_job_waiting'
-
-export const insertJob = (db: Db, row: Insertable<BackupJobTable>): Promise<JobRow> =>
-  db
-    .insertInto('backupJob')
-    .values({ ...row, installationId: sql<string | null>`(${INSTALLATION})` })
-    .returningAll()
-    .executeTakeFirstOrThrow()
-
-type JobFilter = {
-  readonly client_name?: string
-  readonly status?: JobStatus
-  readonly job_type?: (typeof JOB_TYPES)[number]
+/** A complete backup. Its row is that of the job that has made it. */
+export type Backup = Pick<JobRow, 'id' | 'clientName' | 'label' | 'format'> & {
+  readonly location: string
+  readonly size: number
+  readonly sha256: string
 }
-
-/** A page of jobs, newest first, and the number of all that match. */
-export async function listJobs(
-  db: Db,
-  { client_name, status, job_type }: JobFilter,
-  { limit, offset }: Page,
-): Promise<{ readonly jobs: JobRow[]; readonly total: number }> {
-  let matching = db.selectFrom('backupJob')
-  if (client_name !== undefined) matching = matching.where('clientName', '=', client_name)
-  if (status !== undefined) matching = matching.where('status', '=', status)
-  if (job_type !== undefined) matching = matching.where('jobType', '=', job_type)
-  const [jobs, counted] = await Promise.all([
-    matching.selectAll().orderBy('id', 'desc').limit(limit).offset(offset).execute(),
-    matching.select((eb) => eb.fn.countAll().as('total')).executeTakeFirstOrThrow(),
-  ])
-  return { jobs, total: Number(counted.total) }
-}
-
-export const findJob = (db: Db, id: string): Promise<JobRow | undefined> =>
-  db.selectFrom('backupJob').selectAll().where('id', '=', id).executeTakeFirst()
 
 /** Statuses of a backup whose file is complete. */
 export const COMPLETE: readonly string[] = ['completed', 'foreign'] satisfies JobStatus[]
 
-/** Whether the finished backup is still there, for a download that is under way. */
-export async function isCompleted(db: Db, id: string): Promise<boolean> {
+/** The backup that a job has made; undefined when it is not complete, or a restore. */
+export function backupOf(job: JobRow): Backup | undefined {
+  const { id, clientName, label, format, location } = job
+  if (job.jobType !== 'backup' || !COMPLETE.includes(job.status) || location === null) return undefined
+  return { id, clientName, label, format, location, size: Number(job.sizeBytes), sha256: job.sha256 ?? '' }
+}
+
+/** Whether the backup is still there, for a download that is under way. */
+export async function isComplete(db: Db, id: string): Promise<boolean> {
   const found = await db
     .selectFrom('backupJob')
     .select('id')
@@ -67,165 +29,10 @@ export async function isCompleted(db: Db, id: string): Promise<boolean> {
   return found !== undefined
 }
 
-/** The row, if it waited for a process: one process has it from now on. */
-export const claimJob = (db: Db, id: string, times: Times): Promise<JobRow | undefined> =>
-  db
-    .updateTable('backupJob')
-    .set({ status: 'running', ...columnsOf(times) })
-    .where('id', '=', id)
-    .where('status', '=', 'pending')
-    .where('waits', '=', false)
-    .where(isOwn)
-    .returningAll()
-    .executeTakeFirst()
-
-type Times = { readonly now: Date; readonly leaseUntil: Date }
-
-const columnsOf = ({ now, leaseUntil }: Times) => ({ updatedAt: now, leaseUntil })
-
-/** Renews the lease and writes the progress; undefined when the job does not run any more. */
-export const renewJob = (
-  db: Db,
-  id: string,
-  times: Times,
-  progress: Progress,
-): Promise<Pick<JobRow, 'cancelRequested'> | undefined> =>
-  db
-    .updateTable('backupJob')
-    .set({ ...columnsOf(times), ...progress })
-    .where('id', '=', id)
-    .where('status', '=', 'running')
-    .returning('cancelRequested')
-    .executeTakeFirst()
-
-/** Until the transaction ends, others that add a restore of this database wait. */
-export async function lockRestoresOf(db: Db, database: string): Promise<void> {
-  await sql`select pg_advisory_xact_lock(hashtextextended(${`gatehouse restore ${database}`}, 0))`.execute(db)
-}
-
-/** The client of a restore of this database that waits or runs. Call `lockRestoresOf` before. */
-export async function restoredBy(db: Db, database: string): Promise<string | undefined> {
-  const found = await db
-    .selectFrom('backupJob')
-    .select('clientName')
-    .where('jobType', '=', 'restore')
-    .where('status', 'in', ['pending', 'running'])
-    .where('database', '=', database)
-    .executeTakeFirst()
-  return found?.clientName
-}
-
-/** Notes the database of a running restore, from which on other clients of the database are frozen too. */
-export async function setDatabase(db: Db, id: string, database: string | undefined): Promise<void> {
-  await db
-    .updateTable('backupJob')
-    .set({ database: database ?? null })
-    .where('id', '=', id)
-    .where('status', '=', 'running')
-    .execute()
-}
-
-/** Notes the transaction of a running restore. Throws if it does not run any more: then it must not commit. */
-export async function setTransaction(db: Db, id: string, transactionId: string): Promise<void> {
-  await db
-    .updateTable('backupJob')
-    .set({ transactionId })
-    .where('id', '=', id)
-    .where('status', '=', 'running')
-    .returning('id')
-    .executeTakeFirstOrThrow()
-}
-
-/** Ends a running job; undefined when another process has ended it. */
-export const endJob = (
-  db: Db,
-  id: string,
-  end: Updateable<BackupJobTable> & { readonly status: JobStatus; readonly completedAt: Date },
-): Promise<JobRow | undefined> =>
-  db
-    .updateTable('backupJob')
-    .set({ ...end, updatedAt: end.completedAt, leaseUntil: null })
-    .where('id', '=', id)
-    .where('status', 'in', ['pending', 'running'])
-    .returningAll()
-    .executeTakeFirst()
-
-/** A waiting job is cancelled at once; a running one is asked to end. Undefined when it is neither. */
-export const requestCancel = (db: Db, id: string, now: Date): Promise<JobRow | undefined> =>
-  db
-    .updateTable('backupJob')
-    .set((eb) => ({
-      cancelRequested: true,
-      status: sql<JobStatus>`case when status = 'pending' then 'cancelled' else status end`,
-      completedAt: eb.case().when('status', '=', 'pending').then(now).else(eb.ref('completedAt')).end(),
-      updatedAt: now,
-    }))
-    .where('id', '=', id)
-    .where('status', 'in', ['pending', 'running'])
-    .returningAll()
-    .executeTakeFirst()
-
-/** Cancels the jobs of a client that wait. */
-export async function cancelWaitingJobs(
-  db: Db,
-  clientName: string,
-  { reason, now }: { readonly reason: string; readonly now: Date },
-): Promise<void> {
-  await db
-    .updateTable('backupJob')
-    .set({ status: 'cancelled', errorMessage: reason, completedAt: now, updatedAt: now, leaseUntil: null })
-    .where('clientName', '=', clientName)
-    .where('status', '=', 'pending')
-    .execute()
-}
-
-/** Jobs whose process has died. A job that waits for the queue has no lease. */
-export const listLost = (db: Db, now: Date): Promise<JobRow[]> =>
-  db
-    .selectFrom('backupJob')
-    .selectAll()
-    .where('status', 'in', ['pending', 'running'])
-    .where(isOver(now))
-    .where(isOwn)
-    .execute()
-
-/** A lease that is longer than any was written before the clock of the database was set back, and has not been renewed since. */
-const isOver = (now: Date) =>
-  sql<boolean>`(lease_until < ${now} or lease_until > ${new Date(now.getTime() + 2 * LEASE)})`
-
-/** Jobs that wait for a process since that time, or longer. */
-export const listPending = (db: Db, since: Date): Promise<Pick<JobRow, 'id' | 'clientName'>[]> =>
-  db
-    .selectFrom('backupJob')
-    .select(['id', 'clientName'])
-    .where('status', '=', 'pending')
-    .where('leaseUntil', 'is', null)
-    .where('updatedAt', '<', since)
-    .where('waits', '=', false)
-    .where(isOwn)
-    .execute()
-
-/** Takes the lease of a lost job: false when another process has it, or the job has ended. */
-export async function takeLost(db: Db, id: string, { now, leaseUntil }: Times): Promise<boolean> {
-  const taken = await db
-    .updateTable('backupJob')
-    .set({ leaseUntil })
-    .where('id', '=', id)
-    .where('status', 'in', ['pending', 'running'])
-    .where(isOver(now))
-    .returning('id')
-    .executeTakeFirst()
-  return taken !== undefined
-}
-
-/** Ends the lease of a lost job at that time, so that it is taken again. */
-export async function leaveLost(db: Db, id: string, leaseUntil: Date): Promise<void> {
-  await db
-    .updateTable('backupJob')
-    .set({ leaseUntil })
-    .where('id', '=', id)
-    .where('status', '=', 'running')
-    .execute()
+/** Whether this installation has made the job. The files of others are never removed: they have rows of their own for them. */
+export async function isOwnJob(db: Db, { installationId }: JobRow): Promise<boolean> {
+  const installation = await db.selectFrom('installation').select('id').executeTakeFirst()
+  return installationId === (installation?.id ?? null)
 }
 
 /** Whether the backup is there. Its deletion waits until the transaction ends. */
@@ -244,37 +51,12 @@ export async function lockBackup(db: Db, id: string): Promise<void> {
   await db.selectFrom('backupJob').select('id').where('id', '=', id).forUpdate().execute()
 }
 
-/** Deletes a job that neither waits nor runs, unless a restore is reading it. Call `lockBackup` before. */
-export const deleteEndedJob = (db: Db, id: string): Promise<JobRow | undefined> =>
-  db
-    .deleteFrom('backupJob')
-    .where('id', '=', id)
-    .where('status', 'not in', ['pending', 'running'])
-    .where(({ not, exists, selectFrom }) =>
-      not(
-        exists(
-          selectFrom('backupJob as reader')
-            .select('reader.id')
-            .where('reader.sourceId', '=', id)
-            .where('reader.status', 'in', ['pending', 'running']),
-        ),
-      ),
-    )
-    .returningAll()
-    .executeTakeFirst()
-
-/** Whether another backup has this location, and is complete or may become so. */
-export const isOfAnother = (db: Db, id: string, location: string): Promise<boolean> =>
-  isOf(db, location, { operator: '!=', id })
-
-/** As above, of a later backup: one that is complete has put its file in the place of the earlier one's. */
-export const isOfLater = (db: Db, id: string, location: string): Promise<boolean> =>
-  isOf(db, location, { operator: '>', id })
-
-async function isOf(
+/** Whether another backup has this location, or a later one (`>`), and is complete or may become so. */
+export async function isOfAnother(
   db: Db,
   location: string,
-  { operator, id }: { readonly operator: '!=' | '>'; readonly id: string },
+  id: string,
+  operator: '!=' | '>' = '!=',
 ): Promise<boolean> {
   const found = await db
     .selectFrom('backupJob')

@@ -4,7 +4,7 @@ import path from 'node:path'
 import { after, test } from 'node:test'
 import { startEmbedded } from '#kernel/db/embedded.ts'
 import { eventually, newFolder, optionsFor, query } from '#test/embedded.ts'
-import { endOf } from '../job-end.ts'
+import { endOf } from '../jobs/end.ts'
 import { copyServer } from './physical-copy.ts'
 
 const dir = await newFolder({ after })

@@ -1,6 +1,6 @@
 import { onConnection } from '#kernel/db/guarded-client.ts'
 import type { Kernel } from '#kernel/kernel.ts'
-import type { Running } from '../running-job.ts'
+import type { Running } from '../jobs/lease.ts'
 import { type BackupSources, programFor, type Source } from '../sources.ts'
 import { libpqEnvironment } from './libpq-environment.ts'
 import { runProgram } from './run-program.ts'

@@ -6,12 +6,12 @@ import { announceRestore, databaseOf } from '#databases/clients/restoring.ts'
 import { fail } from '#gateway/errors.ts'
 import { atomically, type Kernel } from '#kernel/kernel.ts'
 import { chunksOf } from '../archive/sealed-stream.ts'
-import { completedBackup } from '../backups.ts'
+import { findBackup } from '../backups.ts'
+import type { Running } from '../jobs/lease.ts'
+import { type JobRow, setDatabase } from '../jobs/store.ts'
 import type { OpenBackup } from '../location/backup-store.ts'
 import { storeOf } from '../location/location.ts'
-import type { Running } from '../running-job.ts'
 import { type BackupSources, programFor, type Source, sourceOf } from '../sources.ts'
-import { type JobRow, setDatabase } from '../store.ts'
 import { selectionOf } from './left-out.ts'
 import { databaseArgument, libpqEnvironment } from './libpq-environment.ts'
 import { watchLocks } from './lock-watch.ts'
@@ -36,7 +36,7 @@ export async function restoreDump(
   job: JobRow,
   running: Running,
 ): Promise<Record<string, never>> {
-  const backup = await completedBackup(kernel, job.sourceId ?? '')
+  const backup = await findBackup(kernel, job.sourceId ?? '')
   const source = await sourceOf(kernel, sources, job.clientName)
   if (source.format === 'archive') throw fail('restore_needs_command')
   const program = await programFor(kernel, sources, 'pg_restore', source.major)
@@ -44,8 +44,8 @@ export async function restoreDump(
   if (file === undefined) throw fail('backup_file_missing')
   try {
     running.report('checking the file')
-    if (file.size !== Number(backup.sizeBytes)) throw changed()
-    const blocks = await checkedBlocks(file, backup.sha256 ?? '', running.signal)
+    if (file.size !== backup.size) throw changed()
+    const blocks = await checkedBlocks(file, backup.sha256, running.signal)
     const database = await databaseOf(source.client)
     await atomically(kernel, ({ db }) => setDatabase(db, job.id, database))
     running.report('restoring')

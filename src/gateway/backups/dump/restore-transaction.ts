@@ -3,8 +3,8 @@ import pg from 'pg'
 import { announceRestore } from '#databases/clients/restoring.ts'
 import { onConnection } from '#kernel/db/guarded-client.ts'
 import type { Kernel } from '#kernel/kernel.ts'
+import { setTransaction } from '../jobs/store.ts'
 import type { Source } from '../sources.ts'
-import { setTransaction } from '../store.ts'
 import type { RunningProgram } from './run-program.ts'
 
 /** How the transaction of a restore has ended. */

@@ -1,7 +1,8 @@
 import type { Kernel } from '#kernel/kernel.ts'
 import type { Background } from './background.ts'
 import type { AttemptClaimed } from './claimed-attempts.ts'
-import { type Lane, type Lanes, MAX_IN_FLIGHT, patienceOf } from './lanes.ts'
+import type { Lane } from './lane.ts'
+import type { Lanes } from './lanes.ts'
 import { createOutcomes } from './outcomes.ts'
 import { type ClaimedDelivery, type ClaimRequest, claimDeliveries, releaseClaims } from './store.ts'
 
@@ -15,15 +16,9 @@ export type Dispatcher = {
   attempts(): number
 }
 
-type Parts = {
-  readonly lanes: Lanes
-  readonly background: Background
-  readonly attempt: AttemptClaimed
-  /** Called when a lane has a due delivery, or room again, after so many milliseconds. */
-  readonly onLater: (lane: Lane, delay: number) => void
-}
+type Parts = { readonly lanes: Lanes; readonly background: Background; readonly attempt: AttemptClaimed }
 
-export function createDispatcher(kernel: Kernel, { lanes, background, attempt, onLater }: Parts): Dispatcher {
+export function createDispatcher(kernel: Kernel, { lanes, background, attempt }: Parts): Dispatcher {
   const { db, now } = kernel
   const recordOutcome = createOutcomes(kernel)
   const dispatch = background.coalesced(claimAll)
@@ -40,25 +35,16 @@ export function createDispatcher(kernel: Kernel, { lanes, background, attempt, o
 
   async function claim(asked: readonly ClaimRequest[]): Promise<void> {
     const claimed = Map.groupBy(await claimDeliveries(db, now(), asked), ({ webhookId }) => webhookId)
-    for (const { webhookId, free } of asked) {
-      const lane = lanes.of(webhookId)
-      const fresh = claimed.get(webhookId) ?? []
-      if (fresh.length === free) lanes.mark(webhookId)
-      lanes.hold(lane, fresh.length)
-      lane.waiting.push(...fresh)
-      advance(lane)
-    }
+    for (const request of asked) advance(lanes.take(request, claimed.get(request.webhookId) ?? []))
   }
 
   /** Begins as many attempts as the endpoint may have at once. */
   function advance(lane: Lane): void {
-    while (lane.inFlight < MAX_IN_FLIGHT) {
-      const next = lane.waiting.shift()
-      if (next === undefined) return
-      lane.inFlight++
+    for (let next = lane.begin(); next !== undefined; next = lane.begin()) {
+      const delivery = next
       background.run(() =>
-        deliver(lane, next).finally(() => {
-          lanes.hold(lane, -1)
+        deliver(lane, delivery).finally(() => {
+          lane.settle()
           advance(lane)
           dispatch()
         }),
@@ -67,45 +53,38 @@ export function createDispatcher(kernel: Kernel, { lanes, background, attempt, o
   }
 
   async function deliver(lane: Lane, delivery: ClaimedDelivery): Promise<void> {
-    const late = setTimeout(() => makeRoom(lane), patienceOf(lane))
+    const late = setTimeout(() => makeRoom(lane), lane.patience)
     const made = await attempt(delivery).finally(() => {
       clearTimeout(late)
-      lane.inFlight--
+      lane.end()
     })
     if (made === undefined) return releaseClaims(db, now(), [delivery])
-    const { result, url } = made
     attempts++
-    lanes.learn(lane, result)
-    if (lane.pace !== 'quick') giveBack(lane)
+    giveBack(lane, lane.learn(made.result))
     // The endpoint need not wait until the outcome is written.
     advance(lane)
-    const { nextAttemptAt } = await recordOutcome(delivery, result, url)
-    if (nextAttemptAt !== null) onLater(lane, nextAttemptAt.getTime() - now().getTime())
-    if (lane.pausedUntil > performance.now()) onLater(lane, lane.pausedUntil - performance.now())
+    const { nextAttemptAt } = await recordOutcome(delivery, made.result, made.url)
+    if (nextAttemptAt !== null) lane.expect(nextAttemptAt.getTime() - now().getTime())
   }
 
-  /** A silent endpoint keeps only the requests that it has: others need the places. */
   function makeRoom(lane: Lane): void {
     if (lane.pace === 'silent') return
-    lanes.suspect(lane)
-    giveBack(lane)
+    giveBack(lane, lane.suspect())
     dispatch()
   }
 
-  /** Releases the claims that the lane has made ahead. It may take as many again as its share allows. */
-  function giveBack(lane: Lane): void {
-    const waiting = lane.waiting.splice(0)
-    if (waiting.length === 0) return
-    lanes.hold(lane, -waiting.length)
+  /** Releases claims that the lane has made ahead. It may take as many again as its share allows. */
+  function giveBack(lane: Lane, claims: readonly ClaimedDelivery[]): void {
+    if (claims.length === 0) return
     background.run(async () => {
-      await releaseClaims(db, now(), waiting)
+      await releaseClaims(db, now(), claims)
       lanes.mark(lane.webhookId)
       dispatch()
     })
   }
 
   function giveBackAll(): void {
-    for (const lane of lanes.all()) giveBack(lane)
+    for (const lane of lanes.all()) giveBack(lane, lane.drop())
   }
 
   return {

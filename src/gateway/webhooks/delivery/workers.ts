@@ -2,7 +2,7 @@ import type { Kernel } from '#kernel/kernel.ts'
 import { createBackground } from './background.ts'
 import { createClaimedAttempts } from './claimed-attempts.ts'
 import { createDispatcher } from './dispatcher.ts'
-import { createLanes, type Lane } from './lanes.ts'
+import { createLanes } from './lanes.ts'
 import { findDueWebhooks } from './store.ts'
 
 /**
@@ -22,16 +22,13 @@ export type DeliveryWorkers = {
 /** Milliseconds between two looks at all webhooks: for retries, and for events of processes that have died or do not deliver. */
 const POLL = 5_000
 
-/** Retries within this time have a timer of their own; later ones wait for the poll, milliseconds. */
-const SOON = 60_000
-
 export function createDeliveryWorkers(kernel: Kernel): DeliveryWorkers {
   const { db, now, log } = kernel
-  const lanes = createLanes()
+  const lanes = createLanes((webhookId) => wake([webhookId]))
   const cutOff = new AbortController()
   const background = createBackground(log, cutOff.signal)
   const attempt = createClaimedAttempts(kernel, cutOff.signal)
-  const dispatcher = createDispatcher(kernel, { lanes, background, attempt, onLater: wakeLater })
+  const dispatcher = createDispatcher(kernel, { lanes, background, attempt })
   let state: 'idle' | 'started' | 'stopped' = 'idle'
   let poll: NodeJS.Timeout | undefined
 
@@ -42,18 +39,6 @@ export function createDeliveryWorkers(kernel: Kernel): DeliveryWorkers {
 
   function wake(webhookIds: readonly string[]): void {
     if (state === 'started') deliverTo(webhookIds)
-  }
-
-  function wakeLater(lane: Lane, delay: number): void {
-    if (state !== 'started' || delay > SOON) return
-    const at = performance.now() + Math.max(0, delay)
-    if (lane.timer !== undefined && lane.timer.at <= at) return
-    clearTimeout(lane.timer?.handle)
-    const handle = setTimeout(() => {
-      lane.timer = undefined
-      wake([lane.webhookId])
-    }, delay).unref()
-    lane.timer = { at, handle }
   }
 
   function keepLooking(): void {
@@ -78,7 +63,7 @@ export function createDeliveryWorkers(kernel: Kernel): DeliveryWorkers {
     async drain() {
       const before = dispatcher.attempts()
       for (let due = await dueNow(); due.length > 0; due = await dueNow()) {
-        for (const lane of lanes.all()) lane.pausedUntil = 0
+        for (const lane of lanes.all()) lane.resume()
         deliverTo(due)
         await background.settle()
       }
@@ -87,7 +72,6 @@ export function createDeliveryWorkers(kernel: Kernel): DeliveryWorkers {
     async stop(patience) {
       state = 'stopped'
       clearTimeout(poll)
-      for (const lane of lanes.all()) clearTimeout(lane.timer?.handle)
       dispatcher.stop()
       const late = setTimeout(() => cutOff.abort(), patience)
       await background.settle()

@@ -1,14 +1,12 @@
 import { Failure } from '#kernel/errors.ts'
 import type { Kernel } from '#kernel/kernel.ts'
-import { forgetFormerState, outcomeOf } from './dump/restore-transaction.ts'
-import { COMPLETED, finishJob } from './finish-job.ts'
-import { disownJobs } from './foreign-jobs-store.ts'
-import { leaseFrom } from './running-job.ts'
-import { type BackupSources, type Source, sourceOf } from './sources.ts'
-import { type JobRow, leaveLost, listLost, listPending, takeLost } from './store.ts'
+import { forgetFormerState, outcomeOf } from '../dump/restore-transaction.ts'
+import { type BackupSources, type Source, sourceOf } from '../sources.ts'
+import { COMPLETED, type End, finishJob } from './end.ts'
+import { disownJobs, leaveLost, listLost, listPending, takeLost } from './lost-store.ts'
+import type { JobRow } from './store.ts'
 
 type Dumped = Extract<Source, { format: 'dump' }>
-type End = Parameters<typeof finishJob>[2]
 
 const failed = (errorMessage: string): End => ({ status: 'failed', errorMessage })
 const LOST = failed('The process that ran the job ended, and the job with it. Start it again.')
@@ -56,9 +54,9 @@ export async function endLost(kernel: Kernel, sources: BackupSources): Promise<v
  * stays frozen.
  */
 async function endOfRestore(kernel: Kernel, sources: BackupSources, job: JobRow): Promise<End | undefined> {
-  const times = leaseFrom(kernel.now())
+  const now = kernel.now()
   // One process does it: keys of later writes must not be deleted.
-  if (!(await takeLost(kernel.db, job.id, times))) return undefined
+  if (!(await takeLost(kernel.db, job.id, now))) return undefined
   try {
     const source = await sourceOf(kernel, sources, job.clientName)
     const end = source.format === 'dump' ? await endByDatabase(kernel, source, job) : UNKNOWN
@@ -66,7 +64,7 @@ async function endOfRestore(kernel: Kernel, sources: BackupSources, job: JobRow)
     return end
   } catch (error) {
     const isGone = error instanceof Failure && error.code === 'unknown_client'
-    if (isGone || times.now.getTime() - job.updatedAt.getTime() > PATIENCE) return UNKNOWN
+    if (isGone || now.getTime() - job.updatedAt.getTime() > PATIENCE) return UNKNOWN
     kernel.log.warn(
       { event: 'restore_unclear', job_id: job.id, error },
       'the end of a restore is not known yet',

@@ -1,13 +1,12 @@
 import { emit, type Kernel } from '#kernel/kernel.ts'
-import { restoreDump } from './dump/restore-dump.ts'
-import { COMPLETED, finishJob } from './finish-job.ts'
-import { endOf } from './job-end.ts'
-import { factsOf } from './job-facts.ts'
-import { holdLease, STOPPED } from './job-lease.ts'
-import { makeBackup } from './make-backup.ts'
-import { leaseFrom, type Progress, type Running } from './running-job.ts'
-import type { BackupSources } from './sources.ts'
-import { claimJob, type JobRow } from './store.ts'
+import { archiveOf } from '../archive/make-archive.ts'
+import { dumpOf } from '../dump/make-dump.ts'
+import { restoreDump } from '../dump/restore-dump.ts'
+import { storeOf } from '../location/location.ts'
+import { type BackupSources, sourceOf } from '../sources.ts'
+import { COMPLETED, endOf, factsOf, finishJob } from './end.ts'
+import { holdLease, type Running, STOPPED } from './lease.ts'
+import { claimJob, type JobRow, type Progress } from './store.ts'
 
 type BackupRunner = {
   /** Runs a waiting job to its end, in every case: a failure is written into its row. Undefined when another process has it. */
@@ -22,7 +21,7 @@ export function createBackupRunner(kernel: Kernel, sources: BackupSources): Back
     stop: () => stopping.abort(STOPPED()),
     async run(id, onProgress = () => {}) {
       if (stopping.signal.aborted) throw stopping.signal.reason
-      const job = await claimJob(kernel.db, id, leaseFrom(kernel.now()))
+      const job = await claimJob(kernel.db, id, kernel.now())
       if (job === undefined) return undefined
       const lease = holdLease(kernel, id, stopping.signal, onProgress)
       try {
@@ -52,4 +51,22 @@ async function runClaimed(
     if (end.status === 'gone') return undefined
     return finishJob(kernel, job, { status: end.status, errorMessage: end.message })
   }
+}
+
+/** Writes the backup of a job to its location. */
+async function makeBackup(
+  kernel: Kernel,
+  sources: BackupSources,
+  job: JobRow,
+  running: Running,
+): Promise<{ readonly sizeBytes: string; readonly sha256: string }> {
+  if (job.location === null) throw new Error(`backup ${job.id} has no location`)
+  const source = await sourceOf(kernel, sources, job.clientName)
+  const bytes =
+    source.format === 'archive'
+      ? archiveOf(kernel, source.embedded, job, running)
+      : await dumpOf(kernel, sources, source, running)
+  const store = storeOf(kernel, job.location)
+  const { size, sha256 } = await store.write(job.location, bytes, running.signal)
+  return { sizeBytes: String(size), sha256 }
 }

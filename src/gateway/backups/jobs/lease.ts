@@ -1,6 +1,5 @@
 import type { Kernel } from '#kernel/kernel.ts'
-import { leaseFrom, type Progress, type Running } from './running-job.ts'
-import { renewJob } from './store.ts'
+import { type Progress, renewJob } from './store.ts'
 
 /** When a process that cannot renew stops its job: before another one takes it for dead. */
 const GIVE_UP = 20_000
@@ -24,6 +23,13 @@ const UNREACHABLE = () =>
 const TOO_LONG = () => new Ended('failed', 'The job took longer than 20 hours.')
 const GONE = () => new Ended('gone', 'Another process has ended the job.')
 
+/** How a running job is ended, and reports its progress. */
+export type Running = {
+  /** Aborts when the job is cancelled, when this process stops, or when another process has ended the job. */
+  readonly signal: AbortSignal
+  report(stage: string, fraction?: number): void
+}
+
 type Lease = Running & { release(): void }
 
 /** Renews the lease of a job each second, writes its progress and notices when it is cancelled. */
@@ -41,7 +47,7 @@ export function holdLease(
 
   async function renew(): Promise<void> {
     const asked = performance.now()
-    const row = await renewJob(kernel.db, id, leaseFrom(kernel.now()), progress)
+    const row = await renewJob(kernel.db, id, kernel.now(), progress)
     renewed = asked
     if (row === undefined) ending.abort(GONE())
     else if (row.cancelRequested) ending.abort(CANCELLED())
