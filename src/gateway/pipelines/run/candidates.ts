@@ -3,10 +3,9 @@ import type { ReadPlan } from '#databases/plan/plan.ts'
 import { parseJson } from '#databases/request/json.ts'
 import type { Row } from '#databases/request/request.ts'
 import { fail } from '#gateway/errors.ts'
-import { createGrouper, type Group, type Grouping } from '#gateway/grouping/grouping.ts'
-import { without } from '#gateway/grouping/post-processing.ts'
+import { createGrouper, type Group } from '#gateway/grouping/grouper.ts'
+import { createGroupingMemory, type Grouping, withoutHidden } from '#gateway/grouping/grouping.ts'
 import { startTimeSlice } from '#kernel/time-slice.ts'
-import { createGroupingMemory } from '../../grouping/grouping-memory.ts'
 
 /** Rows for the sink: those of the source or its groups, with the names of the sink. */
 export type Candidates = {
@@ -126,7 +125,7 @@ async function addRows(
   const slice = startTimeSlice()
   let rows = 0
   for (const row of eachRow(`[${batch}]`)) {
-    add(row, without(row, hidden))
+    add(row, withoutHidden(row, hidden))
     rows++
     if (slice.isOver()) await slice.next()
   }

@@ -6,8 +6,7 @@ import { readTable } from '#databases/request/table-name.ts'
 import type { GatewayCaller } from '#gateway/caller/caller.ts'
 import { requireOwnSession } from '#gateway/caller/caller-rights.ts'
 import { fail } from '#gateway/errors.ts'
-import type { Grouping } from '#gateway/grouping/grouping.ts'
-import { hiddenColumns, readGrouping, withColumns } from '#gateway/grouping/post-processing.ts'
+import { type Grouping, hiddenColumns, readGrouping, withHidden } from '#gateway/grouping/grouping.ts'
 import { type Prepared, prepare, prepareAgain } from '#gateway/prepare.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { bodyOf, type Transform } from '../definition.ts'
@@ -42,8 +41,12 @@ export async function prepareRun(
   const hidden = grouping === undefined ? new Set<string>() : hiddenColumns(read.plan, grouping)
   const aliases = aliasesOf(parts.transform, snakeCase)
   const shape = shapeOf(read.plan, hidden, grouping, aliases)
-  const source = await atSource(() =>
-    grouping === undefined ? renamedSource(read, aliases) : withHidden(read, hidden),
+  const source = await atSource(async () =>
+    grouping === undefined
+      ? renamedSource(read, aliases)
+      : hidden.size === 0
+        ? read
+        : prepareAgain(read, withHidden(read.plan.request, hidden)),
   )
   const sink = await atStep('sink', request.sink, () => readSink(kernel, request, shape))
   requireSnapshot(source, sink.sinkTable, request, shape)
@@ -51,9 +54,6 @@ export async function prepareRun(
 }
 
 type Source = Prepared<'stream'>
-
-const withHidden = async (read: Source, hidden: ReadonlySet<string>): Promise<Source> =>
-  hidden.size === 0 ? read : prepareAgain(read, withColumns(read.plan.request, hidden))
 
 type NamedTerm = Exclude<ColumnTerm, { kind: 'all' }>
 
