@@ -2,7 +2,7 @@ import { csvCell, csvLine } from '#databases/drivers/csv-lines.ts'
 import { eachRow } from '#databases/drivers/json-rows.ts'
 import type { Body } from '#databases/request/fields.ts'
 import type { Kernel } from '#kernel/kernel.ts'
-import { rowBatches } from '../bulk/row-batches.ts'
+import { rowBatches } from '../bulk/streamed-rows.ts'
 import type { GatewayCaller } from '../caller/caller.ts'
 import { columnsOf, prepare } from '../prepare.ts'
 

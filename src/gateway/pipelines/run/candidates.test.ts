@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import type { ReadPlan } from '#databases/plan/plan.ts'
 import type { Grouping } from '#gateway/grouping/grouping.ts'
-import { rowBatches } from '../../bulk/row-batches.ts'
+import { rowBatches } from '../../bulk/streamed-rows.ts'
 import { candidatesOf, shapeOf } from './candidates.ts'
 
 const COLUMNS = ['a', 'b', 'c'] as const
