@@ -5,7 +5,7 @@ import { Failure } from '#kernel/errors.ts'
 import { createStatementSize } from './statement-size.ts'
 
 /** A row that the sink has refused. `index` counts the rows of all calls from 0. */
-export type RefusedRow = { readonly index: number; readonly error: string; readonly code: string }
+type RefusedRow = { readonly index: number; readonly error: string; readonly code: string }
 
 export type BulkInsert = {
   /** Rows that are committed. */

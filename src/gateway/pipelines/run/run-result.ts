@@ -1,5 +1,4 @@
 import { Failure, withDetails } from '#kernel/errors.ts'
-import type { RefusedRow } from '../../bulk/bulk-insert.ts'
 import type { Tally } from './candidates.ts'
 import type { Lifetime } from './lifetime.ts'
 import type { RunRequest } from './run-request.ts'
@@ -20,28 +19,12 @@ export type Run = {
 /** `cancelled`: the caller has left. Rows of complete batches are stored in each case. */
 export type RunOutcome = 'completed' | 'too_many_errors' | 'cancelled'
 
-/** The result of a run that did not fail. */
-export type RunResult = {
-  readonly id: string
-  readonly dryRun: boolean
-  readonly outcome: RunOutcome
-  readonly sourceClient: string
-  readonly sinkClient: string
-  readonly rowsFetched: number
-  /** Rows that are committed in the sink. */
-  readonly rowsInserted: number
-  /** Candidates of a dry run, otherwise 0. */
-  readonly wouldInsert: number
-  /** The first candidates, as JSON texts. */
-  readonly data: readonly string[]
-  readonly dataTruncated: boolean
-  readonly errors: readonly RefusedRow[]
-  readonly errorsTruncated: boolean
-}
+export type RunResult = ReturnType<typeof resultOf>
 
-export function resultOf({ id, request, tally, sink }: Run, outcome: RunOutcome): RunResult {
+/** The result of a run that did not fail. */
+export function resultOf({ id, request, tally, sink }: Run, outcome: RunOutcome) {
   const { count, errors } = sink.refused()
-  const data = tally.sample()
+  const sample = tally.sample()
   return {
     id,
     dryRun: request.dryRun,
@@ -49,10 +32,13 @@ export function resultOf({ id, request, tally, sink }: Run, outcome: RunOutcome)
     sourceClient: request.source.client,
     sinkClient: request.sink.client,
     rowsFetched: tally.fetched(),
+    /** Rows that are committed in the sink. */
     rowsInserted: sink.inserted(),
+    /** Candidates of a dry run, otherwise 0. */
     wouldInsert: request.dryRun ? tally.candidates() : 0,
-    data,
-    dataTruncated: tally.candidates() > data.length,
+    /** The first candidates, as JSON texts. */
+    sample,
+    sampleTruncated: tally.candidates() > sample.length,
     errors,
     errorsTruncated: count > errors.length,
   }
@@ -61,7 +47,7 @@ export function resultOf({ id, request, tally, sink }: Run, outcome: RunOutcome)
 /** The answer of a run, in pieces. Rows are as the database wrote them. */
 export function resultJson(result: RunResult): Buffer[] {
   const facts = {
-    ...(result.dataTruncated && { data_truncated: true }),
+    ...(result.sampleTruncated && { data_truncated: true }),
     rows_fetched: result.rowsFetched,
     rows_inserted: result.rowsInserted,
     would_insert: result.wouldInsert,
@@ -75,7 +61,7 @@ export function resultJson(result: RunResult): Buffer[] {
   }
   return [
     Buffer.from('{"data":['),
-    Buffer.from(result.data.join(',')),
+    Buffer.from(result.sample.join(',')),
     Buffer.from(`],${JSON.stringify(facts).slice(1)}`),
   ]
 }
