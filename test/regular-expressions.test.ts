@@ -125,7 +125,7 @@ const CLEARED: readonly (readonly [file: string, literal: string, reason: string
     'text that PostgREST writes',
   ],
   [
-    'gateway/grouping/grouping.ts',
+    'gateway/grouping/grouper.ts',
     String.raw`/^(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:\.\d+)?)?(?:Z|([+-])(\d\d)(?::?(\d\d))?)?)?$/`,
     'from the start; the one repetition is followed by other characters',
   ],

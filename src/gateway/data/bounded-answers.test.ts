@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
-import { group } from '#gateway/grouping/post-processing.ts'
+import { group } from '#gateway/grouping/grouped-fetch.ts'
 import { testDatabase, withClient } from '#test/database.ts'
 import { type Answer, testService } from '#test/harness.ts'
 

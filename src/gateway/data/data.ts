@@ -5,7 +5,7 @@ import { emit, type Kernel } from '#kernel/kernel.ts'
 import { type GatewayCaller, kernelOf } from '../caller/caller.ts'
 import { requireSamePersona } from '../caller/caller-rights.ts'
 import { rowsOfPlan, seeRows } from '../event-rows.ts'
-import { type GroupedFetch, group, prepareFetch } from '../grouping/post-processing.ts'
+import { type GroupedFetch, group, prepareFetch } from '../grouping/grouped-fetch.ts'
 import { type Prepared, prepare, prepareAgain } from '../prepare.ts'
 import type { Outcome, ReadCache } from './read-cache.ts'
 

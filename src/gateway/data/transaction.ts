@@ -9,7 +9,7 @@ import type { Kernel } from '#kernel/kernel.ts'
 import type { GatewayCaller } from '../caller/caller.ts'
 import { requireSamePersona, rightsOf } from '../caller/caller-rights.ts'
 import { fail } from '../errors.ts'
-import { collect, prepareFetch } from '../grouping/post-processing.ts'
+import { collect, prepareFetch } from '../grouping/grouped-fetch.ts'
 import { type Prepared, prepare } from '../prepare.ts'
 import {
   cacheKey,

@@ -10,7 +10,7 @@ import {
   requireRightBeyondPolicies,
   rightsOf,
 } from '../caller/caller-rights.ts'
-import { pipelinesNaming } from '../pipelines/naming.ts'
+import { pipelinesNaming } from '../pipelines/registry.ts'
 import { routesNaming } from '../public-routes/public-routes.ts'
 import { clientsOfDatabase, isProtected } from '../same-database.ts'
 import { type Changer, managementOf } from './change.ts'

@@ -1,66 +1,10 @@
-import { Type } from 'typebox'
+import { type Static, Type } from 'typebox'
 import type { Body } from '#databases/request/fields.ts'
 import { readTableName } from '#databases/request/table-name.ts'
 import type { Config } from '#kernel/config/config.ts'
 import { named } from '#kernel/http/document/components.ts'
 import { NOT_EMPTY, OneOf, Parsed } from '#kernel/http/schemas.ts'
 import { columnsOf, conditionsOf } from '../data/grammar.ts'
-
-type NamedTable = {
-  readonly table_name?: string
-  /** Aliases of table_name (gateway.md 1). */
-  readonly table?: string
-  readonly view_name?: string
-}
-
-/** Where the rows come from. */
-export type Source = NamedTable & {
-  readonly schema_name?: string
-  /** As in a fetch, like the conditions. */
-  readonly columns?: unknown
-  readonly conditions?: unknown
-  /** Absent: all rows. */
-  readonly limit?: number
-  /** Absent: the client of the request. */
-  readonly client?: string
-}
-
-export type Transform = {
-  readonly group_by?: string
-  readonly time_granularity?: 'day' | 'hour' | 'minute'
-  readonly aggregation_column?: string
-  readonly aggregation_strategy?: 'cumulative_sum'
-  readonly aggregation_dedup?: boolean
-  /** Source column → sink column; null leaves the column out. */
-  readonly column_aliases?: Readonly<Record<string, string | null>>
-}
-
-export type Sink = NamedTable & {
-  readonly schema_name?: string
-  readonly client?: string
-  /** Columns of a unique constraint: rows that exist already are skipped. */
-  readonly on_conflict?: unknown
-}
-
-/** A pipeline of the file, or the parts of a request. */
-export type PipelineDefinition = {
-  readonly description?: string
-  readonly source?: Source
-  readonly transform?: Transform
-  readonly sink?: Sink
-}
-
-export type PipelineBody = Pick<PipelineDefinition, 'source' | 'transform' | 'sink'> & {
-  /** The name of a pipeline of the file. */
-  readonly pipeline?: string
-  readonly dry_run?: boolean
-}
-
-/** The members of a part as a body of a data operation. */
-export const bodyOf = (part: object): Body => ({ ...part })
-
-/** The table of a part by any of its spellings, which must not contradict each other. */
-export const tableNameOf = (part: NamedTable): string | undefined => readTableName(bodyOf(part))
 
 const text = (description: string, ...examples: string[]) =>
   Type.Optional(Type.String({ minLength: 1, description, ...(examples.length > 0 && { examples }) }))
@@ -80,7 +24,7 @@ const clientOf = (step: string) =>
     }),
   )
 
-export const Transform = Type.Object(
+const Transform = Type.Object(
   {
     group_by: text('Group the rows by this column; each group becomes one row of the sink', 'country'),
     time_granularity: Type.Optional(
@@ -109,7 +53,7 @@ export const Transform = Type.Object(
   { ...named('PipelineTransform'), description: 'How the rows of the source become rows of the sink' },
 )
 
-export const Sink = Type.Object(
+const Sink = Type.Object(
   {
     table_name: text('The table that the rows are inserted into, optionally as schema.table', 'cities'),
     ...TABLE_ALIASES,
@@ -143,16 +87,12 @@ const sourceOf = ({ columns, conditions }: Config['limits']) =>
 
 /** Schemas of a pipeline of the file, and of the body of a run. */
 export function pipelineSchemas({ limits }: Pick<Config, 'limits'>) {
-  const Source = sourceOf(limits)
   const parts = {
-    source: Type.Optional(Source),
+    source: Type.Optional(sourceOf(limits)),
     transform: Type.Optional(Transform),
     sink: Type.Optional(Sink),
   }
   return {
-    Source,
-    Transform,
-    Sink,
     PipelineDefinition: Type.Object(
       { description: Type.Optional(Type.String({ maxLength: 1_000 })), ...parts },
       named('PipelineDefinition'),
@@ -184,3 +124,19 @@ export function pipelineSchemas({ limits }: Pick<Config, 'limits'>) {
     ),
   }
 }
+
+type Schemas = ReturnType<typeof pipelineSchemas>
+
+/** Where the rows come from. */
+export type Source = Static<ReturnType<typeof sourceOf>>
+export type Transform = Static<typeof Transform>
+export type Sink = Static<typeof Sink>
+/** A pipeline of the file, or the parts of a request. */
+export type PipelineDefinition = Static<Schemas['PipelineDefinition']>
+export type PipelineBody = Static<Schemas['PipelineBody']>
+
+/** The members of a part as a body of a data operation. */
+export const bodyOf = (part: object): Body => ({ ...part })
+
+/** The table of a part by any of its spellings, which must not contradict each other. */
+export const tableNameOf = (part: Source | Sink): string | undefined => readTableName(bodyOf(part))

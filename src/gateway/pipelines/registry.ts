@@ -1,4 +1,7 @@
-import type { PipelineDefinition } from './definition.ts'
+import type { TableName } from '#databases/request/request.ts'
+import { readTable } from '#databases/request/table-name.ts'
+import type { MayHave } from '../same-database.ts'
+import { bodyOf, type PipelineDefinition, type Sink, type Source, tableNameOf } from './definition.ts'
 
 /** The pipelines of the file, by name. */
 export type NamedPipelines = ReadonlyMap<string, PipelineDefinition>
@@ -19,4 +22,22 @@ export function createPipelineRegistry(first: NamedPipelines): PipelineRegistry 
       current = pipelines
     },
   }
+}
+
+/** Whether a pipeline of the file reads or writes one of these tables on this database. Without a client, it does on that of its caller. */
+export async function pipelinesNaming(
+  pipelines: NamedPipelines,
+  mayHave: MayHave,
+  tables: readonly TableName[],
+): Promise<boolean> {
+  const parts = [...pipelines.values()].flatMap(({ source, sink }) => [source, sink])
+  const naming = parts.filter((part) => part !== undefined && tables.some((table) => names(part, table)))
+  const found = await Promise.all(naming.map((part) => part?.client === undefined || mayHave(part.client)))
+  return found.includes(true)
+}
+
+function names(part: Source | Sink, { schema, table }: TableName): boolean {
+  if (tableNameOf(part) === undefined) return false
+  const named = readTable(bodyOf(part))
+  return named.schema === schema && named.table === table
 }

@@ -2,20 +2,8 @@ import type { Grant } from '../caller/grant.ts'
 import { type PipelineDefinition, type Sink, type Source, tableNameOf } from './definition.ts'
 import type { NamedPipelines } from './registry.ts'
 
-type PipelineTemplate = {
-  readonly name: string
-  readonly description: string | null
-  readonly source_table: string | null
-  readonly sink_table: string | null
-  readonly has_transform: boolean
-  /** Null: the client of the request. */
-  readonly source_client: string | null
-  readonly sink_client: string | null
-  readonly definition: PipelineDefinition
-}
-
 /** The pipelines of the file, sorted by name. Those that name a client which the key may not use are left out. */
-export function listTemplates(pipelines: NamedPipelines, grant: Grant): PipelineTemplate[] {
+export function listTemplates(pipelines: NamedPipelines, grant: Grant) {
   return [...pipelines]
     .filter(([, definition]) => clientsOf(definition).every((client) => mayUse(grant, client)))
     .map(([name, definition]) => templateOf(name, definition))
@@ -31,7 +19,7 @@ function mayUse(grant: Grant, client: string): boolean {
   return clientName === client || clientOverrides.includes('*') || clientOverrides.includes(client)
 }
 
-function templateOf(name: string, definition: PipelineDefinition): PipelineTemplate {
+function templateOf(name: string, definition: PipelineDefinition) {
   const { description, source, transform = {}, sink } = definition
   return {
     name,

@@ -3,8 +3,8 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import type { ReadPlan } from '#databases/plan/plan.ts'
 import type { Grouping } from '#gateway/grouping/grouping.ts'
+import { rowBatches } from '../../bulk/streamed-rows.ts'
 import { candidatesOf, shapeOf } from './candidates.ts'
-import { rowBatches } from './row-batches.ts'
 
 const COLUMNS = ['a', 'b', 'c'] as const
 type Values = Readonly<Record<(typeof COLUMNS)[number], string | number | null>>
@@ -30,7 +30,7 @@ async function candidates(
   sizes: readonly number[],
 ) {
   const plan = { output: COLUMNS.map((as) => ({ as })) } as unknown as ReadPlan // the only member that is read
-  const shape = shapeOf(plan, new Set(), grouping, new Map(Object.entries(names)))
+  const shape = shapeOf(plan, { grouping, aliases: new Map(Object.entries(names)) })
   const found: object[] = []
   const texts: string[] = []
   let fetched = 0

@@ -1,43 +1,61 @@
 import { eachRow, jsonNulls } from '#databases/drivers/json-rows.ts'
 import type { ReadPlan } from '#databases/plan/plan.ts'
+import { snakeCased } from '#databases/request/fields.ts'
 import { parseJson } from '#databases/request/json.ts'
 import type { Row } from '#databases/request/request.ts'
 import { fail } from '#gateway/errors.ts'
-import { createGrouper, type Group, type Grouping } from '#gateway/grouping/grouping.ts'
-import { without } from '#gateway/grouping/post-processing.ts'
+import { createGrouper, type Group } from '#gateway/grouping/grouper.ts'
+import {
+  createGroupingMemory,
+  type Grouping,
+  hiddenColumns,
+  readGrouping,
+  withoutHidden,
+} from '#gateway/grouping/grouping.ts'
+import type { Kernel } from '#kernel/kernel.ts'
 import { startTimeSlice } from '#kernel/time-slice.ts'
-import { createGroupingMemory } from '../../grouping/grouping-memory.ts'
+import { bodyOf, type Transform } from '../definition.ts'
 
 /** Rows for the sink: those of the source or its groups, with the names of the sink. */
-export type Candidates = {
+type Candidates = {
   readonly rows: readonly Row[]
   /** The same rows as JSON texts with every digit. */
   texts(): Iterable<string>
 }
 
 /** The candidates of a batch, and the number of rows that were read for them. */
-export type Batch = Candidates & { readonly fetched: number }
+type Batch = Candidates & { readonly fetched: number }
 
-/** How candidates are made from rows of the source. */
-export type Shape = {
+const NO_COLUMNS: ReadonlySet<string> = new Set()
+
+/** A transform, before the columns of the source are known. */
+export type ParsedTransform = {
   readonly grouping: Grouping | undefined
-  /** Columns that are read only for grouping. */
-  readonly hidden: ReadonlySet<string>
   /** Member of a group → column of the sink. Rows have the names of the sink already. */
   readonly aliases: Aliases
-  /** The columns of the candidates. */
-  readonly columns: readonly string[]
 }
 /** null leaves a member out. */
 export type Aliases = ReadonlyMap<string, string | null>
 
+/** How candidates are made from rows of the source. */
+export type Shape = ParsedTransform & {
+  /** Columns that are read only for grouping. */
+  readonly hidden: ReadonlySet<string>
+  /** The columns of the candidates. */
+  readonly columns: readonly string[]
+}
+
+export function parseTransform({ config }: Kernel, transform: Transform): ParsedTransform {
+  const snakeCase = config.gateway.force_camel_case_to_snake_case
+  const aliases = Object.entries(transform.column_aliases ?? {})
+  return {
+    grouping: readGrouping(bodyOf(transform), snakeCase),
+    aliases: new Map(aliases.map(([name, as]) => [snakeCase ? snakeCased(name) : name, as])),
+  }
+}
+
 /** Throws a failure for aliases that do not fit the rows of the source. */
-export function shapeOf(
-  plan: ReadPlan,
-  hidden: ReadonlySet<string>,
-  grouping: Grouping | undefined,
-  aliases: Aliases,
-): Shape {
+export function shapeOf(plan: ReadPlan, { grouping, aliases }: ParsedTransform): Shape {
   const members = grouping === undefined ? plan.output.map(({ as }) => as) : groupMembers(grouping, aliases)
   const unknown = [...aliases.keys()].find((name) => !members.includes(name))
   if (unknown !== undefined)
@@ -46,6 +64,7 @@ export function shapeOf(
   const twice = columns.find((name, index) => columns.indexOf(name) !== index)
   if (twice !== undefined) throw malformed(`Two columns would be written to ${twice}`, { column: twice })
   if (columns.length === 0) throw malformed('column_aliases leaves out every column')
+  const hidden = grouping === undefined ? NO_COLUMNS : hiddenColumns(plan, grouping)
   return { grouping, hidden, aliases, columns }
 }
 
@@ -97,7 +116,6 @@ export async function* candidatesOf(
 }
 
 const NONE: Candidates = { rows: [], texts: () => [] }
-const NO_COLUMNS: ReadonlySet<string> = new Set()
 
 function ofRows(batch: string, jsonColumns: ReadonlySet<string>): Candidates {
   const json = `[${batch}]`
@@ -126,7 +144,7 @@ async function addRows(
   const slice = startTimeSlice()
   let rows = 0
   for (const row of eachRow(`[${batch}]`)) {
-    add(row, without(row, hidden))
+    add(row, withoutHidden(row, hidden))
     rows++
     if (slice.isOver()) await slice.next()
   }
@@ -165,4 +183,46 @@ function groupText(
     return alias === null ? [] : [`${JSON.stringify(alias)}:${json}`]
   })
   return `{${texts.join(',')}}`
+}
+
+/** The rows that a run has read so far, and those that it has made of them. */
+export type Tally = {
+  add(batch: Batch): void
+  /** Rows of the source. */
+  fetched(): number
+  candidates(): number
+  /** The first candidates, as JSON texts. */
+  sample(): readonly string[]
+}
+
+/** Candidates of a sample. */
+const SAMPLE = 1_000
+
+/** `characters` is the most that the sample has. */
+export function createTally(characters: number): Tally {
+  let [fetched, candidates] = [0, 0]
+  const texts: string[] = []
+  let left = characters
+  let isFull = false
+
+  function addTexts(batch: Candidates): void {
+    if (isFull) return
+    for (const text of batch.texts()) {
+      left -= text.length
+      isFull = left < 0 || texts.length === SAMPLE
+      if (isFull) return
+      texts.push(text)
+    }
+  }
+
+  return {
+    add(batch) {
+      fetched += batch.fetched
+      candidates += batch.rows.length
+      addTexts(batch)
+    },
+    fetched: () => fetched,
+    candidates: () => candidates,
+    sample: () => texts,
+  }
 }

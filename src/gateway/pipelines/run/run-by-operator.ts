@@ -1,12 +1,13 @@
 import type { Clients } from '#databases/clients/clients.ts'
 import type { Presence } from '#databases/drivers/driver.ts'
 import { createOperator } from '#gateway/caller/operator-caller.ts'
-import { prepare } from '#gateway/prepare.ts'
+import { estimateRows } from '#gateway/data/export.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { bodyOf, type PipelineBody, type PipelineDefinition } from '../definition.ts'
 import { mergePipelines } from '../merge.ts'
 import { runPipeline } from './run.ts'
-import type { RunProgress, RunRequest, RunResult } from './run-result.ts'
+import type { RunProgress, RunRequest } from './run-request.ts'
+import type { RunResult } from './run-result.ts'
 
 type OperatorRun = {
   readonly body: PipelineBody
@@ -49,13 +50,10 @@ export async function runByOperator(
 /** Undefined if the database has no estimate, or if the source cannot be read, which the run reports. */
 async function estimate(
   kernel: Kernel,
-  { parts: { source }, source: end }: Pick<RunRequest, 'parts' | 'source'>,
+  { parts, source }: Pick<RunRequest, 'parts' | 'source'>,
 ): Promise<number | undefined> {
-  const { columns: _, limit = Number.POSITIVE_INFINITY, ...rest } = source
-  try {
-    const count = await prepare(kernel, await end.caller(), { ...bodyOf(rest), count: 'planned' }, 'count')
-    return Math.min(limit, await count.run())
-  } catch {
-    return undefined
-  }
+  const { limit = Number.POSITIVE_INFINITY, ...rest } = parts.source
+  const caller = await source.caller().catch(() => undefined)
+  const rows = caller && (await estimateRows(kernel, caller, bodyOf(rest)))
+  return rows === undefined ? undefined : Math.min(limit, rows)
 }

@@ -1,78 +1,81 @@
-import type { Presence } from '#databases/drivers/driver.ts'
-import type { GatewayCaller } from '#gateway/caller/caller.ts'
-import type { MergedPipeline } from '../merge.ts'
+import { Failure, withDetails } from '#kernel/errors.ts'
+import type { Tally } from './candidates.ts'
+import type { Lifetime } from './lifetime.ts'
+import type { RunRequest } from './run-request.ts'
+import type { RunSink } from './sink.ts'
+import type { RunSource } from './source.ts'
 
-/** One row of the step log (gateway.md 9). */
-export type RunStep = {
-  readonly step: 'source' | 'transform' | 'sink'
-  readonly client: string
-  /** As `schema.table`; null for the transform, and for a simulation without a sink. */
-  readonly table: string | null
-  readonly statusCode: number
-  readonly durationMs: number
-  readonly errorMessage: string | null
-  readonly details: Readonly<Record<string, unknown>>
+/** A run under way. Each of its parts keeps its own state. */
+export type Run = {
+  /** `pipeline_run_id`. */
+  readonly id: string
+  readonly request: RunRequest
+  readonly lifetime: Lifetime
+  readonly source: RunSource
+  readonly tally: Tally
+  readonly sink: RunSink
 }
-
-/** A row that the sink has refused. `index` counts the candidates from 0. */
-export type RefusedRow = { readonly index: number; readonly error: string; readonly code: string }
 
 /** `cancelled`: the caller has left. Rows of complete batches are stored in each case. */
 export type RunOutcome = 'completed' | 'too_many_errors' | 'cancelled'
 
+export type RunResult = ReturnType<typeof resultOf>
+
 /** The result of a run that did not fail. */
-export type RunResult = {
-  /** `pipeline_run_id`. */
-  readonly id: string
-  readonly requestId: string
-  /** The pipeline of the file; undefined for an inline pipeline. */
-  readonly pipeline: string | undefined
-  readonly dryRun: boolean
-  readonly outcome: RunOutcome
-  readonly sourceClient: string
-  readonly sinkClient: string
-  readonly rowsFetched: number
-  /** Rows that are committed in the sink. */
-  readonly rowsInserted: number
-  /** Candidates of a dry run, otherwise 0. */
-  readonly wouldInsert: number
-  /** The first candidates, as JSON texts. */
-  readonly data: readonly string[]
-  readonly dataTruncated: boolean
-  readonly errors: readonly RefusedRow[]
-  readonly errorsTruncated: boolean
-  readonly steps: readonly RunStep[]
+export function resultOf({ id, request, tally, sink }: Run, outcome: RunOutcome) {
+  const { count, errors } = sink.refused()
+  const sample = tally.sample()
+  return {
+    id,
+    dryRun: request.dryRun,
+    outcome,
+    sourceClient: request.source.client,
+    sinkClient: request.sink.client,
+    rowsFetched: tally.fetched(),
+    /** Rows that are committed in the sink. */
+    rowsInserted: sink.inserted(),
+    /** Candidates of a dry run, otherwise 0. */
+    wouldInsert: request.dryRun ? tally.candidates() : 0,
+    /** The first candidates, as JSON texts. */
+    sample,
+    sampleTruncated: tally.candidates() > sample.length,
+    errors,
+    errorsTruncated: count > errors.length,
+  }
 }
 
-/** A run, as a request or a command asks for it. */
-export type RunRequest = {
-  readonly requestId: string
-  /** The name of the pipeline of the file, if any, and its parts merged with those of the request. */
-  readonly pipeline: string | undefined
-  readonly parts: MergedPipeline
-  readonly dryRun: boolean
-  /** A simulation may lack the sink. */
-  readonly needsSink: boolean
-  readonly source: RunEnd
-  readonly sink: RunEnd
-  /** Whether the caller still waits for the result. */
-  readonly presence: Presence
-  /** Aborted when the service stops, or with the failure that ends the run. */
-  readonly stopping?: AbortSignal
-  /** Called after each batch. */
-  readonly onProgress?: (progress: RunProgress) => void
+/** The answer of a run, in pieces. Rows are as the database wrote them. */
+export function resultJson(result: RunResult): Buffer[] {
+  const facts = {
+    ...(result.sampleTruncated && { data_truncated: true }),
+    rows_fetched: result.rowsFetched,
+    rows_inserted: result.rowsInserted,
+    would_insert: result.wouldInsert,
+    dry_run: result.dryRun,
+    source_client: result.sourceClient,
+    sink_client: result.sinkClient,
+    errors: result.errors,
+    ...(result.errorsTruncated && { errors_truncated: true }),
+    ...(result.outcome === 'too_many_errors' && { stopped: result.outcome }),
+    pipeline_run_id: result.id,
+  }
+  return [
+    Buffer.from('{"data":['),
+    Buffer.from(result.sample.join(',')),
+    Buffer.from(`],${JSON.stringify(facts).slice(1)}`),
+  ]
 }
 
-/** One end of a run. */
-export type RunEnd = {
-  /** The name of its client. */
-  readonly client: string
-  /** The caller on that client. Called again before every batch; it throws when the caller may not continue. */
-  caller(): Promise<GatewayCaller>
-}
-
-export type RunProgress = {
-  readonly rowsFetched: number
-  readonly rowsInserted: number
-  readonly errors: number
+/** The failure of a run, with what the run has stored so far. */
+export function failureOf({ id, lifetime, tally, sink }: Run, error: unknown): unknown {
+  if (!(error instanceof Failure)) return error
+  // The end of a run cancels its statement.
+  const reason = error.code === 'statement_timeout' ? lifetime.stopReason(error) : undefined
+  return withDetails(reason ?? error, {
+    pipeline_run_id: id,
+    rows_fetched: tally.fetched(),
+    rows_inserted: sink.inserted(),
+    rows_refused: sink.refused().count,
+    ...(sink.inDoubt() > 0 && { rows_in_doubt: sink.inDoubt() }),
+  })
 }

@@ -1,40 +1,14 @@
 import type { RowsResult } from '#databases/drivers/driver.ts'
-import { eachRow, membersOf } from '#databases/drivers/json-rows.ts'
+import { eachRow } from '#databases/drivers/json-rows.ts'
 import { answerTooLarge } from '#databases/drivers/result-limits.ts'
-import type { ReadPlan } from '#databases/plan/plan.ts'
-import { type Body, snakeCased } from '#databases/request/fields.ts'
+import type { Body } from '#databases/request/fields.ts'
 import type { ReadRequest } from '#databases/request/request.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { startTimeSlice } from '#kernel/time-slice.ts'
 import type { GatewayCaller } from '../caller/caller.ts'
-import { fail } from '../errors.ts'
 import { type Prepared, prepare, prepareAgain } from '../prepare.ts'
-import { createGrouper, type Group, type Grouping } from './grouping.ts'
-
-/** Reads the grouping from a body; undefined without `group_by` (gateway.md 5). */
-export function readGrouping(body: Body, snakeCase: boolean): Grouping | undefined {
-  const name = (field: string): string | undefined => {
-    const value = body[field] ?? undefined
-    if (value !== undefined && (typeof value !== 'string' || value === '')) throw malformed(field)
-    return value !== undefined && snakeCase ? snakeCased(value) : value
-  }
-  const word = <T extends string>(field: string, words: readonly T[]): T | undefined => {
-    const value = body[field] ?? undefined
-    const known = words.find((one) => one === value)
-    if (known === undefined && value !== undefined) throw malformed(field)
-    return known
-  }
-  const groupBy = name('group_by')
-  const column = name('aggregation_column')
-  const granularity = word('time_granularity', ['day', 'hour', 'minute'])
-  const strategy = word('aggregation_strategy', ['cumulative_sum'])
-  if (strategy !== undefined && column === undefined)
-    throw fail('aggregation_column_required', { details: { field: 'aggregation_column' } })
-  if (groupBy === undefined) return undefined
-  return { groupBy, column, strategy, granularity, dedup: body.aggregation_dedup === true }
-}
-
-const malformed = (field: string) => fail('invalid_grouping', { details: { field } })
+import { createGrouper, type Group } from './grouper.ts'
+import { type Grouping, hiddenColumns, readGrouping, withHidden, withoutHidden } from './grouping.ts'
 
 /** A prepared fetch with its grouping. */
 export type GroupedFetch = Prepared<'fetch'> & { readonly groups?: Groups }
@@ -42,7 +16,7 @@ type Groups = {
   readonly grouping: Grouping
   /** The request without the hidden columns. */
   readonly request: ReadRequest
-  /** Columns that are read only for grouping. They are removed from the rows of the response. */
+  /** As of `hiddenColumns`. */
   readonly hidden: ReadonlySet<string>
 }
 
@@ -52,23 +26,9 @@ export async function prepareFetch(kernel: Kernel, caller: GatewayCaller, body: 
   if (grouping === undefined) return fetch
   const { request } = fetch.plan
   const hidden = hiddenColumns(fetch.plan, grouping)
-  const extended = hidden.size === 0 ? fetch : await prepareAgain(fetch, withColumns(request, hidden))
+  const extended = hidden.size === 0 ? fetch : await prepareAgain(fetch, withHidden(request, hidden))
   return { ...extended, groups: { grouping, request, hidden } }
 }
-
-/** The columns of a grouping that the plan does not return. */
-export function hiddenColumns(
-  { output }: ReadPlan,
-  { groupBy, column = groupBy }: Grouping,
-): ReadonlySet<string> {
-  const returned = new Set(output.map(({ as }) => as))
-  return new Set([groupBy, column].filter((name) => !returned.has(name)))
-}
-
-export const withColumns = (request: ReadRequest, names: ReadonlySet<string>): ReadRequest => ({
-  ...request,
-  columns: [...request.columns, ...[...names].map((name) => ({ kind: 'column', name }) as const)],
-})
 
 type GroupedRows = {
   readonly rows: RowsResult
@@ -89,7 +49,7 @@ export async function group(
   const members = new Map<string | null, string[]>()
   const shown: string[] = []
   for (const row of eachRow(json)) {
-    const text = without(row, hidden)
+    const text = withoutHidden(row, hidden)
     const label = grouper.add(row, text)
     const rows = members.get(label)
     if (rows === undefined) members.set(label, [text])
@@ -119,13 +79,6 @@ function groupText(
       : `,"aggregation":{"column":${JSON.stringify(column)},"strategy":${JSON.stringify(strategy ?? null)},` +
         `"sum":${sums.sum},${cumulative}"count":${sums.count}}`
   return `{"label":${JSON.stringify(label)},"rows":[${rows.join(',')}]${aggregation}}`
-}
-
-/** The text of a row without some of its members. */
-export function without(row: string, hidden: ReadonlySet<string>): string {
-  if (hidden.size === 0) return row
-  const shown = [...membersOf(row)].filter(([name]) => !hidden.has(name))
-  return `{${shown.map(([name, json]) => `${JSON.stringify(name)}:${json}`).join(',')}}`
 }
 
 /** Buffers a response up to a limit in bytes. Releases the connection in any case. */

@@ -4,7 +4,8 @@ import fc from 'fast-check'
 import { membersOf, rowTexts } from '#databases/drivers/json-rows.ts'
 import { decimalText, parseDecimal } from '#databases/request/decimal.ts'
 import { Failure } from '#kernel/errors.ts'
-import { createGrouper, type Grouping } from './grouping.ts'
+import { createGrouper } from './grouper.ts'
+import type { Grouping } from './grouping.ts'
 
 const plain: Grouping = {
   groupBy: 'g',

@@ -1,9 +1,11 @@
 import { setTimeout } from 'node:timers/promises'
+import { VALUE_FAILURES } from '#databases/failures.ts'
 import type { Row } from '#databases/request/request.ts'
 import { Failure } from '#kernel/errors.ts'
-import { isAboutRows, isTransient } from './refused-rows.ts'
-import type { RefusedRow } from './run-result.ts'
 import { createStatementSize } from './statement-size.ts'
+
+/** A row that the sink has refused. `index` counts the rows of all calls from 0. */
+type RefusedRow = { readonly index: number; readonly error: string; readonly code: string }
 
 export type BulkInsert = {
   /** Rows that are committed. */
@@ -132,3 +134,19 @@ async function repeated<T>(work: () => Promise<T>): Promise<T> {
     }
   }
 }
+
+/** Whether a statement failed because of a row: without that row it may succeed. */
+export const isAboutRows = (failure: Failure): boolean =>
+  VALUE_FAILURES.has(failure.code) || failure.code === 'too_complex' || isPolicyViolation(failure)
+
+/** A policy refuses a row with the same code as a missing privilege. The function of the server that reports it is the difference. */
+const isPolicyViolation = ({ code, hint, cause }: Failure): boolean =>
+  code === 'permission_denied' &&
+  (routineOf(cause) === 'ExecWithCheckOptions' || hint?.includes('row-level security policy') === true)
+
+const routineOf = (cause: unknown): unknown =>
+  typeof cause === 'object' && cause !== null && 'routine' in cause ? cause.routine : undefined
+
+/** The statement had no effect, and can succeed later. */
+const isTransient = (error: unknown): boolean =>
+  error instanceof Failure && (error.code === 'write_conflict' || error.code === 'client_busy')

@@ -3,7 +3,6 @@ import { after, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { testDatabase, withClient } from '#test/database.ts'
 import { actor, testService } from '#test/harness.ts'
-import { createRunLimit } from './run-limit.ts'
 
 const database = await testDatabase()
 const sql = (text: string) => withClient(database.url, async (client) => (await client.query(text)).rows)
@@ -176,22 +175,4 @@ test('a run ends when the service stops, and says what it has stored', async () 
   const rows = await stored()
   assert.equal(ended.data.details.rows_inserted, rows)
   assert.ok(rows < 2_000, `${rows} rows`)
-})
-
-test('the number of runs is bounded, for each client at half of all', async () => {
-  const runs = createRunLimit(4)
-  const leave = [await runs.acquire(['a', 'b']), await runs.acquire(['a', 'a'])]
-  let hasEntered = false
-  const third = runs.acquire(['b', 'a']).then((leave) => {
-    hasEntered = true
-    return leave
-  })
-  leave.push(await runs.acquire(['c']))
-  assert.equal(hasEntered, false)
-  leave[0]?.()
-  leave.push(await third)
-  const waiting = Array.from({ length: 100 }, () => runs.acquire(['a']))
-  await assert.rejects(runs.acquire(['a']), { code: 'too_many_runs', status: 503 })
-  for (const give of leave) give()
-  for (const next of waiting) (await next)()
 })
