@@ -9,8 +9,8 @@ import { presentedToken, STATE_COOKIE } from '../door/cookies.ts'
 import { finishRedirectedSignIn } from '../door/finish-sign-in.ts'
 import { signInContextOf } from '../door/sign-in-context.ts'
 import { asAnswer } from '../redirect.ts'
-import { completeVisit, type Return } from './social.ts'
 import type { SocialProviders } from './social-providers.ts'
+import { completeVisit, type Return } from './visit.ts'
 
 /** Parameters of an authorization response; all others are ignored. */
 const RESPONSE = ['code', 'state', 'error', 'iss', 'user'] as const

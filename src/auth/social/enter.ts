@@ -14,7 +14,7 @@ import type { SignInContext } from '../door/sign-in-context.ts'
 import { fail } from '../errors.ts'
 import { noticeTo } from '../mailing/allowance.ts'
 import { MAILS } from '../mailing/texts.ts'
-import { hasProvenAddress, type ProvenIdentity } from './provider-identity.ts'
+import { hasProvenAddress, type ProvenIdentity } from './identity.ts'
 
 /** An account that a provider has just proven, and what the request allows. */
 type Entering = ProvenIdentity & {

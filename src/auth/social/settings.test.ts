@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { generateKeyPair, SignJWT } from 'jose'
 import { defaultConfig } from '#kernel/config/config.ts'
 import { load } from '#test/configuration.ts'
-import { verifyIdToken } from './id-token.ts'
+import { verifyIdToken } from './client/id-token.ts'
 import { microsoft } from './providers/microsoft.ts'
 import { socialProblems } from './social-providers.ts'
 

@@ -1,5 +1,5 @@
 import { importPKCS8, SignJWT } from 'jose'
-import { asClaims, type Provider, standardProfile } from '../provider.ts'
+import { asClaims, type Provider, standardProfile } from './provider.ts'
 
 const AUDIENCE = 'https://appleid.apple.com'
 

@@ -1,4 +1,4 @@
-import type { Provider } from '../provider.ts'
+import type { Provider } from './provider.ts'
 
 /** https://docs.discord.com/developers/topics/oauth2 and /resources/user */
 export const discord: Provider = {

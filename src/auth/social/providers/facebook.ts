@@ -1,4 +1,4 @@
-import { asClaims, type Provider } from '../provider.ts'
+import { asClaims, type Provider } from './provider.ts'
 
 /**
  * https://developers.facebook.com/docs/facebook-login/guides/advanced/manual-flow. Addresses without a version use the version of the app.

@@ -1,4 +1,4 @@
-import { asClaims, type Claims, type Provider, standardProfile } from '../provider.ts'
+import { asClaims, type Claims, type Provider, standardProfile } from './provider.ts'
 
 /** Any OpenID Connect issuer. Its settings name it. */
 export const oidc: Provider = {

@@ -1,4 +1,4 @@
-import { asClaims, type Provider } from '../provider.ts'
+import { asClaims, type Provider } from './provider.ts'
 
 /** https://docs.github.com/en/apps/oauth-apps/building-oauth-apps/authorizing-oauth-apps, also on a server of one's own. */
 export const github: Provider = {

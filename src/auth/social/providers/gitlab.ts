@@ -1,4 +1,4 @@
-import { type Provider, standardProfile } from '../provider.ts'
+import { type Provider, standardProfile } from './provider.ts'
 
 /** https://docs.gitlab.com/integration/openid_connect_provider/, on GitLab.com or a server of one's own (setting `issuer`). */
 export const gitlab: Provider = {

@@ -1,4 +1,4 @@
-import { type Provider, standardProfile } from '../provider.ts'
+import { type Provider, standardProfile } from './provider.ts'
 
 /** https://developers.google.com/identity/openid-connect/openid-connect */
 export const google: Provider = {

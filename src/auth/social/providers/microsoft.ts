@@ -1,4 +1,4 @@
-import { type Provider, standardProfile } from '../provider.ts'
+import { type Provider, standardProfile } from './provider.ts'
 
 /** https://learn.microsoft.com/en-us/entra/identity-platform/id-token-claims-reference */
 export const microsoft: Provider = {
