@@ -7,8 +7,9 @@ import { accountRoutes } from './account/routes.ts'
 import { adminRoutes } from './admin/routes.ts'
 import { auditRoutes } from './audit/routes.ts'
 import { confirmRoutes } from './confirm/routes.ts'
-import { type AuthAccess, createAuthAccess, renewCaller } from './door/access.ts'
+import { type AuthAccess, callerOf, createAuthAccess, renewCaller } from './door/access.ts'
 import { endTrust } from './door/end-trust.ts'
+import { originOf } from './door/origin.ts'
 import { protect } from './door/protection.ts'
 import { recordRefusal } from './door/record-refused-act.ts'
 import { emailRoutes } from './email/routes.ts'
@@ -33,6 +34,7 @@ export function authSurface(app: App, kernel: Kernel, book: RouteBook, sessions:
     nullIsAbsent: false,
     refusesMisspelt: false,
     parse: JSON.parse,
+    originOf: (request) => originOf(request, request.knownCaller),
     codes: AUTH_CODES,
     envelope: ({ message, code, details }) => ({
       ...{ message, code: code.toUpperCase() },
@@ -40,7 +42,12 @@ export function authSurface(app: App, kernel: Kernel, book: RouteBook, sessions:
       ...(code in AUTH_FAILURES && { details }),
     }),
   })
-  app.decorateRequest('caller', undefined)
+  app.decorateRequest('knownCaller', undefined)
+  app.decorateRequest('caller', {
+    getter() {
+      return callerOf(this)
+    },
+  })
   protect(app, kernel)
   app.addHook('preHandler', renewCaller)
   app.addHook('onError', (request, _reply, error) => recordRefusal(kernel, request, error))

@@ -8,6 +8,7 @@ import type { Kernel } from '#kernel/kernel.ts'
 import { backupRoutes } from './backups/routes.ts'
 import type { BackupSources } from './backups/sources.ts'
 import { gatewayAccess } from './caller/access.ts'
+import { originOf } from './caller/caller.ts'
 import { recordRefusedAct } from './caller/refused-acts.ts'
 import { clientRoutes } from './clients/routes.ts'
 import { dataRoutes } from './data/routes.ts'
@@ -48,6 +49,7 @@ export function gatewaySurface(app: App, kernel: Kernel, book: RouteBook, parts:
     nullIsAbsent: true,
     refusesMisspelt: true,
     parse: parseJson,
+    originOf,
     codes: GATEWAY_CODES,
     envelope: ({ message, hint, code, details }, request) => ({
       status: 'error',

@@ -4,7 +4,7 @@ import { named } from '#kernel/http/document/components.ts'
 import { Id, NOT_EMPTY, Nullable, Timestamp } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
-import { type AuthAccess, type Caller, callerOf, kernelFor } from '../door/access.ts'
+import type { AuthAccess, Caller } from '../door/access.ts'
 import { fail } from '../errors.ts'
 import { Status } from '../schemas.ts'
 import { refreshProviderTokens } from '../social/client/authorization.ts'
@@ -99,7 +99,7 @@ export function accountRoutes(
     config: { access: signedIn, whileImpersonating: true },
     schema: { summary: 'Ways in which the user can sign in', response: { 200: Type.Array(LinkedAccount) } },
     handler: async (request) => {
-      const accounts = await listAccounts(kernel.db, callerOf(request).user.id)
+      const accounts = await listAccounts(kernel.db, request.caller.user.id)
       return accounts.map((account) => ({ ...account, provider: account.providerId }))
     },
   })
@@ -109,7 +109,7 @@ export function accountRoutes(
     config: { access: access.fresh, failures: ['ACCOUNT_NOT_FOUND', 'FAILED_TO_UNLINK_LAST_ACCOUNT'] },
     schema: { summary: 'Remove a way of signing in', body: Name, response: { 200: Status } },
     handler: async (request) => {
-      await unlinkAccount(kernelFor(kernel, request), callerOf(request), request.body)
+      await unlinkAccount(request.kernel, request.caller, request.body)
       return { status: true }
     },
   })
@@ -123,7 +123,7 @@ export function accountRoutes(
       response: { 200: TokenSet },
     },
     handler: async (request) =>
-      givenOut(kernel, await getAccessToken(kernel, refreshes, callerOf(request), request.body)),
+      givenOut(kernel, await getAccessToken(kernel, refreshes, request.caller, request.body)),
   })
   app.route({
     method: 'POST',
@@ -131,7 +131,7 @@ export function accountRoutes(
     config: { access: signedIn, failures: [...REFRESHING, 'REFRESH_TOKEN_NOT_FOUND'] },
     schema: { summary: 'New tokens of a linked account', body: Name, response: { 200: TokenSet } },
     handler: async (request) =>
-      givenOut(kernel, await refreshTokens(kernel, refreshes, callerOf(request), request.body)),
+      givenOut(kernel, await refreshTokens(kernel, refreshes, request.caller, request.body)),
   })
 
   const describing = {
@@ -151,12 +151,12 @@ export function accountRoutes(
   app.route({
     ...{ method: 'GET', url: '/account-info', config: describing.config },
     schema: { ...describing.schema, querystring: Name },
-    handler: (request) => answer(callerOf(request), request.query),
+    handler: (request) => answer(request.caller, request.query),
   })
   app.route({
     ...{ method: 'POST', url: '/account-info', config: describing.config },
     schema: { ...describing.schema, body: Name },
-    handler: (request) => answer(callerOf(request), request.body),
+    handler: (request) => answer(request.caller, request.body),
   })
 }
 

@@ -9,7 +9,7 @@ import { edge } from '#kernel/http/failures.ts'
 import { NOT_EMPTY, Nullable, OneOf } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
-import { type AuthAccess, callerOf, kernelFor } from '../door/access.ts'
+import type { AuthAccess } from '../door/access.ts'
 import { PASSWORD_POLICY_FAILURES } from '../errors.ts'
 import { REMOVAL_FAILURES } from '../profile/delete-account.ts'
 import { Email, Password, Status } from '../schemas.ts'
@@ -60,7 +60,7 @@ const Permissions = Type.Record(Type.String(), Type.Array(Type.String(), { maxIt
 
 export function adminRoutes(app: App, kernel: Kernel, access: AuthAccess, sessions: Sessions): void {
   userRoutes(app, kernel, access)
-  accountRoutes(app, kernel, access)
+  accountRoutes(app, access)
   adminSessionRoutes(app, kernel, access, sessions)
   app.route({
     method: 'POST',
@@ -81,7 +81,7 @@ export function adminRoutes(app: App, kernel: Kernel, access: AuthAccess, sessio
     handler: async (request) => {
       const { permission, permissions = permission } = request.body
       if (permissions === undefined) throw edge('validation_error', { message: 'permissions is required' })
-      return { error: null, success: isPermitted(kernel, callerOf(request).user, permissions) }
+      return { error: null, success: isPermitted(kernel, request.caller.user, permissions) }
     },
   })
 }
@@ -112,7 +112,7 @@ function userRoutes(app: App, kernel: Kernel, access: AuthAccess): void {
       response: { 200: User },
     },
     handler: async (request) => ({
-      user: await createUser(kernelFor(kernel, request), callerOf(request), request.body),
+      user: await createUser(request.kernel, request.caller, request.body),
     }),
   })
   app.route({
@@ -169,7 +169,7 @@ function userRoutes(app: App, kernel: Kernel, access: AuthAccess): void {
     },
     handler: (request) => {
       const { userId, data } = request.body
-      return changeUser(kernelFor(kernel, request), callerOf(request), userId, data)
+      return changeUser(request.kernel, request.caller, userId, data)
     },
   })
 }
@@ -196,7 +196,7 @@ const FILTER = {
 } satisfies TProperties
 
 /** Role, ban, password and removal of a user. */
-function accountRoutes(app: App, kernel: Kernel, access: AuthAccess): void {
+function accountRoutes(app: App, access: AuthAccess): void {
   app.route({
     method: 'POST',
     url: '/admin/set-role',
@@ -211,7 +211,7 @@ function accountRoutes(app: App, kernel: Kernel, access: AuthAccess): void {
     },
     handler: async (request) => {
       const { userId, role } = request.body
-      return { user: await setUserRole(kernelFor(kernel, request), callerOf(request), userId, role) }
+      return { user: await setUserRole(request.kernel, request.caller, userId, role) }
     },
   })
   app.route({
@@ -235,7 +235,7 @@ function accountRoutes(app: App, kernel: Kernel, access: AuthAccess): void {
     handler: async (request) => {
       const { userId, banReason: reason, banExpiresIn: seconds } = request.body
       const ban = { reason, seconds }
-      return { user: await banAsAdmin(kernelFor(kernel, request), callerOf(request), userId, ban) }
+      return { user: await banAsAdmin(request.kernel, request.caller, userId, ban) }
     },
   })
   app.route({
@@ -244,7 +244,7 @@ function accountRoutes(app: App, kernel: Kernel, access: AuthAccess): void {
     config: { access: access.admin(TO.BAN), failures: ['USER_NOT_FOUND'] },
     schema: { summary: 'Lift a ban', body: Type.Object({ userId: UserId }), response: { 200: User } },
     handler: async (request) => ({
-      user: await unbanAsAdmin(kernelFor(kernel, request), callerOf(request), request.body.userId),
+      user: await unbanAsAdmin(request.kernel, request.caller, request.body.userId),
     }),
   })
   app.route({
@@ -260,7 +260,7 @@ function accountRoutes(app: App, kernel: Kernel, access: AuthAccess): void {
       response: { 200: Succeeded },
     },
     handler: async (request) => {
-      await removeUserAsAdmin(kernelFor(kernel, request), callerOf(request), request.body.userId)
+      await removeUserAsAdmin(request.kernel, request.caller, request.body.userId)
       return SUCCESS
     },
   })
@@ -287,7 +287,7 @@ function accountRoutes(app: App, kernel: Kernel, access: AuthAccess): void {
       response: { 200: Status },
     },
     handler: async (request) => {
-      await setUserPassword(kernelFor(kernel, request), callerOf(request), request.body)
+      await setUserPassword(request.kernel, request.caller, request.body)
       return { status: true }
     },
   })

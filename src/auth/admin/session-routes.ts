@@ -8,7 +8,7 @@ import { HEADER } from '#kernel/http/header-names.ts'
 import { Nullable } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
-import { type AuthAccess, callerOf, kernelFor } from '../door/access.ts'
+import type { AuthAccess } from '../door/access.ts'
 import { ADMIN_COOKIE, clearSessionToken, presentedToken, setSessionToken } from '../door/cookies.ts'
 import { findParent, impersonate, stopImpersonating } from './impersonation.ts'
 import { TO } from './permissions.ts'
@@ -35,7 +35,7 @@ export function adminSessionRoutes(app: App, kernel: Kernel, access: AuthAccess,
       response: { 200: Type.Object({ sessions: Type.Array(ListedSession) }) },
     },
     handler: async (request) => ({
-      sessions: await listUserSessions(kernel, callerOf(request), request.body.userId),
+      sessions: await listUserSessions(kernel, request.caller, request.body.userId),
     }),
   })
   app.route({
@@ -50,7 +50,7 @@ export function adminSessionRoutes(app: App, kernel: Kernel, access: AuthAccess,
       response: { 200: Succeeded },
     },
     handler: async (request) => {
-      await revokeUserSession(kernelFor(kernel, request), callerOf(request), request.body.sessionToken)
+      await revokeUserSession(request.kernel, request.caller, request.body.sessionToken)
       return SUCCESS
     },
   })
@@ -60,7 +60,7 @@ export function adminSessionRoutes(app: App, kernel: Kernel, access: AuthAccess,
     config: { access: access.admin(TO.REVOKE_SESSIONS), failures: ['USER_NOT_FOUND'] },
     schema: { summary: 'End all sessions of a user', body: UserBody, response: { 200: Succeeded } },
     handler: async (request) => {
-      await revokeUserSessions(kernelFor(kernel, request), callerOf(request), request.body.userId)
+      await revokeUserSessions(request.kernel, request.caller, request.body.userId)
       return SUCCESS
     },
   })
@@ -84,14 +84,9 @@ function impersonationRoutes(app: App, kernel: Kernel, access: AuthAccess, sessi
       response: { 200: Type.Object({ session: CurrentSession, user: FullUser }) },
     },
     handler: async (request, reply) => {
-      const caller = callerOf(request)
+      const caller = request.caller
       const place = { ipAddress: request.clientAddress, userAgent: request.headers['user-agent'] }
-      const { token, session, user } = await impersonate(
-        kernelFor(kernel, request),
-        caller,
-        request.body.userId,
-        place,
-      )
+      const { token, session, user } = await impersonate(request.kernel, caller, request.body.userId, place)
       if (isByCookie(request)) {
         setSessionToken(config, reply, token, session.expiresAt.getTime() - session.createdAt.getTime())
         ADMIN_COOKIE.set(config, reply, caller.token, cookieAge(kernel, caller.session))
@@ -111,10 +106,10 @@ function impersonationRoutes(app: App, kernel: Kernel, access: AuthAccess, sessi
       response: { 200: Stopped },
     },
     handler: async (request, reply) => {
-      const caller = callerOf(request)
+      const caller = request.caller
       const adminToken = request.body.adminToken ?? ADMIN_COOKIE.of(request)
       const parent = await findParent(sessions, caller, adminToken, request.clientAddress)
-      await stopImpersonating(kernelFor(kernel, request), caller)
+      await stopImpersonating(request.kernel, caller)
       returnToken(request, reply, parent)
       const message = 'You act as yourself again'
       if (parent === undefined) return { session: null, user: null, message }

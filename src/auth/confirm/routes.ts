@@ -7,7 +7,7 @@ import { sendPage, wantsPage } from '#kernel/http/page.ts'
 import { HtmlPage, NOT_EMPTY } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
-import { type AuthAccess, kernelFor } from '../door/access.ts'
+import type { AuthAccess } from '../door/access.ts'
 import type { Admission } from '../door/admit.ts'
 import { clearSessionToken } from '../door/cookies.ts'
 import { finishRedirectedSignIn, finishSignIn } from '../door/finish-sign-in.ts'
@@ -94,7 +94,7 @@ function confirmRoute(app: App, kernel: Kernel, access: AuthAccess, page: FlowsP
       const { token = '', callbackURL, ...values } = request.body
       const opened = { request, reply, page, sent: { token, callbackURL } }
       // The schema has these fields only.
-      return explained(kernel, opened, () => press(kernelFor(kernel, request), opened, values as FormValues))
+      return explained(kernel, opened, () => press(request.kernel, opened, values as FormValues))
     },
   })
 }

@@ -12,7 +12,6 @@ import { nameOfPermission, refusalOf } from '../admin/permissions.ts'
 import { fail } from '../errors.ts'
 import { mayEnrol } from '../two-factor/restricted.ts'
 import { clearDeadCookies, presentedToken, setSessionToken } from './cookies.ts'
-import { kernelAs } from './origin.ts'
 import { recordRefusedAct } from './record-refused-act.ts'
 
 /** The user and session that a request's token belongs to. Verbs learn nothing else about the caller. */
@@ -24,7 +23,10 @@ export type Caller = LiveSession & {
 
 declare module 'fastify' {
   interface FastifyRequest {
-    caller: Caller | undefined
+    /** Undefined without a live session that the route is open to. */
+    knownCaller: Caller | undefined
+    /** The same on routes whose access requires a session; it throws on others. */
+    readonly caller: Caller
   }
   interface FastifyContextConfig {
     /** Open to a session that lacks the second factor which the user's role requires (auth.md 7). Closed by default. */
@@ -70,7 +72,7 @@ export function createAuthAccess(kernel: Kernel, sessions: Sessions): AuthAccess
     const { withoutSecondFactor = false, enrols = false } = request.routeOptions.config
     const isOpen = withoutSecondFactor || !lacksSecondFactor(config, live)
     if (!isOpen && !(enrols && (await mayEnrol(kernel, live.session)))) return 'TWO_FACTOR_REQUIRED'
-    request.caller = { ...live, token: presented.token }
+    request.knownCaller = { ...live, token: presented.token }
   }
   const signedIn: Access = {
     name: 'signed in',
@@ -78,7 +80,7 @@ export function createAuthAccess(kernel: Kernel, sessions: Sessions): AuthAccess
     failures: SESSION_FAILURES,
     async authorize(request, reply) {
       const refused = await identify(request, reply)
-      if (request.caller !== undefined) return
+      if (request.knownCaller !== undefined) return
       // Counted for GET too: the token may be a guess.
       await kernel.limits.consume('default', request.clientAddress)
       if (refused !== undefined) throw fail(refused)
@@ -102,7 +104,7 @@ export function createAuthAccess(kernel: Kernel, sessions: Sessions): AuthAccess
     failures: [...SESSION_FAILURES, refusalOf(permission)],
     async authorize(request, reply) {
       await signedIn.authorize(request, reply)
-      if (!isPermitted(kernel, callerOf(request).user, permission)) throw fail(refusalOf(permission))
+      if (!isPermitted(kernel, request.caller.user, permission)) throw fail(refusalOf(permission))
     },
   })
   const impersonating: Access = {
@@ -111,7 +113,7 @@ export function createAuthAccess(kernel: Kernel, sessions: Sessions): AuthAccess
     failures: [...SESSION_FAILURES, 'YOU_ARE_NOT_IMPERSONATING_ANYONE'],
     async authorize(request, reply) {
       await signedIn.authorize(request, reply)
-      if (callerOf(request).session.impersonatedBy === null) throw fail('YOU_ARE_NOT_IMPERSONATING_ANYONE')
+      if (request.caller.session.impersonatedBy === null) throw fail('YOU_ARE_NOT_IMPERSONATING_ANYONE')
     },
   }
   const { require_authentication } = config.auth.session_management
@@ -141,7 +143,7 @@ async function expectOpenTo(kernel: Kernel, live: LiveSession, request: FastifyR
 const renewing = (access: Access): Access => ({
   ...access,
   async renew(request, reply) {
-    request.caller = undefined
+    request.knownCaller = undefined
     await access.authorize(request, reply)
   },
 })
@@ -151,16 +153,11 @@ export async function renewCaller(request: FastifyRequest, reply: FastifyReply):
   if (!isGet(request)) await request.routeOptions.config.access?.renew?.(request, reply)
 }
 
-/** The caller of a route whose access requires a session. */
-export function callerOf(request: FastifyRequest): Caller {
-  if (request.caller === undefined)
-    throw new Error(`${request.routeOptions.url} has no caller: its access is wrong`)
-  return request.caller
+/** For `request.caller`. */
+export function callerOf({ knownCaller, routeOptions }: FastifyRequest): Caller {
+  if (knownCaller === undefined) throw new Error(`${routeOptions.url} has no caller: its access is wrong`)
+  return knownCaller
 }
-
-/** The kernel for the verb that a request asks for. */
-export const kernelFor = (kernel: Kernel, request: FastifyRequest): Kernel =>
-  kernelAs(kernel, request.caller, request)
 
 /** The authority of the caller's session. */
 export const bySession = (caller: Caller): Authority => ({

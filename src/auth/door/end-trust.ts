@@ -14,7 +14,7 @@ export async function endTrust(
   reply: FastifyReply,
   error: Error,
 ): Promise<void> {
-  const [caller, device] = [request.caller, TRUSTED_DEVICE_COOKIE.of(request)]
+  const [caller, device] = [request.knownCaller, TRUSTED_DEVICE_COOKIE.of(request)]
   if (caller === undefined || device === undefined) return
   if (!(error instanceof Failure) || error.code !== 'SESSION_NOT_FRESH') return
   await deleteTrustedDevice(db, caller.user.id, device)

@@ -1,16 +1,13 @@
 import type { FastifyRequest } from 'fastify'
 import type { LiveSession } from '#identity/live-sessions.ts'
-import { ANONYMOUS } from '#kernel/audit/origin.ts'
-import { type Kernel, withOrigin } from '#kernel/kernel.ts'
+import { ANONYMOUS, type Origin } from '#kernel/audit/origin.ts'
 
-/** The kernel for a verb: the audit trail shows the user of the session, or `anonymous` without one. */
-export const kernelAs = (
-  kernel: Kernel,
-  live: LiveSession | undefined,
+/** The origin of a request: the audit trail shows the user of the session, or `anonymous` without one. */
+export const originOf = (
   { clientAddress: ipAddress, headers, id: requestId }: FastifyRequest,
-): Kernel =>
-  withOrigin(kernel, {
-    actorId: live?.session.impersonatedBy ?? live?.user.id ?? ANONYMOUS,
-    onBehalfOf: live?.impersonator && live.user.id,
-    ...{ ipAddress, userAgent: headers['user-agent'], requestId },
-  })
+  live: LiveSession | undefined,
+): Origin => ({
+  actorId: live?.session.impersonatedBy ?? live?.user.id ?? ANONYMOUS,
+  onBehalfOf: live?.impersonator && live.user.id,
+  ...{ ipAddress, userAgent: headers['user-agent'], requestId },
+})

@@ -26,7 +26,7 @@ export function protect(app: App, kernel: Kernel): void {
     const { limit } = request.routeOptions.config
     if (limit !== undefined) await kernel.limits.consume(limit, request.clientAddress)
     // Reads with a valid credential are not counted; others may be guesses.
-    else if (!isGet(request) || request.caller === undefined)
+    else if (!isGet(request) || request.knownCaller === undefined)
       await kernel.limits.consume('default', request.clientAddress)
   })
   app.addHook('preHandler', async ({ query, body, routeOptions }) => {

@@ -2,17 +2,17 @@ import type { FastifyRequest } from 'fastify'
 import type { LiveSession } from '#identity/live-sessions.ts'
 import { recordFailure } from '#kernel/audit/record-failure.ts'
 import { Failure } from '#kernel/errors.ts'
-import type { Kernel } from '#kernel/kernel.ts'
+import { type Kernel, withOrigin } from '#kernel/kernel.ts'
 import { ADMIN_REFUSALS } from '../admin/permissions.ts'
 import { ORGANIZATION_REFUSALS } from '../organization/roles.ts'
-import { kernelAs } from './origin.ts'
+import { originOf } from './origin.ts'
 
 /**
  * An `onError` hook: an act that a role refuses leaves a row, which an operator looks for after an attack. Its target is the account that
  * tried. The named user or organization is not shown: invented ids would add a row each.
  */
 export const recordRefusal = async (kernel: Kernel, request: FastifyRequest, error: Error): Promise<void> => {
-  const { caller, method } = request
+  const { knownCaller: caller, method } = request
   if (caller === undefined || !(error instanceof Failure)) return
   const { code: reason } = error
   if (ADMIN_REFUSALS.has(reason))
@@ -35,5 +35,5 @@ export async function recordRefusedAct(
   { action, reason }: RefusedAct,
 ): Promise<void> {
   if (!(await kernel.limits.allows('default', request.clientAddress))) return
-  await recordFailure(kernelAs(kernel, live, request), action, { targetId: live.user.id, reason })
+  await recordFailure(withOrigin(kernel, originOf(request, live)), action, { targetId: live.user.id, reason })
 }

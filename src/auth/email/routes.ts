@@ -3,7 +3,7 @@ import { SignedInUser } from '#identity/schemas.ts'
 import { open } from '#kernel/http/access.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
-import { type AuthAccess, callerOf, kernelFor } from '../door/access.ts'
+import type { AuthAccess } from '../door/access.ts'
 import { finishRedirectedSignIn, finishSignIn, SignInAnswer } from '../door/finish-sign-in.ts'
 import {
   ADMISSION_FAILURES,
@@ -47,7 +47,7 @@ export function emailRoutes(app: App, kernel: Kernel, access: AuthAccess): void 
       const { token, callbackURL } = request.query
       return followLink(reply, async () => {
         const click = linkClickOf(kernel, request, reply)
-        const { user, admission } = await followEmailLink(kernelFor(kernel, request), token, click)
+        const { user, admission } = await followEmailLink(request.kernel, token, click)
         if (admission === undefined) return { answer: { status: true, user } }
         if (callbackURL === undefined)
           return { answer: { ...finishSignIn(kernel, reply, admission), status: true, user } }
@@ -81,7 +81,7 @@ export function emailRoutes(app: App, kernel: Kernel, access: AuthAccess): void 
     handler: async (request, reply) => {
       const { token, ...values } = request.body
       const click = linkClickOf(kernel, request, reply)
-      const { user, admission } = await confirmEmailLink(kernelFor(kernel, request), token, click, values)
+      const { user, admission } = await confirmEmailLink(request.kernel, token, click, values)
       return { ...(admission && finishSignIn(kernel, reply, admission)), status: true, user }
     },
   })
@@ -130,7 +130,7 @@ export function emailRoutes(app: App, kernel: Kernel, access: AuthAccess): void 
       response: { 200: Type.Object({ status: Type.Boolean(), message: Type.String() }) },
     },
     handler: async (request) => {
-      await changeEmail(kernelFor(kernel, request), callerOf(request), request.body)
+      await changeEmail(request.kernel, request.caller, request.body)
       return { status: true, message: 'A link was sent; the address changes when it is followed' }
     },
   })

@@ -15,7 +15,7 @@ export type LinkClick = {
 }
 
 export const linkClickOf = (kernel: Kernel, request: FastifyRequest, reply: FastifyReply): LinkClick => ({
-  caller: request.caller,
+  caller: request.knownCaller,
   browser: BROWSER_COOKIE.of(request),
   context: signInContextOf(kernel, request, reply),
 })

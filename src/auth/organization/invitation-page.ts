@@ -7,7 +7,7 @@ import { type Page, sendPage, wantsPage } from '#kernel/http/page.ts'
 import { HtmlPage, NOT_EMPTY } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
-import { type AuthAccess, type Caller, kernelFor } from '../door/access.ts'
+import type { AuthAccess, Caller } from '../door/access.ts'
 import { fail } from '../errors.ts'
 import { errorPage } from '../pages/error-page.ts'
 import { pageText, type TextName } from '../pages/texts.ts'
@@ -37,7 +37,7 @@ export function invitationPage(app: App, kernel: Kernel, access: AuthAccess): vo
         response: { 200: HtmlPage },
       },
       handler: async (request, reply) =>
-        explained(kernel, request, reply, () => show(kernel, request.caller, request.query.id)),
+        explained(kernel, request, reply, () => show(kernel, request.knownCaller, request.query.id)),
     })
     part.route({
       method: 'POST',
@@ -51,9 +51,7 @@ export function invitationPage(app: App, kernel: Kernel, access: AuthAccess): vo
         response: { 200: HtmlPage },
       },
       handler: async (request, reply) =>
-        explained(kernel, request, reply, () =>
-          accept(kernelFor(kernel, request), request.caller, request.body.id),
-        ),
+        explained(kernel, request, reply, () => accept(request.kernel, request.knownCaller, request.body.id)),
     })
   })
 }

@@ -1,7 +1,6 @@
 import { Type } from 'typebox'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
-import { callerOf, kernelFor } from '../door/access.ts'
 import { fail } from '../errors.ts'
 import { Email } from '../schemas.ts'
 import type { OrganizationAccess } from './access.ts'
@@ -75,7 +74,7 @@ export function invitationRoutes(app: App, kernel: Kernel, access: OrganizationA
     handler: async (request) => {
       const { teamId = null, ...asked } = request.body
       if (teamId !== null) throw fail('TEAMS_NOT_ENABLED')
-      return inviteMember(kernelFor(kernel, request), callerOf(request), asked, asked)
+      return inviteMember(request.kernel, request.caller, asked, asked)
     },
   })
   app.route({
@@ -92,7 +91,7 @@ export function invitationRoutes(app: App, kernel: Kernel, access: OrganizationA
       response: { 200: CanceledInvitation },
     },
     handler: async (request) => ({
-      ...(await cancelInvitation(kernelFor(kernel, request), callerOf(request), request.body.invitationId)),
+      ...(await cancelInvitation(request.kernel, request.caller, request.body.invitationId)),
       message: 'The invitation is canceled',
     }),
   })
@@ -113,8 +112,7 @@ export function invitationRoutes(app: App, kernel: Kernel, access: OrganizationA
       body: ById,
       response: { 200: AcceptedInvitation },
     },
-    handler: (request) =>
-      acceptInvitation(kernelFor(kernel, request), callerOf(request), request.body.invitationId),
+    handler: (request) => acceptInvitation(request.kernel, request.caller, request.body.invitationId),
   })
   app.route({
     method: 'POST',
@@ -127,11 +125,7 @@ export function invitationRoutes(app: App, kernel: Kernel, access: OrganizationA
       response: { 200: RejectedInvitation },
     },
     handler: async (request) => ({
-      invitation: await rejectInvitation(
-        kernelFor(kernel, request),
-        callerOf(request),
-        request.body.invitationId,
-      ),
+      invitation: await rejectInvitation(request.kernel, request.caller, request.body.invitationId),
       member: null,
     }),
   })
@@ -149,7 +143,7 @@ export function invitationRoutes(app: App, kernel: Kernel, access: OrganizationA
       querystring: Type.Object({ id: InvitationId }),
       response: { 200: InvitationView },
     },
-    handler: (request) => getInvitation(kernel, callerOf(request), request.query.id),
+    handler: (request) => getInvitation(kernel, request.caller, request.query.id),
   })
   app.route({
     method: 'GET',
@@ -165,7 +159,7 @@ export function invitationRoutes(app: App, kernel: Kernel, access: OrganizationA
       querystring: Type.Object({ ...Named, ...ListPage }),
       response: { 200: Type.Array(Invitation) },
     },
-    handler: (request) => invitationsOf(kernel, callerOf(request), request.query, pageOf(request.query)),
+    handler: (request) => invitationsOf(kernel, request.caller, request.query, pageOf(request.query)),
   })
   app.route({
     method: 'GET',
@@ -181,6 +175,6 @@ export function invitationRoutes(app: App, kernel: Kernel, access: OrganizationA
       querystring: Type.Object(ListPage),
       response: { 200: Type.Array(InvitationView) },
     },
-    handler: (request) => invitationsTo(kernel, callerOf(request), pageOf(request.query)),
+    handler: (request) => invitationsTo(kernel, request.caller, pageOf(request.query)),
   })
 }

@@ -2,7 +2,6 @@ import { Type } from 'typebox'
 import { OneOf } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
-import { callerOf, kernelFor } from '../door/access.ts'
 import type { OrganizationAccess } from './access.ts'
 import {
   changeMemberRole,
@@ -41,7 +40,7 @@ export function memberRoutes(app: App, kernel: Kernel, access: OrganizationAcces
       summary: "The user's place in the active organization",
       response: { 200: MemberWithUser },
     },
-    handler: (request) => getActiveMember(kernel, callerOf(request)),
+    handler: (request) => getActiveMember(kernel, request.caller),
   })
   app.route({
     method: 'GET',
@@ -56,7 +55,7 @@ export function memberRoutes(app: App, kernel: Kernel, access: OrganizationAcces
       }),
       response: { 200: Role },
     },
-    handler: async (request) => ({ role: await getMemberRole(kernel, callerOf(request), request.query) }),
+    handler: async (request) => ({ role: await getMemberRole(kernel, request.caller, request.query) }),
   })
   app.route({
     method: 'GET',
@@ -82,7 +81,7 @@ export function memberRoutes(app: App, kernel: Kernel, access: OrganizationAcces
     handler: (request) => {
       const { query } = request
       const { sortDirection: direction = 'asc', cursor: after, filterValue: userId } = query
-      return membersOf(kernel, callerOf(request), query, { ...pageOf(query), direction, after, userId })
+      return membersOf(kernel, request.caller, query, { ...pageOf(query), direction, after, userId })
     },
   })
   app.route({
@@ -110,12 +109,7 @@ export function memberRoutes(app: App, kernel: Kernel, access: OrganizationAcces
       response: { 200: RemovedMember },
     },
     handler: async (request) => ({
-      member: await removeMember(
-        kernelFor(kernel, request),
-        callerOf(request),
-        request.body,
-        request.body.memberIdOrEmail,
-      ),
+      member: await removeMember(request.kernel, request.caller, request.body, request.body.memberIdOrEmail),
     }),
   })
   app.route({
@@ -139,12 +133,7 @@ export function memberRoutes(app: App, kernel: Kernel, access: OrganizationAcces
       response: { 200: ChangedMember },
     },
     handler: async (request) => {
-      const member = await changeMemberRole(
-        kernelFor(kernel, request),
-        callerOf(request),
-        request.body,
-        request.body,
-      )
+      const member = await changeMemberRole(request.kernel, request.caller, request.body, request.body)
       return { ...member, member }
     },
   })
@@ -165,11 +154,7 @@ export function memberRoutes(app: App, kernel: Kernel, access: OrganizationAcces
       response: { 200: LeftMember },
     },
     handler: async (request) => ({
-      ...(await leaveOrganization(
-        kernelFor(kernel, request),
-        callerOf(request),
-        request.body.organizationId,
-      )),
+      ...(await leaveOrganization(request.kernel, request.caller, request.body.organizationId)),
       message: 'You have left the organization',
     }),
   })

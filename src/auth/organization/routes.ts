@@ -4,7 +4,7 @@ import { edge } from '#kernel/http/failures.ts'
 import { NOT_EMPTY, Nullable } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
-import { type AuthAccess, callerOf, kernelFor } from '../door/access.ts'
+import type { AuthAccess } from '../door/access.ts'
 import { asAnswer } from '../redirect.ts'
 import { createOrganizationAccess } from './access.ts'
 import { invitationPage } from './invitation-page.ts'
@@ -69,7 +69,7 @@ export function organizationRoutes(app: App, kernel: Kernel, auth: AuthAccess): 
       }),
       response: { 200: CreatedOrganization },
     },
-    handler: (request) => createOrganization(kernelFor(kernel, request), callerOf(request), request.body),
+    handler: (request) => createOrganization(request.kernel, request.caller, request.body),
   })
   app.route({
     method: 'POST',
@@ -103,8 +103,7 @@ export function organizationRoutes(app: App, kernel: Kernel, auth: AuthAccess): 
       }),
       response: { 200: Organization },
     },
-    handler: (request) =>
-      changeOrganization(kernelFor(kernel, request), callerOf(request), request.body, request.body.data),
+    handler: (request) => changeOrganization(request.kernel, request.caller, request.body, request.body.data),
   })
   app.route({
     method: 'POST',
@@ -120,11 +119,7 @@ export function organizationRoutes(app: App, kernel: Kernel, auth: AuthAccess): 
       response: { 200: Type.String({ description: 'Its id' }) },
     },
     handler: async (request, reply) => {
-      const id = await deleteOrganization(
-        kernelFor(kernel, request),
-        callerOf(request),
-        request.body.organizationId,
-      )
+      const id = await deleteOrganization(request.kernel, request.caller, request.body.organizationId)
       // Fastify itself would send a text as text/plain.
       return reply.type('application/json; charset=utf-8').send(JSON.stringify(id))
     },
@@ -143,7 +138,7 @@ export function organizationRoutes(app: App, kernel: Kernel, auth: AuthAccess): 
       response: { 200: OrganizationOrNull },
     },
     handler: async (request, reply) =>
-      orNull(reply, await setActiveOrganization(kernelFor(kernel, request), callerOf(request), request.body)),
+      orNull(reply, await setActiveOrganization(request.kernel, request.caller, request.body)),
   })
   app.route({
     method: 'GET',
@@ -156,7 +151,7 @@ export function organizationRoutes(app: App, kernel: Kernel, auth: AuthAccess): 
       response: { 200: OrganizationOrNull },
     },
     handler: async (request, reply) =>
-      orNull(reply, await getOrganization(kernel, callerOf(request), request.query)),
+      orNull(reply, await getOrganization(kernel, request.caller, request.query)),
   })
   app.route({
     method: 'GET',
@@ -172,7 +167,7 @@ export function organizationRoutes(app: App, kernel: Kernel, auth: AuthAccess): 
       response: { 200: FullOrganization },
     },
     handler: async (request, reply) =>
-      orNull(reply, await getFullOrganization(kernel, callerOf(request), request.query)),
+      orNull(reply, await getFullOrganization(kernel, request.caller, request.query)),
   })
   app.route({
     method: 'GET',
@@ -184,7 +179,7 @@ export function organizationRoutes(app: App, kernel: Kernel, auth: AuthAccess): 
       querystring: Type.Object(ListPage),
       response: { 200: Type.Array(Organization) },
     },
-    handler: (request) => organizationsOf(kernel, callerOf(request), pageOf(request.query)),
+    handler: (request) => organizationsOf(kernel, request.caller, pageOf(request.query)),
   })
   app.route({
     method: 'POST',
@@ -229,7 +224,7 @@ export function organizationRoutes(app: App, kernel: Kernel, auth: AuthAccess): 
     handler: async (request) => {
       const { permission, permissions = permission, ...named } = request.body
       if (permissions === undefined) throw edge('validation_error', { message: 'permissions is required' })
-      return { error: null, success: await hasPermission(kernel, callerOf(request), named, permissions) }
+      return { error: null, success: await hasPermission(kernel, request.caller, named, permissions) }
     },
   })
   memberRoutes(app, kernel, access)

@@ -5,7 +5,7 @@ import { open } from '#kernel/http/access.ts'
 import { OneOf } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
-import { type AuthAccess, callerOf, kernelFor, proofOf } from '../door/access.ts'
+import { type AuthAccess, proofOf } from '../door/access.ts'
 import { PASSKEY_COOKIE } from '../door/cookies.ts'
 import { finishSignIn } from '../door/finish-sign-in.ts'
 import { signInContextOf } from '../door/sign-in-context.ts'
@@ -40,7 +40,7 @@ export function passkeyRoutes(app: App, kernel: Kernel, access: AuthAccess): voi
     url: '/passkey/list-user-passkeys',
     config: { access: access.signedIn, whileImpersonating: true },
     schema: { summary: 'The passkeys of the user', response: { 200: Type.Array(PasskeyRecord) } },
-    handler: (request) => listPasskeys(kernel.db, callerOf(request).user.id),
+    handler: (request) => listPasskeys(kernel.db, request.caller.user.id),
   })
   app.route({
     method: 'POST',
@@ -52,7 +52,7 @@ export function passkeyRoutes(app: App, kernel: Kernel, access: AuthAccess): voi
       response: { 200: Type.Object({ passkey: PasskeyRecord }) },
     },
     handler: async (request) => ({
-      passkey: await renamePasskey(kernelFor(kernel, request), callerOf(request), request.body),
+      passkey: await renamePasskey(request.kernel, request.caller, request.body),
     }),
   })
   app.route({
@@ -65,7 +65,7 @@ export function passkeyRoutes(app: App, kernel: Kernel, access: AuthAccess): voi
       response: { 200: Status },
     },
     handler: async (request) => {
-      await removePasskey(kernelFor(kernel, request), callerOf(request), request.body)
+      await removePasskey(request.kernel, request.caller, request.body)
       return { status: true }
     },
   })
@@ -93,7 +93,7 @@ function ceremonyRoutes(app: App, kernel: Kernel, access: AuthAccess): void {
     },
     handler: async (request, reply) => {
       const rp = relyingParty(kernel)
-      const caller = callerOf(request)
+      const caller = request.caller
       const { isRestricted, ...challenge } = await issueRegistrationChallenge(kernel, caller)
       PASSKEY_COOKIE.set(config, reply, challenge.challengeId, CHALLENGE_LIFETIME)
       const account = { user: caller.user, passkeys: await listPasskeys(kernel.db, caller.user.id) }
@@ -127,7 +127,7 @@ function ceremonyRoutes(app: App, kernel: Kernel, access: AuthAccess): void {
     handler: (request, reply) => {
       const challengeId = takeChallengeId(kernel, request, reply, request.body)
       const registration = { ...request.body, challengeId }
-      return registerPasskey(kernelFor(kernel, request), callerOf(request), registration)
+      return registerPasskey(request.kernel, request.caller, registration)
     },
   })
   for (const method of ['GET', 'POST'] as const) {
@@ -173,7 +173,7 @@ function ceremonyRoutes(app: App, kernel: Kernel, access: AuthAccess): void {
       const challengeId = takeChallengeId(kernel, request, reply, request.body)
       const assertion = { response: request.body.response, challengeId }
       const context = signInContextOf(kernel, request, reply)
-      const admission = await signInWithPasskey(kernelFor(kernel, request), assertion, context)
+      const admission = await signInWithPasskey(request.kernel, assertion, context)
       const answer = finishSignIn(kernel, reply, admission)
       if ('pendingToken' in admission) return answer
       const { session, token } = admission

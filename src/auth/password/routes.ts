@@ -6,7 +6,7 @@ import { Nullable } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { authUrl } from '../auth-url.ts'
-import { type AuthAccess, callerOf, kernelFor } from '../door/access.ts'
+import type { AuthAccess } from '../door/access.ts'
 import { KNOWN_DEVICE_COOKIE, setSessionToken } from '../door/cookies.ts'
 import { fail, PASSWORD_CHECK_FAILURES, PASSWORD_POLICY_FAILURES } from '../errors.ts'
 import { requestMail } from '../mailing/request.ts'
@@ -80,7 +80,7 @@ export function passwordRoutes(app: App, kernel: Kernel, access: AuthAccess): vo
     },
     handler: async (request) => {
       const { body, query } = request
-      await resetPassword(kernelFor(kernel, request), body.token ?? query.token ?? '', body.newPassword)
+      await resetPassword(request.kernel, body.token ?? query.token ?? '', body.newPassword)
       return { status: true }
     },
   })
@@ -102,8 +102,8 @@ export function passwordRoutes(app: App, kernel: Kernel, access: AuthAccess): vo
       response: { 200: Type.Object({ token: Nullable(Type.String()), user: SignedInUser }) },
     },
     handler: async (request, reply) => {
-      const { user, session } = callerOf(request)
-      const token = await changePassword(kernelFor(kernel, request), callerOf(request), request.body)
+      const { user, session } = request.caller
+      const token = await changePassword(request.kernel, request.caller, request.body)
       if (token !== undefined) {
         const left = session.expiresAt.getTime() - kernel.now().getTime()
         setSessionToken(kernel.config, reply, token, session.remembered ? left : undefined)
@@ -125,7 +125,7 @@ export function passwordRoutes(app: App, kernel: Kernel, access: AuthAccess): vo
       response: { 200: Status },
     },
     handler: async (request) => {
-      await setPassword(kernelFor(kernel, request), callerOf(request), request.body.newPassword)
+      await setPassword(request.kernel, request.caller, request.body.newPassword)
       return { status: true }
     },
   })

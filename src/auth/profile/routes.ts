@@ -4,7 +4,7 @@ import { NAME_MAX } from '#identity/names.ts'
 import { NOT_EMPTY, Nullable } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
-import { type AuthAccess, callerOf, kernelFor } from '../door/access.ts'
+import type { AuthAccess } from '../door/access.ts'
 import { clearSessionToken } from '../door/cookies.ts'
 import { fail, PASSWORD_CHECK_FAILURES } from '../errors.ts'
 import { followLink } from '../redirect.ts'
@@ -52,7 +52,7 @@ export function profileRoutes(app: App, kernel: Kernel, access: AuthAccess): voi
     },
     handler: async (request) => {
       if ('email' in request.body) throw fail('EMAIL_CAN_NOT_BE_UPDATED')
-      await changeProfile(kernelFor(kernel, request), callerOf(request), request.body)
+      await changeProfile(request.kernel, request.caller, request.body)
       return { status: true }
     },
   })
@@ -70,7 +70,7 @@ export function profileRoutes(app: App, kernel: Kernel, access: AuthAccess): voi
       response: { 200: Deleted },
     },
     handler: async (request, reply) => {
-      const outcome = await deleteAccount(kernelFor(kernel, request), callerOf(request), request.body)
+      const outcome = await deleteAccount(request.kernel, request.caller, request.body)
       if (outcome === 'mailed') return { success: true, message: 'Verification email sent' }
       clearSessionToken(kernel.config, reply)
       return DELETED
@@ -87,7 +87,7 @@ export function profileRoutes(app: App, kernel: Kernel, access: AuthAccess): voi
     },
     handler: (request, reply) =>
       followLink(reply, async () => {
-        await deleteByLink(kernelFor(kernel, request), callerOf(request), request.query.token)
+        await deleteByLink(request.kernel, request.caller, request.query.token)
         clearSessionToken(kernel.config, reply)
         return { answer: DELETED }
       }),

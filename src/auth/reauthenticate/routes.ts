@@ -5,7 +5,7 @@ import { edge } from '#kernel/http/failures.ts'
 import { NOT_EMPTY } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
-import { type AuthAccess, callerOf, kernelFor } from '../door/access.ts'
+import type { AuthAccess } from '../door/access.ts'
 import { sendStartedSession } from '../door/finish-sign-in.ts'
 import { CODE_FAILURES, PASSKEY_FAILURES, PASSWORD_CHECK_FAILURES, PROVIDER_FAILURES } from '../errors.ts'
 import { takeChallengeId } from '../passkey/presented-challenge.ts'
@@ -74,7 +74,7 @@ export function reauthenticateRoutes(
     handler: async (request, reply) => {
       const { body } = request
       const { password, code, response, provider, idToken, disableRedirect = false, ...asked } = body
-      const [acting, caller] = [kernelFor(kernel, request), callerOf(request)]
+      const [acting, caller] = [request.kernel, request.caller]
       if (provider !== undefined && idToken === undefined) {
         const client = providers.find(provider)
         const from = { mark: markOf(kernel, request, reply), caller }

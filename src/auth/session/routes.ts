@@ -8,7 +8,7 @@ import { Nullable } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { findParent } from '../admin/impersonation.ts'
-import { type AuthAccess, type Caller, kernelFor } from '../door/access.ts'
+import type { AuthAccess, Caller } from '../door/access.ts'
 import { ADMIN_COOKIE, clearSessionToken } from '../door/cookies.ts'
 import { revokeOtherSessions, revokeSession, revokeSessions, sessionsOf } from './session.ts'
 import { createSignOut } from './sign-out.ts'
@@ -66,7 +66,7 @@ export function sessionRoutes(app: App, kernel: Kernel, access: AuthAccess, sess
     },
     handler: async (request, reply) => {
       clearSessionToken(kernel.config, reply)
-      const leave = (caller: Caller) => signOut(kernelFor(kernel, request), caller)
+      const leave = (caller: Caller) => signOut(request.kernel, caller)
       await actOrEmpty(kernel, await signedOutBy(request), leave, undefined)
       return { success: true }
     },
@@ -108,9 +108,7 @@ function revocationRoutes(app: App, kernel: Kernel, config: { access: AuthAccess
       response: { 200: Revoked },
     },
     handler: (request) =>
-      revoked(request.caller, (caller) =>
-        revokeSession(kernelFor(kernel, request), caller, request.body.token),
-      ),
+      revoked(request.knownCaller, (caller) => revokeSession(request.kernel, caller, request.body.token)),
   })
   app.route({
     method: 'POST',
@@ -119,7 +117,7 @@ function revocationRoutes(app: App, kernel: Kernel, config: { access: AuthAccess
     schema: { summary: 'End all sessions of the user', response: { 200: Revoked } },
     handler: (request, reply) => {
       clearSessionToken(kernel.config, reply)
-      return revoked(request.caller, (caller) => revokeSessions(kernelFor(kernel, request), caller))
+      return revoked(request.knownCaller, (caller) => revokeSessions(request.kernel, caller))
     },
   })
   app.route({
@@ -128,7 +126,7 @@ function revocationRoutes(app: App, kernel: Kernel, config: { access: AuthAccess
     config,
     schema: { summary: 'End all sessions of the user but this one', response: { 200: Revoked } },
     handler: (request) =>
-      revoked(request.caller, (caller) => revokeOtherSessions(kernelFor(kernel, request), caller)),
+      revoked(request.knownCaller, (caller) => revokeOtherSessions(request.kernel, caller)),
   })
 }
 

@@ -4,7 +4,6 @@ import { isUsernameTaken } from '#identity/users.ts'
 import { open } from '#kernel/http/access.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
-import { kernelFor } from '../door/access.ts'
 import { finishSignIn, SignInAnswer } from '../door/finish-sign-in.ts'
 import { signInContextOf } from '../door/sign-in-context.ts'
 import { CallbackUrl, Email, Password, RememberMe } from '../schemas.ts'
@@ -40,7 +39,7 @@ export function signInRoutes(app: App, kernel: Kernel): void {
     handler: async (request, reply) => {
       const { body } = request
       const admission = await signInWithEmail(
-        kernelFor(kernel, request),
+        request.kernel,
         body,
         signInContextOf(kernel, request, reply, body),
       )
@@ -65,7 +64,7 @@ export function signInRoutes(app: App, kernel: Kernel): void {
     handler: async (request, reply) => {
       const { body } = request
       const admission = await signInWithUsername(
-        kernelFor(kernel, request),
+        request.kernel,
         body,
         signInContextOf(kernel, request, reply, body),
       )

@@ -7,7 +7,6 @@ import { named } from '#kernel/http/document/components.ts'
 import { Nullable } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
-import { kernelFor } from '../door/access.ts'
 import { finishSignIn } from '../door/finish-sign-in.ts'
 import { signInContextOf } from '../door/sign-in-context.ts'
 import { PASSWORD_POLICY_FAILURES } from '../errors.ts'
@@ -59,7 +58,7 @@ export function signUpRoutes(app: App, kernel: Kernel): void {
     handler: async (request, reply) => {
       const { body } = request
       const { user, admission } = await signUp(
-        kernelFor(kernel, request),
+        request.kernel,
         body,
         signInContextOf(kernel, request, reply, body),
       )

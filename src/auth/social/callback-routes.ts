@@ -4,7 +4,7 @@ import { open } from '#kernel/http/access.ts'
 import { NOT_EMPTY } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
-import { type AuthAccess, kernelFor } from '../door/access.ts'
+import type { AuthAccess } from '../door/access.ts'
 import { presentedToken, STATE_COOKIE } from '../door/cookies.ts'
 import { finishRedirectedSignIn } from '../door/finish-sign-in.ts'
 import { signInContextOf } from '../door/sign-in-context.ts'
@@ -56,7 +56,7 @@ export function callbackRoutes(
       if (request.method === 'HEAD') return asAnswer(reply.send())
       const context = signInContextOf(kernel, request, reply)
       const { target, admission } = await completeVisit(
-        kernelFor(kernel, request),
+        request.kernel,
         providers,
         returnOf(kernel, request),
         context,

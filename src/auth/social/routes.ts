@@ -3,7 +3,7 @@ import { open } from '#kernel/http/access.ts'
 import { readForms } from '#kernel/http/bodies/body.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
-import { type AuthAccess, callerOf, kernelFor } from '../door/access.ts'
+import type { AuthAccess } from '../door/access.ts'
 import { finishSignIn, SignInAnswer } from '../door/finish-sign-in.ts'
 import { signInContextOf } from '../door/sign-in-context.ts'
 import { PROVIDER_FAILURES } from '../errors.ts'
@@ -59,7 +59,7 @@ export function socialRoutes(app: App, kernel: Kernel, access: AuthAccess, provi
       }
       const context = signInContextOf(kernel, request, reply, asked)
       const given = { idToken, requestSignUp }
-      const { admission } = await signInWithIdToken(kernelFor(kernel, request), client, given, context)
+      const { admission } = await signInWithIdToken(request.kernel, client, given, context)
       return finishSignIn(kernel, reply, admission)
     },
   })
@@ -80,9 +80,9 @@ export function socialRoutes(app: App, kernel: Kernel, access: AuthAccess, provi
     handler: async (request, reply) => {
       const { provider, idToken, disableRedirect = false, ...asked } = request.body
       const client = providers.find(provider)
-      const caller = callerOf(request)
+      const caller = request.caller
       if (idToken !== undefined) {
-        await linkIdToken(kernelFor(kernel, request), client, idToken, caller)
+        await linkIdToken(request.kernel, client, idToken, caller)
         return { url: '', redirect: false, status: true }
       }
       const mark = markOf(kernel, request, reply)

@@ -8,7 +8,7 @@ import { edge } from '#kernel/http/failures.ts'
 import { Id, Nullable, Timestamp } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
-import { type AuthAccess, callerOf, kernelFor } from '../door/access.ts'
+import type { AuthAccess } from '../door/access.ts'
 import { KNOWN_DEVICE_COOKIE, PENDING_COOKIE } from '../door/cookies.ts'
 import { sendStartedSession } from '../door/finish-sign-in.ts'
 import { signInContextOf } from '../door/sign-in-context.ts'
@@ -66,7 +66,7 @@ export function twoFactorRoutes(app: App, kernel: Kernel, access: AuthAccess): v
     },
     handler: async (request) => {
       const { password, method = 'totp', issuer } = request.body
-      return enrol(kernelFor(kernel, request), callerOf(request), {
+      return enrol(request.kernel, request.caller, {
         ...{ password, method, issuer: issuer === undefined ? undefined : acceptableIssuer(issuer) },
       })
     },
@@ -82,7 +82,7 @@ export function twoFactorRoutes(app: App, kernel: Kernel, access: AuthAccess): v
       response: { 200: Status },
     },
     handler: async (request) => {
-      await disable(kernelFor(kernel, request), callerOf(request), request.body)
+      await disable(request.kernel, request.caller, request.body)
       return { status: true }
     },
   })
@@ -95,7 +95,7 @@ export function twoFactorRoutes(app: App, kernel: Kernel, access: AuthAccess): v
       body: Owner,
       response: { 200: Type.Object({ totpURI: TotpUri }) },
     },
-    handler: async (request) => ({ totpURI: await totpUriOf(kernel, callerOf(request), request.body) }),
+    handler: async (request) => ({ totpURI: await totpUriOf(kernel, request.caller, request.body) }),
   })
   app.route({
     method: 'POST',
@@ -107,7 +107,7 @@ export function twoFactorRoutes(app: App, kernel: Kernel, access: AuthAccess): v
       response: { 200: Type.Object({ status: Type.Boolean(), backupCodes: BackupCodes }) },
     },
     handler: async (request) => {
-      const codes = await renewBackupCodes(kernelFor(kernel, request), callerOf(request), request.body)
+      const codes = await renewBackupCodes(request.kernel, request.caller, request.body)
       return { status: true, backupCodes: codes }
     },
   })
@@ -152,7 +152,7 @@ function verificationRoutes(app: App, kernel: Kernel, access: AuthAccess): void 
     const { body } = request
     const context = signInContextOf(kernel, request, reply)
     const verified = await onVerifying(request, reply, body.token, (by) =>
-      verifySecondFactor(kernelFor(kernel, request), by, name, body, context),
+      verifySecondFactor(request.kernel, by, name, body, context),
     )
     sendStartedSession(kernel.config, reply, verified, { withCookie: body.disableSession !== true })
     return verified
@@ -184,7 +184,7 @@ function verificationRoutes(app: App, kernel: Kernel, access: AuthAccess): void 
       response: { 200: Status },
     },
     handler: async (request, reply) => {
-      await onVerifying(request, reply, request.body.token, (by) => sendCode(kernelFor(kernel, request), by))
+      await onVerifying(request, reply, request.body.token, (by) => sendCode(request.kernel, by))
       return { status: true }
     },
   })
@@ -239,7 +239,7 @@ const onVerifyingWith =
     const pending = presentedPending(request, inBody)
     const by =
       pending === undefined
-        ? request.caller && { caller: request.caller }
+        ? request.knownCaller && { caller: request.knownCaller }
         : { pending, knownDevice: KNOWN_DEVICE_COOKIE.of(request) }
     if (by === undefined) throw notPending()
     try {

@@ -5,7 +5,6 @@ import { Id, Nullable, OneOf, PathId, Timestamp } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import type { GatewayAccess } from '../caller/access.ts'
-import { kernelFor } from '../caller/caller.ts'
 import { success, successOf } from '../envelope.ts'
 import { pagination } from '../pagination.ts'
 import { cancelJob, deleteBackup, findBackupJob, requestBackup, requestRestore } from './backups.ts'
@@ -119,7 +118,7 @@ export function backupRoutes(app: App, kernel: Kernel, access: GatewayAccess, so
       response: { 200: successOf(Job) },
     },
     handler: async (request) => {
-      const job = await cancelJob(kernelFor(kernel, request), request.params.id)
+      const job = await cancelJob(request.kernel, request.params.id)
       return success(job.status === 'cancelled' ? 'Job cancelled' : 'Job is being cancelled', recordOf(job))
     },
   })
@@ -137,7 +136,7 @@ export function backupRoutes(app: App, kernel: Kernel, access: GatewayAccess, so
       response: { 202: Queued },
     },
     handler: async (request, reply) => {
-      const { id, clientName } = await requestBackup(kernelFor(kernel, request), sources, request.body)
+      const { id, clientName } = await requestBackup(request.kernel, sources, request.body)
       reply.code(202)
       return success('Backup queued', { job_id: id, client_name: clientName, status: 'pending' as const })
     },
@@ -170,7 +169,7 @@ export function backupRoutes(app: App, kernel: Kernel, access: GatewayAccess, so
     },
     handler: async (request, reply) => {
       const { params, body } = request
-      const { id, clientName } = await requestRestore(kernelFor(kernel, request), sources, params.id, body)
+      const { id, clientName } = await requestRestore(request.kernel, sources, params.id, body)
       reply.code(202)
       return success('Restore queued', { job_id: id, client_name: clientName, status: 'pending' as const })
     },
@@ -199,7 +198,7 @@ export function backupRoutes(app: App, kernel: Kernel, access: GatewayAccess, so
       },
     },
     handler: async (request, reply) => {
-      const { job, content } = await downloads.open(kernelFor(kernel, request), request.params.id)
+      const { job, content } = await downloads.open(request.kernel, request.params.id)
       reply.headers({
         'content-type': 'application/octet-stream',
         'content-length': Number(job.sizeBytes),
@@ -224,7 +223,7 @@ export function backupRoutes(app: App, kernel: Kernel, access: GatewayAccess, so
     },
     handler: async (request) => {
       const { id } = request.params
-      await deleteBackup(kernelFor(kernel, request), id)
+      await deleteBackup(request.kernel, id)
       return success('Backup deleted', { id })
     },
   })

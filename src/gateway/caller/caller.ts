@@ -3,7 +3,7 @@ import type { LocatedClient } from '#databases/clients/clients.ts'
 import type { Backend, Persona, Presence } from '#databases/drivers/driver.ts'
 import type { TableRight } from '#databases/plan/rights.ts'
 import type { Scope } from '#databases/request/request.ts'
-import { ADMIN_KEY, ANONYMOUS, CLI } from '#kernel/audit/origin.ts'
+import { ADMIN_KEY, ANONYMOUS, CLI, type Origin } from '#kernel/audit/origin.ts'
 import { type Kernel, withOrigin } from '#kernel/kernel.ts'
 import type { Grant } from './grant.ts'
 
@@ -37,17 +37,18 @@ declare module 'fastify' {
   }
 }
 
-/** The kernel for the verb that a request asks for: the audit trail shows the key of the caller. Without a client: the admin key. */
-export const kernelFor = (
-  kernel: Kernel,
-  { gateway, clientAddress: ipAddress, headers, id: requestId }: FastifyRequest,
-): Kernel =>
-  withOrigin(kernel, {
-    actorId: gateway === undefined ? ADMIN_KEY : actorOf(gateway.grant),
-    ipAddress,
-    userAgent: headers['user-agent'],
-    requestId,
-  })
+/** The origin of a request: the audit trail shows the key of the caller. Without a client: the admin key. */
+export const originOf = ({
+  gateway,
+  clientAddress: ipAddress,
+  headers,
+  id: requestId,
+}: FastifyRequest): Origin => ({
+  actorId: gateway === undefined ? ADMIN_KEY : actorOf(gateway.grant),
+  ipAddress,
+  userAgent: headers['user-agent'],
+  requestId,
+})
 
 /** The kernel for events of an operation, whose cause is the session's user, or else the key. A command stays the cause of its own. */
 export const kernelOf = (kernel: Kernel, { userId, grant, requestId }: GatewayCaller): Kernel =>

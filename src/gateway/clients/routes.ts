@@ -6,7 +6,6 @@ import { Id, NOT_EMPTY, Nullable, OneOf, Timestamp } from '#kernel/http/schemas.
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import type { GatewayAccess } from '../caller/access.ts'
-import { kernelFor } from '../caller/caller.ts'
 import { success, successOf } from '../envelope.ts'
 import { changeClient, freezeClient, registerClient, removeClient } from './clients.ts'
 import { listRecords, listRuntime, recordOf } from './records.ts'
@@ -170,7 +169,7 @@ export function clientRoutes(app: App, kernel: Kernel, clients: Clients, access:
       response: { 201: Stored },
     },
     handler: async (request, reply) => {
-      const { row, reachable } = await registerClient(kernelFor(kernel, request), clients, request.body)
+      const { row, reachable } = await registerClient(request.kernel, clients, request.body)
       const message = reachable ? 'Client registered' : 'Client registered; its database does not respond yet'
       return reply.code(201).send({ ...success(message, recordOf(kernel, row)), reachable })
     },
@@ -188,7 +187,7 @@ export function clientRoutes(app: App, kernel: Kernel, clients: Clients, access:
     },
     handler: async (request) => {
       const { params, body } = request
-      const { row, reachable } = await changeClient(kernelFor(kernel, request), clients, params.name, body)
+      const { row, reachable } = await changeClient(request.kernel, clients, params.name, body)
       const message = reachable ? 'Client changed' : 'Client changed; its database does not respond yet'
       return { ...success(message, recordOf(kernel, row)), reachable }
     },
@@ -207,7 +206,7 @@ export function clientRoutes(app: App, kernel: Kernel, clients: Clients, access:
     handler: async (request) => {
       const { params, body } = request
       const { is_frozen } = body
-      const row = await freezeClient(kernelFor(kernel, request), clients, params.name, is_frozen)
+      const row = await freezeClient(request.kernel, clients, params.name, is_frozen)
       return success(is_frozen ? 'Client frozen' : 'Client thawed', recordOf(kernel, row))
     },
   })
@@ -223,7 +222,7 @@ export function clientRoutes(app: App, kernel: Kernel, clients: Clients, access:
     },
     handler: async (request) => {
       const { params } = request
-      await removeClient(kernelFor(kernel, request), clients, params.name)
+      await removeClient(request.kernel, clients, params.name)
       return success('Client removed', { client_name: params.name })
     },
   })

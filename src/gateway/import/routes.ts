@@ -9,7 +9,7 @@ import { OneOf } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import type { GatewayAccess } from '../caller/access.ts'
-import { gatewayCaller, kernelFor } from '../caller/caller.ts'
+import { gatewayCaller } from '../caller/caller.ts'
 import { success, successOf } from '../envelope.ts'
 import { fail } from '../errors.ts'
 import { createRunLimit } from '../pipelines/run/run-limit.ts'
@@ -154,7 +154,7 @@ export function importRoutes(app: App, kernel: Kernel, access: GatewayAccess): v
           stopping: stopping.signal,
           over: over.signal,
         })
-        const result = await importRows(kernelFor(kernel, request), asked)
+        const result = await importRows(request.kernel, asked)
         const data = resultOf(result)
         const message = result.dryRun
           ? `Checked ${data.rows_read} rows`

@@ -5,7 +5,6 @@ import { Nullable, OneOf } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import type { GatewayAccess } from '../caller/access.ts'
-import { kernelFor } from '../caller/caller.ts'
 import { success, successOf } from '../envelope.ts'
 import { describeEnforcement, setClient, setDefault, unsetClient } from './config.ts'
 
@@ -69,7 +68,7 @@ export function keyConfigRoutes(app: App, kernel: Kernel, clients: Clients, acce
       response: { 200: successOf(KeyConfig) },
     },
     handler: async (request) => {
-      await setDefault(kernelFor(kernel, request), request.body.enforce_api_keys)
+      await setDefault(request.kernel, request.body.enforce_api_keys)
       return answer('API key configuration changed')
     },
   })
@@ -87,7 +86,7 @@ export function keyConfigRoutes(app: App, kernel: Kernel, clients: Clients, acce
     handler: async (request) => {
       const { client_name } = request.params
       const { enforce_api_keys } = request.body
-      await setClient(kernelFor(kernel, request), clients, client_name, enforce_api_keys)
+      await setClient(request.kernel, clients, client_name, enforce_api_keys)
       return success(`API key setting of client ${client_name} changed`, { client_name, enforce_api_keys })
     },
   })
@@ -103,7 +102,7 @@ export function keyConfigRoutes(app: App, kernel: Kernel, clients: Clients, acce
     },
     handler: async (request) => {
       const { client_name } = request.params
-      await unsetClient(kernelFor(kernel, request), client_name)
+      await unsetClient(request.kernel, client_name)
       return success(`Run-time setting of client ${client_name} removed`, { client_name })
     },
   })

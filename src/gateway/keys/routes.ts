@@ -5,7 +5,6 @@ import { Id, NOT_EMPTY, Nullable, PathId, Timestamp } from '#kernel/http/schemas
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import type { GatewayAccess } from '../caller/access.ts'
-import { kernelFor } from '../caller/caller.ts'
 import { success, successOf } from '../envelope.ts'
 import { paginationOf } from '../pagination.ts'
 import { changeKey, createKey, existing, revokeKey, rotateKey } from './keys.ts'
@@ -107,7 +106,7 @@ export function keyRoutes(app: App, kernel: Kernel, clients: Clients, access: Ga
       response: { 201: successOf(IssuedKey) },
     },
     handler: async (request, reply) => {
-      const { api_key, record } = await createKey(kernelFor(kernel, request), clients, request.body)
+      const { api_key, record } = await createKey(request.kernel, clients, request.body)
       return reply.code(201).send(success('API key issued', { api_key, record: recordOf(record) }))
     },
   })
@@ -136,7 +135,7 @@ export function keyRoutes(app: App, kernel: Kernel, clients: Clients, access: Ga
     },
     handler: async (request) => {
       const { params, body } = request
-      const changed = await changeKey(kernelFor(kernel, request), clients, params.id, body)
+      const changed = await changeKey(request.kernel, clients, params.id, body)
       return success('API key changed', recordOf(changed))
     },
   })
@@ -152,7 +151,7 @@ export function keyRoutes(app: App, kernel: Kernel, clients: Clients, access: Ga
     },
     handler: async (request) => {
       const { params } = request
-      await revokeKey(kernelFor(kernel, request), params.id)
+      await revokeKey(request.kernel, params.id)
       return success('API key revoked', { id: params.id })
     },
   })
@@ -172,7 +171,7 @@ export function keyRoutes(app: App, kernel: Kernel, clients: Clients, access: Ga
     handler: async (request) => {
       const { params, body } = request
       const grace = body.grace_seconds ?? 0
-      const { api_key, record } = await rotateKey(kernelFor(kernel, request), params.id, grace)
+      const { api_key, record } = await rotateKey(request.kernel, params.id, grace)
       return success('API key rotated', { api_key, record: recordOf(record) })
     },
   })

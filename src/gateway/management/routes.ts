@@ -6,7 +6,7 @@ import { edge } from '#kernel/http/failures.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import type { GatewayAccess } from '../caller/access.ts'
-import { gatewayCaller, kernelFor } from '../caller/caller.ts'
+import { gatewayCaller } from '../caller/caller.ts'
 import { success, successOf } from '../envelope.ts'
 import { capabilities } from './capabilities.ts'
 import type { Changer } from './change.ts'
@@ -51,7 +51,7 @@ export function managementRoutes(
       return { method, url, config, ...(isChange && { preValidation: refuseQuery }) }
     },
     changerOf: (request, reply) => ({
-      kernel: kernelFor(kernel, request),
+      kernel: request.kernel,
       caller: gatewayCaller(request),
       renewed: () => access.renew.again(request, reply),
       audit,

@@ -6,7 +6,7 @@ import { Id, OneOf } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import type { GatewayAccess } from '../caller/access.ts'
-import { gatewayCaller, kernelFor } from '../caller/caller.ts'
+import { gatewayCaller } from '../caller/caller.ts'
 import { Row } from '../data/grammar.ts'
 import { sendWhole } from '../data/send-result.ts'
 import { fail } from '../errors.ts'
@@ -103,7 +103,7 @@ export function pipelineRoutes(
       dryRun ? [asked.source.client] : [asked.source.client, asked.sink.client],
     )
     try {
-      return sendWhole(reply, resultJson(await runPipeline(kernelFor(kernel, request), asked)))
+      return sendWhole(reply, resultJson(await runPipeline(request.kernel, asked)))
     } finally {
       release()
     }

@@ -11,7 +11,7 @@ import { NOT_EMPTY, Parsed } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import type { GatewayAccess } from '../caller/access.ts'
-import { gatewayCaller, kernelFor } from '../caller/caller.ts'
+import { gatewayCaller } from '../caller/caller.ts'
 import { fetchCsv, onlyJson, ROWS_TYPES, sendCsv, wantsCsv } from '../data/csv.ts'
 import { fetchRows, insertRows, withStripNulls, writeRows } from '../data/data.ts'
 import { RowsRead, RowsWritten } from '../data/responses.ts'
@@ -83,7 +83,7 @@ function adminRoutes(app: App, kernel: Kernel, clients: Clients, access: Gateway
       response: { 201: successOf(RouteRecord) },
     },
     handler: async (request, reply) => {
-      const route = await createRoute(kernelFor(kernel, request), clients, request.body)
+      const route = await createRoute(request.kernel, clients, request.body)
       return reply.code(201).send(success('Public route created', recordOf(route)))
     },
   })
@@ -100,7 +100,7 @@ function adminRoutes(app: App, kernel: Kernel, clients: Clients, access: Gateway
     },
     handler: async (request) => {
       const { params, body } = request
-      const route = await changeRoute(kernelFor(kernel, request), clients, params.route_key, body)
+      const route = await changeRoute(request.kernel, clients, params.route_key, body)
       return success('Public route changed', recordOf(route))
     },
   })
@@ -116,7 +116,7 @@ function adminRoutes(app: App, kernel: Kernel, clients: Clients, access: Gateway
     },
     handler: async (request) => {
       const { route_key } = request.params
-      await removeRoute(kernelFor(kernel, request), route_key)
+      await removeRoute(request.kernel, route_key)
       return success('Public route removed', { route_key })
     },
   })

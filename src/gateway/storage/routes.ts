@@ -158,7 +158,7 @@ export function storageRoutes(app: App, kernel: Kernel, access: GatewayAccess): 
       response: { 200: successOf(Listed) },
     },
     handler: async (request, reply) => {
-      const listed = await listObjects(calls, request.body, callerOf(request, reply))
+      const listed = await listObjects(calls, request.body, storageCaller(request, reply))
       return success(`Listed ${listed.objects.length} objects`, listed)
     },
   })
@@ -173,7 +173,7 @@ export function storageRoutes(app: App, kernel: Kernel, access: GatewayAccess): 
       response: { 200: successOf(Found) },
     },
     handler: async (request, reply) =>
-      success('Found', await findObject(calls, request.body, callerOf(request, reply))),
+      success('Found', await findObject(calls, request.body, storageCaller(request, reply))),
   })
   app.route({
     method: 'POST',
@@ -186,7 +186,7 @@ export function storageRoutes(app: App, kernel: Kernel, access: GatewayAccess): 
       response: { 200: successOf(SignedDownload) },
     },
     handler: async (request, reply) =>
-      success('Signed', await signDownload(kernel, calls, request.body, callerOf(request, reply))),
+      success('Signed', await signDownload(kernel, calls, request.body, storageCaller(request, reply))),
   })
   app.route({
     method: 'POST',
@@ -199,7 +199,7 @@ export function storageRoutes(app: App, kernel: Kernel, access: GatewayAccess): 
       response: { 200: successOf(SignedUpload) },
     },
     handler: async (request, reply) =>
-      success('Signed', await signUpload(kernel, calls, request.body, callerOf(request, reply))),
+      success('Signed', await signUpload(kernel, calls, request.body, storageCaller(request, reply))),
   })
   app.route({
     method: 'POST',
@@ -212,11 +212,11 @@ export function storageRoutes(app: App, kernel: Kernel, access: GatewayAccess): 
       response: { 200: successOf(Deleted) },
     },
     handler: async (request, reply) =>
-      success('Deleted', await deleteObject(calls, request.body, callerOf(request, reply))),
+      success('Deleted', await deleteObject(calls, request.body, storageCaller(request, reply))),
   })
 }
 
-const callerOf = (request: FastifyRequest, reply: FastifyReply): StorageCaller => ({
+const storageCaller = (request: FastifyRequest, reply: FastifyReply): StorageCaller => ({
   presence: presenceOf(reply),
   payer: actorOf(grantOf(request)),
 })

@@ -10,7 +10,6 @@ import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import type { GatewayAccess } from '../caller/access.ts'
 import { calledClientName } from '../caller/called-client.ts'
-import { kernelFor } from '../caller/caller.ts'
 import { conditionsOf } from '../data/grammar.ts'
 import { success, successOf } from '../envelope.ts'
 import { pagination } from '../pagination.ts'
@@ -191,12 +190,7 @@ export function webhookRoutes(app: App, kernel: Kernel, clients: Clients, access
     },
     handler: async (request, reply) => {
       const called = calledClientName(request)
-      const { webhook, secret } = await createWebhook(
-        kernelFor(kernel, request),
-        clients,
-        request.body,
-        called,
-      )
+      const { webhook, secret } = await createWebhook(request.kernel, clients, request.body, called)
       return reply.code(201).send(success('Webhook created', { ...recordOf(kernel, webhook), secret }))
     },
   })
@@ -238,7 +232,7 @@ export function webhookRoutes(app: App, kernel: Kernel, clients: Clients, access
     },
     handler: async (request) => {
       const { params, body } = request
-      const changed = await changeWebhook(kernelFor(kernel, request), clients, params.id, body)
+      const changed = await changeWebhook(request.kernel, clients, params.id, body)
       return success('Webhook changed', recordOf(kernel, changed))
     },
   })
@@ -254,7 +248,7 @@ export function webhookRoutes(app: App, kernel: Kernel, clients: Clients, access
     },
     handler: async (request) => {
       const { params } = request
-      await removeWebhook(kernelFor(kernel, request), params.id)
+      await removeWebhook(request.kernel, params.id)
       return success('Webhook deleted', { id: params.id })
     },
   })
@@ -269,7 +263,7 @@ export function webhookRoutes(app: App, kernel: Kernel, clients: Clients, access
       response: { 200: successOf(IssuedWebhookRecord) },
     },
     handler: async (request) => {
-      const { webhook, secret } = await rotateSecret(kernelFor(kernel, request), request.params.id)
+      const { webhook, secret } = await rotateSecret(request.kernel, request.params.id)
       return success('Webhook secret rotated', { ...recordOf(kernel, webhook), secret })
     },
   })

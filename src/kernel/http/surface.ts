@@ -1,6 +1,7 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
+import type { Origin } from '../audit/origin.ts'
 import { Failure, type FailureTable } from '../errors.ts'
-import type { Kernel } from '../kernel.ts'
+import { type Kernel, withOrigin } from '../kernel.ts'
 import { refuseUnacceptable } from './accept.ts'
 import { type Access, open } from './access.ts'
 import type { App } from './app.ts'
@@ -20,6 +21,15 @@ type SurfaceOptions = BodyRules & {
   readonly codes: FailureTable
   /** Parses JSON bodies. */
   readonly parse: (text: string) => unknown
+  /** For the audit trail. */
+  originOf(request: FastifyRequest): Origin
+}
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** The kernel for the verb that the request asks for: what it writes has the request's origin. */
+    readonly kernel: Kernel
+  }
 }
 
 /** Sets the envelope of a surface, its validation and its answers for unknown paths. */
@@ -34,6 +44,11 @@ export function configureSurface(app: App, kernel: Kernel, book: RouteBook, opti
       .serializer(JSON.stringify)
       .send(options.envelope(failure, request))
   }
+  app.decorateRequest('kernel', {
+    getter() {
+      return withOrigin(kernel, options.originOf(this))
+    },
+  })
   app.addHook('onRoute', (route) => {
     const { access } = route.config ?? {}
     const mayBeHidden = access !== undefined && route.url.includes(':')

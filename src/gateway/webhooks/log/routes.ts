@@ -1,6 +1,5 @@
 import { Type } from 'typebox'
 import type { GatewayAccess } from '#gateway/caller/access.ts'
-import { kernelFor } from '#gateway/caller/caller.ts'
 import { success, successOf } from '#gateway/envelope.ts'
 import { pagination } from '#gateway/pagination.ts'
 import { named } from '#kernel/http/document/components.ts'
@@ -106,7 +105,7 @@ export function deliveryRoutes(
     },
     handler: async (request) => {
       const { id, delivery_id } = request.params
-      const due = await retryDelivery(kernelFor(kernel, request), workers, id, delivery_id)
+      const due = await retryDelivery(request.kernel, workers, id, delivery_id)
       return success('The delivery is due', recordOf(due))
     },
   })
@@ -121,7 +120,7 @@ export function deliveryRoutes(
       response: { 200: successOf(DeliveryRecord) },
     },
     handler: async (request) => {
-      const delivery = await sendTest(kernelFor(kernel, request), request.params.id)
+      const delivery = await sendTest(request.kernel, request.params.id)
       return success(delivery.error ?? 'The endpoint accepted the test', recordOf(delivery))
     },
   })
