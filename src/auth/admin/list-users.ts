@@ -25,31 +25,31 @@ const FIELDS = {
 } as const satisfies Readonly<Record<string, Field>>
 
 type Field = { readonly key: RawBuilder<unknown>; readonly type: keyof typeof READERS }
-type Column = keyof typeof FIELDS
-export const COLUMNS = Object.keys(FIELDS) as Column[] // keys of a literal
+type UserField = keyof typeof FIELDS
+export const USER_FIELDS = Object.keys(FIELDS) as UserField[] // keys of a literal
 export const SEARCHED = ['email', 'name'] as const
 
 export const TEXT_OPERATORS = ['contains', 'starts_with', 'ends_with'] as const
-export const OPERATORS = [
+export const FILTER_OPERATORS = [
   'eq', 'ne', 'lt', 'lte', 'gt', 'gte', 'in', 'not_in', 'contains', 'starts_with', 'ends_with',
 ] as const // biome-ignore format: one line reads better
-type Operator = (typeof OPERATORS)[number]
+type FilterOperator = (typeof FILTER_OPERATORS)[number]
 
 type Query = {
   readonly searchValue?: string
   readonly searchField?: (typeof SEARCHED)[number]
   readonly searchOperator?: (typeof TEXT_OPERATORS)[number]
-  readonly filterField?: Column
-  readonly filterOperator?: Operator
+  readonly filterField?: UserField
+  readonly filterOperator?: FilterOperator
   readonly filterValue?: string | readonly string[]
-  readonly sortBy?: Column
+  readonly sortBy?: UserField
   readonly sortDirection?: 'asc' | 'desc'
   readonly limit?: number
   readonly offset?: number
 }
 
-type Condition = {
-  readonly column: Column
+type UserFilter = {
+  readonly column: UserField
   readonly sql: RawBuilder<boolean>
   readonly isRange: boolean
 }
@@ -75,29 +75,29 @@ export async function listUsers({ db, now: clock }: Kernel, query: Query): Promi
 }
 
 /** A range is read in the order of its index, and so only as far as the page goes. */
-const usualOrder = (conditions: readonly Condition[]): Column =>
+const usualOrder = (conditions: readonly UserFilter[]): UserField =>
   conditions.find(({ isRange }) => isRange)?.column ?? 'id'
 
 function search(
   { searchValue = '', searchField = 'email', searchOperator = 'contains' }: Query,
   now: Date,
-): Condition[] {
+): UserFilter[] {
   return searchValue === '' ? [] : [conditionOf(searchField, searchOperator, searchValue, now)]
 }
 
 function filter(
   { filterValue, filterField = 'email', filterOperator = 'eq' }: Query,
   now: Date,
-): Condition[] {
+): UserFilter[] {
   return filterValue === undefined ? [] : [conditionOf(filterField, filterOperator, filterValue, now)]
 }
 
 function conditionOf(
-  column: Column,
-  operator: Operator,
+  column: UserField,
+  operator: FilterOperator,
   given: string | readonly string[],
   now: Date,
-): Condition {
+): UserFilter {
   const { type }: Field = FIELDS[column]
   const isList = operator === 'in' || operator === 'not_in'
   const texts = isList && typeof given === 'string' ? given.split(',') : [given].flat()
@@ -113,8 +113,8 @@ function conditionOf(
 
 /** An expired ban is none. Each condition names its column by itself too, so that the index of the column fits. */
 function compare(
-  column: Column,
-  operator: Operator,
+  column: UserField,
+  operator: FilterOperator,
   value: Value | readonly Value[],
   now: Date,
 ): RawBuilder<boolean> {
@@ -139,13 +139,13 @@ const READERS = {
   time: (text: string): Value | undefined => instantFrom(text),
 }
 
-const RANGES: readonly Operator[] = ['lt', 'lte', 'gt', 'gte', 'starts_with']
+const RANGES: readonly FilterOperator[] = ['lt', 'lte', 'gt', 'gte', 'starts_with']
 
 type Compare = (key: RawBuilder<unknown>, value: Value | readonly Value[]) => RawBuilder<boolean>
 
 const pattern = (value: Value | readonly Value[]): string => String(value).replace(/[\\%_]/g, '\\$&')
 
-const COMPARISONS: { readonly [Name in Operator]: Compare } = {
+const COMPARISONS: { readonly [Name in FilterOperator]: Compare } = {
   // As a literal, so that a partial index fits.
   eq: (key, value) => (typeof value === 'boolean' ? sql`${key} = ${sql.lit(value)}` : sql`${key} = ${value}`),
   ne: (key, value) =>
@@ -163,7 +163,7 @@ const COMPARISONS: { readonly [Name in Operator]: Compare } = {
     sql`${key} like ${`${pattern(value)}%`} and ${key} >= ${value} and ${key} < ${`${value}\u{10ffff}`}`,
 }
 
-function refuse(column: Column, operator?: Operator): never {
+function refuse(column: UserField, operator?: FilterOperator): never {
   const message =
     operator === undefined
       ? `filterValue is not a value of ${column}`
