@@ -143,7 +143,7 @@ function ceremonyRoutes(app: App, kernel: Kernel, access: AuthAccess): void {
         summary: 'Options to sign in with a passkey',
         response: { 200: RequestOptions },
       },
-      handler: async ({ caller }, reply) => {
+      handler: async ({ knownCaller: caller }, reply) => {
         const rp = relyingParty(kernel)
         const challenge = await issueSignInChallenge(kernel)
         PASSKEY_COOKIE.set(config, reply, challenge.challengeId, CHALLENGE_LIFETIME)

@@ -32,7 +32,7 @@ export function passwordRoutes(app: App, kernel: Kernel, access: AuthAccess): vo
         response: { 200: Type.Object({ status: Type.Boolean(), message: Type.String() }) },
       },
       handler: async (request) => {
-        const { body, caller } = request
+        const { body, knownCaller: caller } = request
         const email = acceptableEmail(body.email)
         const sessionId = caller?.user.email === email ? caller.session.id : undefined
         const source = { sessionId, knownDevice: KNOWN_DEVICE_COOKIE.of(request) }

@@ -38,7 +38,7 @@ export function sessionRoutes(app: App, kernel: Kernel, access: AuthAccess, sess
   const { enable_session_listing, enable_session_revocation, require_authentication } =
     kernel.config.auth.session_management
 
-  const getSession = async ({ caller }: FastifyRequest, reply: FastifyReply) => {
+  const getSession = async ({ knownCaller: caller }: FastifyRequest, reply: FastifyReply) => {
     // Without a session only under `require_authentication: false`. Fastify itself would send null as an empty body.
     if (caller === undefined) return reply.serializer(JSON.stringify).send(null)
     return { session: { ...caller.session, token: caller.token }, user: caller.user }
@@ -73,7 +73,7 @@ export function sessionRoutes(app: App, kernel: Kernel, access: AuthAccess, sess
   })
   /** The caller; in a browser that impersonates a user the admin, whose session ends with the impersonated one. */
   async function signedOutBy(request: FastifyRequest): Promise<Caller | undefined> {
-    const { caller, clientAddress } = request
+    const { knownCaller: caller, clientAddress } = request
     if (caller === undefined || caller.session.impersonatedBy === null) return caller
     return (await findParent(sessions, caller, ADMIN_COOKIE.of(request), clientAddress)) ?? caller
   }
@@ -84,7 +84,7 @@ export function sessionRoutes(app: App, kernel: Kernel, access: AuthAccess, sess
       url: '/list-sessions',
       config: read,
       schema: { summary: 'The sessions of the user', response: { 200: Type.Array(ListedSession) } },
-      handler: async ({ caller }) => (caller === undefined ? [] : sessionsOf(kernel, caller)),
+      handler: async ({ knownCaller: caller }) => (caller === undefined ? [] : sessionsOf(kernel, caller)),
     })
   }
   if (enable_session_revocation) revocationRoutes(app, kernel, config)

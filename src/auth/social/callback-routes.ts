@@ -90,7 +90,7 @@ export function callbackRoutes(
 type Returning = FastifyRequest & { params: Static<typeof Provider>; query: Static<typeof Response> }
 
 function returnOf(kernel: Kernel, request: Returning): Return {
-  const { caller } = request
+  const { knownCaller: caller } = request
   const isForeign = caller === undefined && presentedToken(kernel.config, request) !== undefined
   return {
     provider: request.params.provider,
