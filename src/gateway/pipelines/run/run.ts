@@ -8,6 +8,7 @@ import {
   requireSamePersona,
 } from '#gateway/caller/caller-rights.ts'
 import { fail } from '#gateway/errors.ts'
+import { endable } from '#kernel/endable.ts'
 import { Failure } from '#kernel/errors.ts'
 import { emit, type Kernel } from '#kernel/kernel.ts'
 import { uuidv7 } from '#kernel/random.ts'
@@ -138,17 +139,8 @@ async function store(run: Run, batch: Batch): Promise<boolean> {
 function watched({ times, request: { source } }: Run, { json }: RowsResult): Pick<RowsResult, 'json'> {
   if (!(Symbol.asyncIterator in json)) return { json }
   const chunks = json[Symbol.asyncIterator]()
-  return {
-    json: {
-      [Symbol.asyncIterator]: () => ({
-        next: () => times.measure('source', () => atStep('source', source, () => chunks.next())),
-        return: async () => {
-          await chunks.return?.()
-          return { done: true, value: undefined }
-        },
-      }),
-    },
-  }
+  const next = () => times.measure('source', () => atStep('source', source, () => chunks.next()))
+  return { json: endable(next, () => chunks.return?.()) }
 }
 
 /** Ends the reading and frees its connection. */
