@@ -10,7 +10,7 @@ import {
   None,
 } from 'openid-client'
 import type { Kernel } from '#kernel/kernel.ts'
-import type { Provider, ProviderSettings, Server } from '../providers/provider.ts'
+import { type Provider, type ProviderSettings, type Server, serverOf } from '../providers/provider.ts'
 import { createPublishedDocument } from './published-document.ts'
 import type { ProviderRequests } from './requests.ts'
 
@@ -24,7 +24,7 @@ export function createConnection(
   kernel: Pick<Kernel, 'config' | 'now' | 'log'>,
   { name, provider, settings, send }: Target,
 ): Connection {
-  const server = provider.server(settings)
+  const server = serverOf(provider, settings)
   let secret = settings.client_secret
   const authenticate: ClientAuth = (...request) => authentication(settings, server, secret, request)
   const endpoints = createPublishedDocument(kernel, { name, subject: 'endpoints' }, () =>

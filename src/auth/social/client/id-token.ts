@@ -7,18 +7,8 @@ import type { PublishedDocument } from './published-document.ts'
 
 /** Signatures by public keys. Neither `none` nor an HMAC, whose key the client knows too. */
 const ALGORITHMS = [
-  'RS256',
-  'RS384',
-  'RS512',
-  'PS256',
-  'PS384',
-  'PS512',
-  'ES256',
-  'ES384',
-  'ES512',
-  'EdDSA',
-  'Ed25519',
-]
+  'RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519',
+] // biome-ignore format: one line reads better
 
 /** A nonce of an authorization request, by which this service knows the ID token that answers it. */
 export function newNonce({ random, secrets }: Pick<Kernel, 'random' | 'secrets'>): string {

@@ -7,6 +7,7 @@ import {
   type Provider,
   type ProviderSettings,
   type Server,
+  serverOf,
 } from '../providers/provider.ts'
 import { type Connection, createConnection } from './connection.ts'
 import { createKeySet } from './id-token.ts'
@@ -44,7 +45,7 @@ export function createProviderClient(
     // The library checks the shape.
     return createLocalJWKSet(JSON.parse(body.toString()))
   })
-  return { name, provider, settings, server: provider.server(settings), connect, keys: createKeySet(keys) }
+  return { name, provider, settings, server: serverOf(provider, settings), connect, keys: createKeySet(keys) }
 }
 
 /** The answer of the userinfo endpoint. `accountId` is compared with the `sub` of an OpenID Connect issuer. */

@@ -5,10 +5,7 @@ export const microsoft: Provider = {
   label: 'Microsoft',
   scopes: ['openid', 'email', 'profile', 'offline_access'],
   required: ['openid', 'email'],
-  server: ({ tenant, issuer }) => ({
-    type: 'oidc',
-    issuer: issuer ?? `https://login.microsoftonline.com/${tenant}/v2.0`,
-  }),
+  server: { type: 'oidc', issuer: 'https://login.microsoftonline.com/{tenant}/v2.0' },
   again: { prompt: 'login' },
   /**
    * Tenants set the address of their users, so that `email` alone proves nothing. The optional claim `xms_edov` is true if the tenant
