@@ -1,4 +1,5 @@
-import { type ProviderClient, redirectUri } from '#auth/social/provider-client.ts'
+import { redirectUri } from '#auth/social/client/authorization.ts'
+import type { ProviderClient } from '#auth/social/client/provider-client.ts'
 import { createSocialProviders } from '#auth/social/social-providers.ts'
 import { systemClock } from '#kernel/clock.ts'
 import type { Config } from '#kernel/config/config.ts'

@@ -1,5 +1,6 @@
 import type { RowsResult } from '#databases/drivers/driver.ts'
 import type { Output } from '#databases/plan/plan.ts'
+import { endable } from '#kernel/endable.ts'
 import type { RowsOf } from '#kernel/events/outbox.ts'
 import { MAX_ROWS_BYTES } from '#kernel/events/payload.ts'
 import type { Kernel } from '#kernel/kernel.ts'
@@ -84,18 +85,10 @@ export async function seeRows(
   return { rows: { json: following(head, rest), facts }, json: undefined }
 }
 
-/** Not a generator: if that is never started, `return` does not reach the rows, which keep their connection. */
 function following(head: Buffer[], rest: AsyncIterator<Buffer>): AsyncIterable<Buffer> {
-  const iterator: AsyncIterator<Buffer> = {
-    async next() {
-      const value = head.shift()
-      return value === undefined ? rest.next() : { done: false, value }
-    },
-    async return() {
-      head.length = 0
-      await rest.return?.()
-      return { done: true, value: undefined }
-    },
+  const next = async (): Promise<IteratorResult<Buffer>> => {
+    const value = head.shift()
+    return value === undefined ? rest.next() : { done: false, value }
   }
-  return { [Symbol.asyncIterator]: () => iterator }
+  return endable(next, () => rest.return?.())
 }

@@ -1,50 +1,75 @@
 import type { QueueOptions } from './bounded-queue.ts'
 import { createSemaphore, type Semaphore } from './semaphore.ts'
 
+type Release = () => void
+
+/** A semaphore for each key, as long as it is held or awaited. */
+type Semaphores = {
+  /** Waits for its turn in the semaphore of the key, which `create` makes; the answer releases it, once. */
+  acquire(key: string, create: () => Semaphore): Promise<Release>
+}
+
+export function createSemaphores(): Semaphores {
+  const byKey = new Map<string, Semaphore>()
+  return {
+    async acquire(key, create) {
+      const own = byKey.get(key) ?? create()
+      byKey.set(key, own)
+      const forget = () => {
+        const { active, waiting } = own.stats()
+        if (active === 0 && waiting === 0 && byKey.get(key) === own) byKey.delete(key)
+      }
+      try {
+        const release = await own.acquire()
+        return () => {
+          release()
+          forget()
+        }
+      } catch (error) {
+        forget()
+        throw error
+      }
+    },
+  }
+}
+
+/** Waits for one after the other; the answer releases all, the last first. None is held when one is refused. */
+export async function acquireAll(turns: readonly (() => Promise<Release>)[]): Promise<Release> {
+  const releases: Release[] = []
+  const release = () => {
+    for (const releaseOne of releases) releaseOne()
+  }
+  try {
+    for (const turn of turns) releases.unshift(await turn())
+    return release
+  } catch (error) {
+    release()
+    throw error
+  }
+}
+
 /**
  * A semaphore of which one key has half at most, so that none locks out the others. With several keys, each has half of what the next one
  * has.
  */
 type KeyedSemaphore = {
   /** Waits for its turn; the answer releases it, once. The key with the smallest share comes first. */
-  acquire(...keys: readonly string[]): Promise<() => void>
+  acquire(...keys: readonly string[]): Promise<Release>
 }
 
 export function createKeyedSemaphore(count: number, options: QueueOptions): KeyedSemaphore {
   const all = createSemaphore(count, options)
-  const shares = new Map<string, Semaphore>()
-
-  async function acquireShare(key: string, part: number): Promise<() => void> {
-    const name = `${part} ${key}`
-    const share = shares.get(name) ?? createShare(part)
-    shares.set(name, share)
-    const release = await share.acquire()
-    return () => {
-      release()
-      const { active, waiting } = share.stats()
-      if (active === 0 && waiting === 0 && shares.get(name) === share) shares.delete(name)
-    }
-  }
-
+  const shares = createSemaphores()
   const createShare = (part: number): Semaphore =>
     createSemaphore(Math.floor(count / part), { ...options, max: Math.floor(options.max / part) })
-
+  const shareOf = (key: string, part: number) => () =>
+    shares.acquire(`${part} ${key}`, () => createShare(part))
   return {
     /** The shares first: so at most half of those who wait for the semaphore of all have one key. */
-    async acquire(...keys) {
-      const releases: (() => void)[] = []
-      const release = () => {
-        for (const releaseOne of releases) releaseOne()
-      }
-      try {
-        for (const [index, key] of keys.entries())
-          releases.unshift(await acquireShare(key, 2 ** (keys.length - index)))
-        releases.unshift(await all.acquire())
-        return release
-      } catch (error) {
-        release()
-        throw error
-      }
-    },
+    acquire: (...keys) =>
+      acquireAll([
+        ...keys.map((key, index) => shareOf(key, 2 ** (keys.length - index))),
+        () => all.acquire(),
+      ]),
   }
 }

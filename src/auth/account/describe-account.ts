@@ -3,10 +3,9 @@ import { findProviderTokens, type LinkedAccount } from '#identity/provider-token
 import type { Kernel } from '#kernel/kernel.ts'
 import { type Caller, expectAlive } from '../door/access.ts'
 import { fail } from '../errors.ts'
-import { describeUser, identify } from '../social/identities.ts'
-import type { Claims } from '../social/provider.ts'
-import { connectTo, type ProviderClient } from '../social/provider-client.ts'
-import type { Identity } from '../social/provider-identity.ts'
+import { describeUser, type ProviderClient } from '../social/client/provider-client.ts'
+import { type Identity, identify } from '../social/identity.ts'
+import type { Claims } from '../social/providers/provider.ts'
 import type { SocialProviders } from '../social/social-providers.ts'
 import type { AccountName } from './account.ts'
 import type { TokenRefreshes } from './token-refreshes.ts'
@@ -42,10 +41,10 @@ async function claimsOf(
   client: ProviderClient,
   { accessToken, idToken, accountId }: LinkedAccount,
 ): Promise<Claims> {
-  const { userinfo_endpoint } = (await connectTo(kernel, client)).serverMetadata()
+  const { userinfo_endpoint } = (await client.connect()).serverMetadata()
   if (userinfo_endpoint === undefined && idToken !== null) return decodeJwt(idToken)
   if (accessToken === null) throw fail('UNABLE_TO_GET_USER_INFO')
-  return describeUser(kernel, client, { accessToken }, accountId)
+  return describeUser(kernel, client, accessToken, accountId)
 }
 
 /** The answer took as long as the provider liked. */

@@ -25,31 +25,31 @@ const FIELDS = {
 } as const satisfies Readonly<Record<string, Field>>
 
 type Field = { readonly key: RawBuilder<unknown>; readonly type: keyof typeof READERS }
-type Column = keyof typeof FIELDS
-export const COLUMNS = Object.keys(FIELDS) as Column[] // keys of a literal
+type UserField = keyof typeof FIELDS
+export const USER_FIELDS = Object.keys(FIELDS) as UserField[] // keys of a literal
 export const SEARCHED = ['email', 'name'] as const
 
 export const TEXT_OPERATORS = ['contains', 'starts_with', 'ends_with'] as const
-export const OPERATORS = [
+export const FILTER_OPERATORS = [
   'eq', 'ne', 'lt', 'lte', 'gt', 'gte', 'in', 'not_in', 'contains', 'starts_with', 'ends_with',
 ] as const // biome-ignore format: one line reads better
-type Operator = (typeof OPERATORS)[number]
+type FilterOperator = (typeof FILTER_OPERATORS)[number]
 
 type Query = {
   readonly searchValue?: string
   readonly searchField?: (typeof SEARCHED)[number]
   readonly searchOperator?: (typeof TEXT_OPERATORS)[number]
-  readonly filterField?: Column
-  readonly filterOperator?: Operator
+  readonly filterField?: UserField
+  readonly filterOperator?: FilterOperator
   readonly filterValue?: string | readonly string[]
-  readonly sortBy?: Column
+  readonly sortBy?: UserField
   readonly sortDirection?: 'asc' | 'desc'
   readonly limit?: number
   readonly offset?: number
 }
 
-type Condition = {
-  readonly column: Column
+type UserFilter = {
+  readonly field: UserField
   readonly sql: RawBuilder<boolean>
   readonly isRange: boolean
 }
@@ -64,9 +64,9 @@ type Page = {
 export async function listUsers({ db, now: clock }: Kernel, query: Query): Promise<Page> {
   const now = clock()
   const { limit = 100, offset = 0, sortDirection = 'asc' } = query
-  const conditions = [...search(query, now), ...filter(query, now)]
-  const order = { by: FIELDS[query.sortBy ?? usualOrder(conditions)].key, direction: sortDirection }
-  const where = conditions.map(({ sql }) => sql)
+  const filters = [...searchOf(query), ...filterOf(query)].map((asked) => userFilter(asked, now))
+  const order = { by: FIELDS[query.sortBy ?? usualOrder(filters)].key, direction: sortDirection }
+  const where = filters.map(({ sql }) => sql)
   const [users, total] = await Promise.all([
     selectUsers(db, where, order, { limit, offset }),
     countUsers(db, where),
@@ -75,54 +75,52 @@ export async function listUsers({ db, now: clock }: Kernel, query: Query): Promi
 }
 
 /** A range is read in the order of its index, and so only as far as the page goes. */
-const usualOrder = (conditions: readonly Condition[]): Column =>
-  conditions.find(({ isRange }) => isRange)?.column ?? 'id'
+const usualOrder = (filters: readonly UserFilter[]): UserField =>
+  filters.find(({ isRange }) => isRange)?.field ?? 'id'
 
-function search(
-  { searchValue = '', searchField = 'email', searchOperator = 'contains' }: Query,
-  now: Date,
-): Condition[] {
-  return searchValue === '' ? [] : [conditionOf(searchField, searchOperator, searchValue, now)]
+type Asked = {
+  readonly field: UserField
+  readonly operator: FilterOperator
+  readonly given: string | readonly string[]
 }
 
-function filter(
-  { filterValue, filterField = 'email', filterOperator = 'eq' }: Query,
-  now: Date,
-): Condition[] {
-  return filterValue === undefined ? [] : [conditionOf(filterField, filterOperator, filterValue, now)]
-}
+const searchOf = ({
+  searchValue: given = '',
+  searchField: field = 'email',
+  searchOperator: operator = 'contains',
+}: Query): Asked[] => (given === '' ? [] : [{ field, operator, given }])
 
-function conditionOf(
-  column: Column,
-  operator: Operator,
-  given: string | readonly string[],
-  now: Date,
-): Condition {
-  const { type }: Field = FIELDS[column]
+const filterOf = ({
+  filterValue: given,
+  filterField: field = 'email',
+  filterOperator: operator = 'eq',
+}: Query): Asked[] => (given === undefined ? [] : [{ field, operator, given }])
+
+function userFilter({ field, operator, given }: Asked, now: Date): UserFilter {
+  const { type }: Field = FIELDS[field]
   const isList = operator === 'in' || operator === 'not_in'
   const texts = isList && typeof given === 'string' ? given.split(',') : [given].flat()
-  const values = texts.map((text) => READERS[type](text.trim()) ?? refuse(column))
-  if (!isList && values.length !== 1) return refuse(column)
+  const values = texts.map((text) => READERS[type](text.trim()) ?? refuse(field))
+  if (!isList && values.length !== 1) return refuse(field)
   const isOfText = TEXT_OPERATORS.some((one) => one === operator)
-  if (isOfText && type !== 'text' && type !== 'lower') return refuse(column, operator)
-  if (type === 'flag' && !['eq', 'ne', 'in', 'not_in'].includes(operator)) return refuse(column, operator)
+  if (isOfText && type !== 'text' && type !== 'lower') return refuse(field, operator)
+  if (type === 'flag' && !['eq', 'ne', 'in', 'not_in'].includes(operator)) return refuse(field, operator)
   const [value = ''] = values
   const compared = isList ? values : value
-  return { column, sql: compare(column, operator, compared, now), isRange: RANGES.includes(operator) }
+  return { field, sql: compare(field, operator, compared, now), isRange: RANGES.includes(operator) }
 }
 
-/** An expired ban is none. Each condition names its column by itself too, so that the index of the column fits. */
+/** An expired ban is none. Each filter names its column by itself too, so that the index of the column fits. */
 function compare(
-  column: Column,
-  operator: Operator,
+  field: UserField,
+  operator: FilterOperator,
   value: Value | readonly Value[],
   now: Date,
 ): RawBuilder<boolean> {
   const with_ = COMPARISONS[operator]
-  const { key } = FIELDS[column]
-  if (column === 'banned')
-    return with_(sql`(banned and (ban_expires is null or ban_expires > ${now}))`, value)
-  if (column !== 'banExpires') return with_(key, value)
+  const { key } = FIELDS[field]
+  if (field === 'banned') return with_(sql`(banned and (ban_expires is null or ban_expires > ${now}))`, value)
+  if (field !== 'banExpires') return with_(key, value)
   const isNegated = operator === 'ne' || operator === 'not_in'
   if (isNegated) return with_(sql`case when ban_expires > ${now} then ban_expires end`, value)
   return sql`ban_expires > ${now} and ${with_(key, value)}`
@@ -139,13 +137,13 @@ const READERS = {
   time: (text: string): Value | undefined => instantFrom(text),
 }
 
-const RANGES: readonly Operator[] = ['lt', 'lte', 'gt', 'gte', 'starts_with']
+const RANGES: readonly FilterOperator[] = ['lt', 'lte', 'gt', 'gte', 'starts_with']
 
 type Compare = (key: RawBuilder<unknown>, value: Value | readonly Value[]) => RawBuilder<boolean>
 
 const pattern = (value: Value | readonly Value[]): string => String(value).replace(/[\\%_]/g, '\\$&')
 
-const COMPARISONS: { readonly [Name in Operator]: Compare } = {
+const COMPARISONS: { readonly [Name in FilterOperator]: Compare } = {
   // As a literal, so that a partial index fits.
   eq: (key, value) => (typeof value === 'boolean' ? sql`${key} = ${sql.lit(value)}` : sql`${key} = ${value}`),
   ne: (key, value) =>
@@ -163,10 +161,10 @@ const COMPARISONS: { readonly [Name in Operator]: Compare } = {
     sql`${key} like ${`${pattern(value)}%`} and ${key} >= ${value} and ${key} < ${`${value}\u{10ffff}`}`,
 }
 
-function refuse(column: Column, operator?: Operator): never {
+function refuse(field: UserField, operator?: FilterOperator): never {
   const message =
     operator === undefined
-      ? `filterValue is not a value of ${column}`
-      : `filterOperator ${operator} does not apply to ${column}`
+      ? `filterValue is not a value of ${field}`
+      : `filterOperator ${operator} does not apply to ${field}`
   throw edge('validation_error', { message })
 }

@@ -15,7 +15,7 @@ import { REMOVAL_FAILURES } from '../profile/delete-account.ts'
 import { Email, Password, Status } from '../schemas.ts'
 import { readUser } from './act-on-user.ts'
 import { banAsAdmin, unbanAsAdmin } from './bans.ts'
-import { COLUMNS, listUsers, OPERATORS, SEARCHED, TEXT_OPERATORS } from './list-users.ts'
+import { FILTER_OPERATORS, listUsers, SEARCHED, TEXT_OPERATORS, USER_FIELDS } from './list-users.ts'
 import { setUserPassword } from './passwords.ts'
 import { TO } from './permissions.ts'
 import { setUserRole } from './roles.ts'
@@ -126,7 +126,7 @@ function userRoutes(app: App, kernel: Kernel, access: AuthAccess): void {
         ...FILTER,
         limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 500, default: 100 })),
         offset: Type.Optional(Type.Integer({ minimum: 0, maximum: 1_000_000_000, default: 0 })),
-        sortBy: Type.Optional(OneOf(COLUMNS)),
+        sortBy: Type.Optional(OneOf(USER_FIELDS)),
         sortDirection: Type.Optional(OneOf(['asc', 'desc'], { default: 'asc' })),
       }),
       response: {
@@ -181,8 +181,8 @@ const SEARCH = {
 } satisfies TProperties
 
 const FILTER = {
-  filterField: Type.Optional(OneOf(COLUMNS, { default: 'email' })),
-  filterOperator: Type.Optional(OneOf(OPERATORS, { default: 'eq' })),
+  filterField: Type.Optional(OneOf(USER_FIELDS, { default: 'email' })),
+  filterOperator: Type.Optional(OneOf(FILTER_OPERATORS, { default: 'eq' })),
   filterValue: Type.Optional(
     Type.Unsafe<string | readonly string[]>({
       type: ['string', 'array'],

@@ -7,11 +7,12 @@ import { lacksSecondFactor } from '#identity/second-factor.ts'
 import { endWithinMaxAge, extendSession } from '#identity/sessions.ts'
 import type { Access } from '#kernel/http/access.ts'
 import { isGet } from '#kernel/http/methods.ts'
+import { type PresentedToken, presentedToken } from '#kernel/http/presented-token.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { nameOfPermission, refusalOf } from '../admin/permissions.ts'
 import { fail } from '../errors.ts'
 import { mayEnrol } from '../two-factor/restricted.ts'
-import { clearDeadCookies, presentedToken, setSessionToken } from './cookies.ts'
+import { clearDeadCookies, setSessionToken } from './cookies.ts'
 import { recordRefusedAct } from './record-refused-act.ts'
 
 /** The user and session that a request's token belongs to. Verbs learn nothing else about the caller. */
@@ -182,7 +183,7 @@ export const proofOf = ({
 
 type Presented = {
   readonly live: LiveSession
-  readonly presented: { readonly token: string; readonly by: 'bearer' | 'cookie' }
+  readonly presented: PresentedToken
   readonly reply: FastifyReply
 }
 

@@ -2,8 +2,8 @@ import type { CookieSerializeOptions } from '@fastify/cookie'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { tokenHash } from '#identity/tokens.ts'
 import type { Config } from '#kernel/config/config.ts'
-import { bearerOf } from '#kernel/http/bearer.ts'
 import { COOKIE_PREFIX, HEADER } from '#kernel/http/header-names.ts'
+import type { PresentedToken } from '#kernel/http/presented-token.ts'
 
 const options = ({ session }: Config): CookieSerializeOptions => ({
   path: '/',
@@ -92,24 +92,14 @@ export function clearSessionToken(config: Config, reply: FastifyReply): void {
   ADMIN_COOKIE.clear(config, reply)
 }
 
-type Presented = { readonly token: string; readonly by: 'bearer' | 'cookie' }
-
-/** The session token of a request. When header and cookie differ, the header wins. */
-export function presentedToken(config: Config, request: FastifyRequest): Presented | undefined {
-  const bearer = bearerOf(request)
-  if (bearer !== undefined) return { token: bearer, by: 'bearer' }
-  const cookie = request.cookies[config.session.cookie_name]
-  return cookie === undefined || cookie === '' ? undefined : { token: cookie, by: 'cookie' }
-}
-
-/** Clears the cookies that mean nothing with this session, or without one. With a Bearer token the cookies were not looked at. */
+/** Clears the cookies that mean nothing with this session, or without one. With a token in a header the cookies were not looked at. */
 export function clearDeadCookies(
   config: Config,
   reply: FastifyReply,
-  presented: Presented | undefined,
+  presented: PresentedToken | undefined,
   session: { readonly impersonatedBy: string | null } | undefined,
 ): void {
-  if (presented?.by === 'bearer' || session?.impersonatedBy != null) return
+  if (presented?.by === 'header' || session?.impersonatedBy != null) return
   if (presented !== undefined && session === undefined) clearSessionToken(config, reply)
   else ADMIN_COOKIE.clear(config, reply)
 }

@@ -1,10 +1,11 @@
 import type { FastifyRequest, RouteOptions } from 'fastify'
 import { isGet } from '#kernel/http/methods.ts'
 import { crossSite, redirectTarget } from '#kernel/http/origins.ts'
+import { presentedToken } from '#kernel/http/presented-token.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { ADMISSION_FAILURES, fail } from '../errors.ts'
-import { PENDING_COOKIE, presentedToken } from './cookies.ts'
+import { PENDING_COOKIE } from './cookies.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {

@@ -11,10 +11,10 @@ import { CODE_FAILURES, PASSKEY_FAILURES, PASSWORD_CHECK_FAILURES, PROVIDER_FAIL
 import { takeChallengeId } from '../passkey/presented-challenge.ts'
 import { AssertionResponse, ChallengeId } from '../passkey/schemas.ts'
 import { CallbackUrl, Code, Password } from '../schemas.ts'
-import { markOf } from '../social/browser-mark.ts'
-import { VISIT } from '../social/schemas.ts'
-import { beginReauthentication, reauthenticateByIdToken } from '../social/social.ts'
+import { reauthenticateByIdToken } from '../social/given-id-token.ts'
 import type { SocialProviders } from '../social/social-providers.ts'
+import { beginReauthentication } from '../social/visit.ts'
+import { markOf, VISIT } from '../social/visit-request.ts'
 import { reauthenticate } from './reauthenticate.ts'
 
 const Reauthentication = Type.Object(

@@ -1,16 +1,17 @@
 import type { FastifyRequest } from 'fastify'
 import { type Static, Type } from 'typebox'
 import { open } from '#kernel/http/access.ts'
+import { presentedToken } from '#kernel/http/presented-token.ts'
 import { NOT_EMPTY } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import type { AuthAccess } from '../door/access.ts'
-import { presentedToken, STATE_COOKIE } from '../door/cookies.ts'
+import { STATE_COOKIE } from '../door/cookies.ts'
 import { finishRedirectedSignIn } from '../door/finish-sign-in.ts'
 import { signInContextOf } from '../door/sign-in-context.ts'
 import { asAnswer } from '../redirect.ts'
-import { completeVisit, type Return } from './social.ts'
 import type { SocialProviders } from './social-providers.ts'
+import { completeVisit, type Return } from './visit.ts'
 
 /** Parameters of an authorization response; all others are ignored. */
 const RESPONSE = ['code', 'state', 'error', 'iss', 'user'] as const

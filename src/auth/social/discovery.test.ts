@@ -10,7 +10,7 @@ import {
   oidcSettings,
   TO_LOOPBACK,
 } from '#test/identity-provider/visits.ts'
-import { createConnection } from './connection.ts'
+import { createConnection } from './client/connection.ts'
 import { oidc } from './providers/generic.ts'
 
 /** Members of discovery documents in place of an address. Undefined: the member is missing. */

@@ -14,7 +14,7 @@ import type { SignInContext } from '../door/sign-in-context.ts'
 import { fail } from '../errors.ts'
 import { noticeTo } from '../mailing/allowance.ts'
 import { MAILS } from '../mailing/texts.ts'
-import { hasProvenAddress, type ProvenIdentity } from './provider-identity.ts'
+import { hasProvenAddress, type ProvenIdentity } from './identity.ts'
 
 /** An account that a provider has just proven, and what the request allows. */
 type Entering = ProvenIdentity & {
@@ -70,28 +70,17 @@ type Found = {
 /** Looks again when a concurrent request has taken the address, and then when another one has linked the account. */
 async function findOrLink(kernel: Kernel, entering: Entering, context: SignInContext): Promise<Found> {
   for (let look = 1; look <= 3; look++) {
-    const found = await findOrLinkOnce(kernel, entering, context)
-    if (found !== undefined) return found
+    try {
+      return await findOrAdd(kernel, entering, context)
+    } catch (error) {
+      if (!(error instanceof Overtaken) && !isConflict(error, 'user_email_key')) throw error
+    }
   }
   throw fail('ACCOUNT_NOT_LINKED')
 }
 
 /** A concurrent request has linked the account. */
 class Overtaken extends Error {}
-
-/** Undefined when a concurrent request has overtaken this one. */
-async function findOrLinkOnce(
-  kernel: Kernel,
-  entering: Entering,
-  context: SignInContext,
-): Promise<Found | undefined> {
-  try {
-    return await findOrAdd(kernel, entering, context)
-  } catch (error) {
-    if (!(error instanceof Overtaken) && !isConflict(error, 'user_email_key')) throw error
-    return undefined
-  }
-}
 
 async function findOrAdd(kernel: Kernel, entering: Entering, context: SignInContext): Promise<Found> {
   const { provider: providerId, identity } = entering

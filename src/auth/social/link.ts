@@ -11,7 +11,7 @@ import { expectShown, settlingOf } from '../door/demands.ts'
 import { fail } from '../errors.ts'
 import { noticeTo } from '../mailing/allowance.ts'
 import { MAILS } from '../mailing/texts.ts'
-import { hasProvenAddress, type Identity, type ProvenIdentity } from './provider-identity.ts'
+import { hasProvenAddress, type Identity, type ProvenIdentity } from './identity.ts'
 
 type Linking = {
   /** Names the session that links, which has to be alive still. */

@@ -8,11 +8,11 @@ import { finishSignIn, SignInAnswer } from '../door/finish-sign-in.ts'
 import { signInContextOf } from '../door/sign-in-context.ts'
 import { PROVIDER_FAILURES } from '../errors.ts'
 import { CallbackUrl } from '../schemas.ts'
-import { markOf } from './browser-mark.ts'
 import { callbackRoutes } from './callback-routes.ts'
-import { VISIT } from './schemas.ts'
-import { beginLink, beginSocialSignIn, linkIdToken, signInWithIdToken } from './social.ts'
+import { linkIdToken, signInWithIdToken } from './given-id-token.ts'
 import type { SocialProviders } from './social-providers.ts'
+import { beginLink, beginSocialSignIn } from './visit.ts'
+import { markOf, VISIT } from './visit-request.ts'
 
 const SignInSocial = Type.Object({
   ...VISIT,

@@ -3,8 +3,9 @@ import { test } from 'node:test'
 import { generateKeyPair, SignJWT } from 'jose'
 import { defaultConfig } from '#kernel/config/config.ts'
 import { load } from '#test/configuration.ts'
-import { verifyIdToken } from './id-token.ts'
+import { verifyIdToken } from './client/id-token.ts'
 import { microsoft } from './providers/microsoft.ts'
+import { serverOf } from './providers/provider.ts'
 import { socialProblems } from './social-providers.ts'
 
 const SUBJECT = 'AAAAAAAAAAAAAAAAAAAAAIkzqFVrSaSaFHy782bbtaQ'
@@ -15,7 +16,7 @@ test('Microsoft’s issuer is the directory that the token names, and no other t
     .social.providers
   assert.ok(settings)
   const shared = { type: 'oidc', issuer: 'https://login.microsoftonline.com/common/v2.0' }
-  assert.deepEqual(microsoft.server(settings), shared)
+  assert.deepEqual(serverOf(microsoft, settings), shared)
   const issuer = 'https://login.microsoftonline.com/{tenantid}/v2.0'
   const { publicKey, privateKey } = await generateKeyPair('RS256')
   const verify = async (tid: string, iss: string) => {

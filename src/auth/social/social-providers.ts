@@ -1,9 +1,9 @@
 import type { Config } from '#kernel/config/config.ts'
 import { fail } from '../errors.ts'
-import type { Provider, ProviderSettings } from './provider.ts'
-import { createProviderClient, type ProviderClient, type ProviderKernel } from './provider-client.ts'
+import { createProviderClient, type ProviderClient, type ProviderKernel } from './client/provider-client.ts'
 import { oauth2, oidc } from './providers/generic.ts'
 import { PROVIDERS } from './providers/index.ts'
+import type { Provider, ProviderSettings } from './providers/provider.ts'
 
 /** The configured providers of a process. */
 export type SocialProviders = {

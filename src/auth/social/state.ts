@@ -3,8 +3,8 @@ import { type NewTicket, redeemAnonymousTicket, type SocialState, type Ticket } 
 import type { Kernel } from '#kernel/kernel.ts'
 import { browserMark } from '../door/cookies.ts'
 import { fail } from '../errors.ts'
-import { authorizationUrl, newSecrets, type Secrets } from './authorization.ts'
-import { connectTo, type ProviderClient } from './provider-client.ts'
+import { authorizationUrl, newSecrets, type Secrets } from './client/authorization.ts'
+import type { ProviderClient } from './client/provider-client.ts'
 
 /** Milliseconds that a visit to a provider may take. */
 export const STATE_LIFETIME = 600_000
@@ -32,7 +32,7 @@ export async function beginVisit(
   issue: (ticket: NewState) => Promise<string>,
 ): Promise<string> {
   // Before anything is stored.
-  await connectTo(kernel, client)
+  await client.connect()
   const { codeVerifier, ...nonce } = newSecrets(kernel, client)
   const place = { provider: client.name, browser: browserMark(mark) }
   const sealed = kernel.secrets.seal('social-state', codeVerifier, ownerOf(place))

@@ -1,4 +1,5 @@
 import { recordAct } from '#kernel/audit/record-act.ts'
+import { endable } from '#kernel/endable.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { createSemaphore } from '#kernel/semaphore.ts'
 import { fail } from '../errors.ts'
@@ -76,24 +77,16 @@ function guarded(
       throw new Error('the file of the backup was changed during its download')
     return result
   }
-  const iterator: AsyncIterator<Buffer> = {
-    async next() {
-      try {
-        const result = await next()
-        if (result.done === true) await close()
-        return result
-      } catch (error) {
-        await close()
-        throw error
-      }
-    },
-    // Not a generator's, which would do nothing before its first `next`.
-    async return() {
+  return endable(async () => {
+    try {
+      const result = await next()
+      if (result.done === true) await close()
+      return result
+    } catch (error) {
       await close()
-      return { done: true, value: undefined }
-    },
-  }
-  return { [Symbol.asyncIterator]: () => iterator }
+      throw error
+    }
+  }, close)
 }
 
 function closeOnce(close: () => Promise<void>): () => Promise<void> {

@@ -1,5 +1,6 @@
 import { fail } from '#gateway/errors.ts'
-import { createSemaphore, type Semaphore } from '#kernel/semaphore.ts'
+import { acquireAll, createSemaphores } from '#kernel/keyed-semaphore.ts'
+import { createSemaphore } from '#kernel/semaphore.ts'
 
 /** Bounds the runs of the process. A client takes part in at most half of them, so that a slow one does not stop the others. */
 type RunLimit = {
@@ -14,35 +15,12 @@ const PATIENCE = 5_000
 export function createRunLimit(max: number, refusal = tooMany): RunLimit {
   const options = { max: WAITING, patience: PATIENCE, refusal }
   const all = createSemaphore(max, options)
-  const byClient = new Map<string, Semaphore>()
-
-  /** The name may be that of no client, so it is forgotten after the run. */
-  async function acquireClient(client: string): Promise<() => void> {
-    const share = byClient.get(client) ?? createSemaphore(Math.ceil(max / 2), options)
-    byClient.set(client, share)
-    const release = await share.acquire()
-    return () => {
-      release()
-      if (share.stats().active === 0) byClient.delete(client)
-    }
-  }
-
+  const shares = createSemaphores()
+  const shareOf = (client: string) => () =>
+    shares.acquire(client, () => createSemaphore(Math.ceil(max / 2), options))
   return {
-    async acquire(clients) {
-      const releases: (() => void)[] = []
-      const release = () => {
-        for (const releaseOne of releases.splice(0)) releaseOne()
-      }
-      try {
-        // In one order for all runs, or two of them could wait for each other.
-        for (const client of [...new Set(clients)].sort()) releases.push(await acquireClient(client))
-        releases.push(await all.acquire())
-        return release
-      } catch (error) {
-        release()
-        throw error
-      }
-    },
+    // In one order for all runs, or two of them could wait for each other.
+    acquire: (clients) => acquireAll([...[...new Set(clients)].sort().map(shareOf), () => all.acquire()]),
   }
 }
 

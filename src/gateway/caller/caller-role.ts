@@ -3,10 +3,10 @@ import type { Persona, RowLevelSecurity } from '#databases/drivers/driver.ts'
 import type { LiveSession, Sessions } from '#identity/live-sessions.ts'
 import { effectiveRole } from '#identity/permissions.ts'
 import { hasSecondFactor, lacksSecondFactor } from '#identity/second-factor.ts'
-import { bearerOf, tokenOf } from '#kernel/http/bearer.ts'
 import { HEADER } from '#kernel/http/header-names.ts'
 import { isGet } from '#kernel/http/methods.ts'
 import { crossSite } from '#kernel/http/origins.ts'
+import { bearerOf, presentedToken, tokenOf } from '#kernel/http/presented-token.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { fail } from '../errors.ts'
 
@@ -82,27 +82,23 @@ const claimsOf = (kernel: Kernel, { session, user, organizationRole, impersonato
 /** The session token that a request presents. Throws for two of them, and for a cookie that another site may have sent. */
 type SessionReader = (request: FastifyRequest) => string | undefined
 
-/** A header takes precedence over the cookie, which pages of other sites can make a browser send. A Bearer token may be the API key instead. */
 export function createSessionReader(kernel: Kernel, isAdminKey: (text: string) => boolean): SessionReader {
-  const ofBearer = (request: FastifyRequest): string | undefined => {
+  const inHeader = (request: FastifyRequest): string | undefined => {
     const bearer = bearerOf(request)
-    return bearer === undefined || isApiKey(bearer) || isAdminKey(bearer) ? undefined : bearer
-  }
-  return (request) => {
-    const { headers, cookies } = request
-    const given = [
-      tokenOf(headers[HEADER.sessionToken]),
-      tokenOf(headers[HEADER.sessionBearer]),
-      ofBearer(request),
-    ]
+    // It may be the API key instead.
+    const ofBearer = bearer === undefined || isApiKey(bearer) || isAdminKey(bearer) ? undefined : bearer
+    const { [HEADER.sessionToken]: plain, [HEADER.sessionBearer]: alias } = request.headers
+    const given = [tokenOf(plain), tokenOf(alias), ofBearer]
     const [token, other] = new Set(given.filter((one) => one !== undefined))
     if (other !== undefined) throw fail('ambiguous_session')
-    if (token !== undefined) return token
-    const cookie = cookies[kernel.config.session.cookie_name]
-    if (cookie === undefined || cookie === '') return undefined
-    const from = isGet(request) ? undefined : crossSite(kernel, headers)
+    return token
+  }
+  return (request) => {
+    const presented = presentedToken(kernel.config, request, inHeader)
+    const from =
+      presented?.by === 'cookie' && !isGet(request) ? crossSite(kernel, request.headers) : undefined
     if (from !== undefined) throw fail(from === 'foreign' ? 'invalid_origin' : 'missing_or_null_origin')
-    return cookie
+    return presented?.token
   }
 }
 

@@ -1,5 +1,6 @@
 import type { FastifyReply } from 'fastify'
 import type { WriteResult } from '#databases/drivers/driver.ts'
+import { endable } from '#kernel/endable.ts'
 import { LONG_RESPONSE } from '#kernel/http/connections/long-responses.ts'
 import type { Echo, Fetched } from './data.ts'
 import { readFacts, tail, writeFacts } from './result-facts.ts'
@@ -57,7 +58,6 @@ const JSON_TYPE = 'application/json; charset=utf-8'
 
 const HEAD = Buffer.from('{"status":"success","data":')
 
-/** Not a generator: if it is never started, its `finally` does not run, and the rows keep their connection. */
 export function around(rows: AsyncIterable<Buffer>, head: Buffer, end: () => Buffer): AsyncIterable<Buffer> {
   const inner = rows[Symbol.asyncIterator]()
   let state: 'head' | 'rows' | 'over' = 'head'
@@ -72,14 +72,5 @@ export function around(rows: AsyncIterable<Buffer>, head: Buffer, end: () => Buf
     state = 'over'
     return { done: false, value: end() }
   }
-  return {
-    [Symbol.asyncIterator]: () => ({
-      next,
-      async return() {
-        state = 'over'
-        await inner.return?.()
-        return { done: true, value: undefined }
-      },
-    }),
-  }
+  return endable(next, () => inner.return?.())
 }

@@ -182,6 +182,24 @@ test('both halves read the same token from Authorization', async () => {
   }
 })
 
+test('both halves read the same token from cookies, and from a header first', async () => {
+  const cookie = (...tokens: readonly string[]) =>
+    tokens.map((token) => `service-auth.session-token=${token}`).join('; ')
+  const sent: readonly [Record<string, string>, string | undefined][] = [
+    [{ authorization: `Bearer ${ada.token}`, cookie: cookie(cem.token) }, ada.id],
+    [{ authorization: 'Bearer', cookie: cookie(cem.token) }, cem.id],
+    [{ authorization: `Basic ${ada.token}`, cookie: cookie(cem.token) }, cem.id],
+    [{ cookie: cookie(ada.token, cem.token) }, ada.id],
+    [{ cookie: cookie('', ada.token) }, undefined],
+  ]
+  for (const [headers, userId] of sent) {
+    const session = await actor(t.url, headers).get('/api/auth/get-session')
+    assert.equal(session.body.user?.id, userId, JSON.stringify(headers))
+    const { claims } = await whoIs(actor(t.url, { 'x-service-client': 'app', ...headers }))
+    assert.equal(claims.user_id, userId, JSON.stringify(headers))
+  }
+})
+
 test('a key as Bearer token is no session', async () => {
   for (const key of [adminKey, bypassing])
     assert.equal(

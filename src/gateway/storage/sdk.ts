@@ -1,4 +1,5 @@
-import { createTurns } from '#kernel/turns.ts'
+import { createSemaphores } from '#kernel/keyed-semaphore.ts'
+import { createSemaphore } from '#kernel/semaphore.ts'
 import { createWorkerThread, ThreadStopped } from '#kernel/worker-thread.ts'
 import { fail } from '../errors.ts'
 import type {
@@ -59,9 +60,15 @@ export function createSdk(): Sdk {
     ...sizes,
     ...QUEUE,
   })
-  const turns = createTurns(QUEUE)
-  const run = async (payer: string, job: SdkJob) =>
-    (await turns.run(payer, () => thread.run(job))) as SdkResult // as sdk-thread.ts posts it
+  const turns = createSemaphores()
+  const run = async (payer: string, job: SdkJob) => {
+    const release = await turns.acquire(payer, () => createSemaphore(1, QUEUE))
+    try {
+      return (await thread.run(job)) as SdkResult // as sdk-thread.ts posts it
+    } finally {
+      release()
+    }
+  }
   return {
     async sign(payer, server, asked) {
       const result = await run(payer, { kind: 'sign', server, asked })

@@ -1,5 +1,5 @@
 import { importPKCS8, SignJWT } from 'jose'
-import { asClaims, type Provider, standardProfile } from '../provider.ts'
+import { asClaims, type Provider, standardProfile } from './provider.ts'
 
 const AUDIENCE = 'https://appleid.apple.com'
 
@@ -9,7 +9,7 @@ export const apple: Provider = {
   scopes: ['openid', 'email', 'name'],
   required: ['openid', 'email'],
   settings: ['team_id', 'key_id', 'private_key'],
-  server: ({ issuer = AUDIENCE }) => ({ type: 'oidc', issuer }),
+  server: { type: 'oidc', issuer: AUDIENCE },
   // Asked for a name or an address, Apple sends its answer by POST only.
   parameters: { response_mode: 'form_post' },
   async clientSecret({ team_id = '', key_id = '', private_key = '', client_id = '' }, now) {

@@ -1,17 +1,17 @@
-import type { Provider } from '../provider.ts'
+import type { Provider } from './provider.ts'
 
 /** https://docs.discord.com/developers/topics/oauth2 and /resources/user */
 export const discord: Provider = {
   label: 'Discord',
   scopes: ['identify', 'email'],
   required: ['identify', 'email'],
-  server: (settings) => ({
+  server: {
     type: 'oauth2',
-    issuer: settings.issuer ?? 'https://discord.com',
-    authorizationUrl: settings.authorization_url ?? 'https://discord.com/oauth2/authorize',
-    tokenUrl: settings.token_url ?? 'https://discord.com/api/oauth2/token',
-    userinfoUrl: settings.userinfo_url ?? 'https://discord.com/api/users/@me',
-  }),
+    issuer: 'https://discord.com',
+    authorizationUrl: 'https://discord.com/oauth2/authorize',
+    tokenUrl: 'https://discord.com/api/oauth2/token',
+    userinfoUrl: 'https://discord.com/api/users/@me',
+  },
   // It cannot be told to ask for the password; the person consents again.
   again: { prompt: 'consent' },
   profile: ({ claims: user }) => ({

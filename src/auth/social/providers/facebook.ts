@@ -1,4 +1,4 @@
-import { asClaims, type Provider } from '../provider.ts'
+import { asClaims, type Provider } from './provider.ts'
 
 /**
  * https://developers.facebook.com/docs/facebook-login/guides/advanced/manual-flow. Addresses without a version use the version of the app.
@@ -8,14 +8,13 @@ export const facebook: Provider = {
   label: 'Facebook',
   scopes: ['public_profile', 'email'],
   required: ['public_profile', 'email'],
-  server: (settings) => ({
+  server: {
     type: 'oauth2',
-    issuer: settings.issuer ?? 'https://www.facebook.com',
-    authorizationUrl: settings.authorization_url ?? 'https://www.facebook.com/dialog/oauth',
-    tokenUrl: settings.token_url ?? 'https://graph.facebook.com/oauth/access_token',
-    userinfoUrl:
-      settings.userinfo_url ?? 'https://graph.facebook.com/me?fields=id,name,email,picture.type(large)',
-  }),
+    issuer: 'https://www.facebook.com',
+    authorizationUrl: 'https://www.facebook.com/dialog/oauth',
+    tokenUrl: 'https://graph.facebook.com/oauth/access_token',
+    userinfoUrl: 'https://graph.facebook.com/me?fields=id,name,email,picture.type(large)',
+  },
   again: { auth_type: 'reauthenticate' },
   profile: ({ claims }) => ({
     id: claims.id,

@@ -1,15 +1,13 @@
-import { asClaims, type Claims, type Provider, standardProfile } from '../provider.ts'
+import { asClaims, type Claims, OPENID_CONNECT, type Provider } from './provider.ts'
 
 /** Any OpenID Connect issuer. Its settings name it. */
 export const oidc: Provider = {
   label: 'OpenID Connect',
-  scopes: ['openid', 'email', 'profile'],
-  required: ['openid', 'email'],
+  ...OPENID_CONNECT,
   settings: ['issuer'],
-  server: ({ issuer = '' }) => ({ type: 'oidc', issuer }),
+  server: { type: 'oidc', issuer: '' },
   // With `max_age` the ID token tells the time of the sign-in (OpenID Connect Core 1.0, section 3.1.2.1).
   again: { prompt: 'login', max_age: '0' },
-  profile: ({ claims }) => standardProfile(claims),
 }
 
 /** Any OAuth 2 server. Its settings name endpoints, scopes and the members of its answer. */
@@ -20,13 +18,7 @@ export const oauth2: Provider = {
   settings: ['authorization_url', 'token_url', 'userinfo_url'],
   // A server that does not know it ignores it (RFC 6749, section 3.1).
   again: { prompt: 'login' },
-  server: ({ issuer, authorization_url = '', token_url = '', userinfo_url = '' }) => ({
-    type: 'oauth2',
-    issuer: issuer ?? new URL(authorization_url).origin,
-    authorizationUrl: authorization_url,
-    tokenUrl: token_url,
-    userinfoUrl: userinfo_url,
-  }),
+  server: { type: 'oauth2', issuer: '', authorizationUrl: '', tokenUrl: '', userinfoUrl: '' },
   profile: ({ claims, settings: { claims: names } }) => ({
     id: at(claims, names.id),
     email: at(claims, names.email),

@@ -1,14 +1,11 @@
-import { type Provider, standardProfile } from '../provider.ts'
+import { type Provider, standardProfile } from './provider.ts'
 
 /** https://learn.microsoft.com/en-us/entra/identity-platform/id-token-claims-reference */
 export const microsoft: Provider = {
   label: 'Microsoft',
   scopes: ['openid', 'email', 'profile', 'offline_access'],
   required: ['openid', 'email'],
-  server: ({ tenant, issuer }) => ({
-    type: 'oidc',
-    issuer: issuer ?? `https://login.microsoftonline.com/${tenant}/v2.0`,
-  }),
+  server: { type: 'oidc', issuer: 'https://login.microsoftonline.com/{tenant}/v2.0' },
   again: { prompt: 'login' },
   /**
    * Tenants set the address of their users, so that `email` alone proves nothing. The optional claim `xms_edov` is true if the tenant

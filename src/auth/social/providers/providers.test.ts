@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { defaultConfig } from '#kernel/config/config.ts'
-import type { Claims } from '../provider.ts'
 import { PROVIDERS } from './index.ts'
+import type { Claims } from './provider.ts'
 
 type Documented = {
   /** Of the ID token, or of the endpoint that describes the user. */

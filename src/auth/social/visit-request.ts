@@ -1,6 +1,12 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
+import { isTokenShaped } from '#identity/tokens.ts'
 import { named } from '#kernel/http/document/components.ts'
+import type { Kernel } from '#kernel/kernel.ts'
+import { randomToken } from '#kernel/random.ts'
+import { STATE_COOKIE } from '../door/cookies.ts'
 import { CallbackUrl } from '../schemas.ts'
+import { STATE_LIFETIME } from './state.ts'
 
 /** RFC 6749, appendices A.12 and A.17. */
 const Token = Type.Optional(Type.String({ maxLength: 16_384, pattern: '^[ -~]*$' }))
@@ -36,4 +42,12 @@ export const VISIT = {
     Type.Array(Type.String({ maxLength: 256, pattern: '^[!#-\\[\\]-~]+$' }), { maxItems: 64 }),
   ),
   idToken: Type.Optional(IdToken),
+}
+
+/** The mark of this browser, which several visits share: those of two tabs at once. */
+export function markOf({ config, random }: Kernel, request: FastifyRequest, reply: FastifyReply): string {
+  const presented = STATE_COOKIE.of(request)
+  const mark = presented !== undefined && isTokenShaped(presented) ? presented : randomToken(random)
+  STATE_COOKIE.set(config, reply, mark, STATE_LIFETIME)
+  return mark
 }

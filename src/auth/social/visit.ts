@@ -5,7 +5,7 @@ import { Failure } from '#kernel/errors.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { accountOf } from '../account/account.ts'
 import { authUrl } from '../auth-url.ts'
-import { bySession, type Caller, proofOf } from '../door/access.ts'
+import { bySession, type Caller } from '../door/access.ts'
 import type { Admission, RenewedSession } from '../door/admit.ts'
 import { expectShown } from '../door/demands.ts'
 import { recordingRefusal } from '../door/record-refusal.ts'
@@ -13,14 +13,12 @@ import type { SignInContext } from '../door/sign-in-context.ts'
 import { fail } from '../errors.ts'
 import { reauthenticateByProvider } from '../reauthenticate/reauthenticate.ts'
 import { withQuery } from '../redirect.ts'
-import { redeemCode } from './authorization.ts'
-import { type Entered, enter } from './enter.ts'
-import { hasOwnNonce } from './id-token.ts'
-import { identityOfIdToken } from './identities.ts'
+import { redeemCode } from './client/authorization.ts'
+import type { ProviderClient } from './client/provider-client.ts'
+import { enter } from './enter.ts'
+import { type Identity, identityOfTokens, unknownAccount } from './identity.ts'
 import { linkIdentity } from './link.ts'
-import { asClaims } from './provider.ts'
-import type { ProviderClient } from './provider-client.ts'
-import type { Identity } from './provider-identity.ts'
+import { asClaims, type Claims } from './providers/provider.ts'
 import type { SocialProviders } from './social-providers.ts'
 import { beginVisit, type Returned, redeemState, type StateTicket, type Visit } from './state.ts'
 
@@ -79,88 +77,6 @@ const withRequired = ({ provider }: ProviderClient, scopes: readonly string[]): 
   ...new Set([...provider.required, ...scopes]),
 ]
 
-type GivenIdToken = {
-  readonly token: string
-  readonly nonce?: string | undefined
-  readonly accessToken?: string | undefined
-  readonly refreshToken?: string | undefined
-  /** Of the access token, as milliseconds or seconds since 1970. */
-  readonly expiresAt?: number | undefined
-}
-
-/** Signs in by an ID token that a native app, or a script of the provider on a page, has received. */
-export async function signInWithIdToken(
-  kernel: Kernel,
-  client: ProviderClient,
-  asked: { readonly idToken: GivenIdToken; readonly requestSignUp: boolean },
-  context: SignInContext,
-): Promise<Entered> {
-  const identity = await recordingRefusal(kernel, unknownAccount, () =>
-    identityOfGiven(kernel, client, asked.idToken),
-  )
-  return enter(kernel, { provider: client.name, identity, requestSignUp: asked.requestSignUp }, context)
-}
-
-/** No one has proven an account yet. */
-const unknownAccount = async (): Promise<undefined> => undefined
-
-/** Links the account of such an ID token. */
-export async function linkIdToken(
-  kernel: Kernel,
-  client: ProviderClient,
-  idToken: GivenIdToken,
-  caller: Caller,
-): Promise<void> {
-  const identity = await identityOfGiven(kernel, client, idToken)
-  const refuse = () => fail('UNAUTHORIZED')
-  const linked = await linkIdentity(kernel, {
-    proof: proofOf(caller),
-    refuse,
-    provider: client.name,
-    identity,
-  })
-  if (linked === 'linked already') throw fail('SOCIAL_ACCOUNT_ALREADY_LINKED')
-}
-
-/** Milliseconds that an ID token stands for a sign-in, as a session's own proof does (demands.ts). */
-const SIGNED_IN_FOR = 600_000
-
-/** Shows the account of such an ID token in the caller's session. */
-export async function reauthenticateByIdToken(
-  kernel: Kernel,
-  client: ProviderClient,
-  idToken: GivenIdToken,
-  caller: Caller,
-): Promise<RenewedSession> {
-  const since = new Date(kernel.now().getTime() - SIGNED_IN_FOR)
-  const { accountId } = await identityOfGiven(kernel, client, idToken, since)
-  return reauthenticateByProvider(kernel, {
-    ...proofOf(caller),
-    account: { providerId: client.name, accountId },
-  })
-}
-
-async function identityOfGiven(
-  kernel: Kernel,
-  client: ProviderClient,
-  { token, nonce, accessToken, refreshToken, expiresAt }: GivenIdToken,
-  since?: Date,
-): Promise<Identity> {
-  if (hasOwnNonce(kernel, token)) throw fail('INVALID_ID_TOKEN')
-  const tokens = {
-    idToken: token,
-    ...(accessToken !== undefined && {
-      accessToken,
-      accessTokenExpiresAt: expiresAt === undefined ? null : instantOf(expiresAt),
-    }),
-    ...(refreshToken !== undefined && { refreshToken }),
-  }
-  return identityOfIdToken(kernel, client, { token, nonce, tokens, since })
-}
-
-/** Below 10^11, milliseconds would be a day before 1973. */
-const instantOf = (given: number): Date => new Date(given < 1e11 ? given * 1_000 : given)
-
 /** A browser that returns from a provider. */
 export type Return = Returned & {
   /** The session whose token the browser has sent; `none` if it sent a token of no session. */
@@ -199,20 +115,24 @@ function expectSessionOf({ sessionId }: StateTicket, { session }: Return): void 
   if (session === 'none' || session.session.id !== sessionId) throw fail('STATE_MISMATCH')
 }
 
-function identityOfReturn(
+async function identityOfReturn(
   kernel: Kernel,
   client: ProviderClient,
   { payload: { scopes, since }, secrets }: Awaited<ReturnType<typeof redeemState>>,
   { answer }: Returned,
 ): Promise<Identity> {
   if (!answer.has('code') && !answer.has('error')) throw fail('NO_CODE')
-  const state = answer.get('state') ?? ''
-  const visit = { ...secrets, state, scopes, since: since === undefined ? undefined : new Date(since) }
-  return redeemCode(kernel, client, { ...visit, answer, sent: sentWith(answer) })
+  const tokens = { scopes, ...(await redeemCode(kernel, client, { ...secrets, answer })) }
+  return identityOfTokens(kernel, client, {
+    tokens,
+    nonce: secrets.nonce,
+    sent: sentWith(answer),
+    since: since === undefined ? undefined : new Date(since),
+  })
 }
 
 /** Apple sends the name with the first authorization only, as a form field and unsigned. */
-function sentWith(answer: URLSearchParams): ReturnType<typeof asClaims> | undefined {
+function sentWith(answer: URLSearchParams): Claims | undefined {
   try {
     return asClaims(JSON.parse(answer.get('user') ?? ''))
   } catch {

@@ -1,23 +1,14 @@
 import { decodeJwt, errors, type JWTVerifyGetKey, jwtVerify } from 'jose'
 import type { Kernel } from '#kernel/kernel.ts'
 import { randomToken } from '#kernel/random.ts'
-import { fail } from '../errors.ts'
-import type { Claims } from './provider.ts'
+import { fail } from '../../errors.ts'
+import type { Claims, Provider } from '../providers/provider.ts'
+import type { PublishedDocument } from './published-document.ts'
 
 /** Signatures by public keys. Neither `none` nor an HMAC, whose key the client knows too. */
 const ALGORITHMS = [
-  'RS256',
-  'RS384',
-  'RS512',
-  'PS256',
-  'PS384',
-  'PS512',
-  'ES256',
-  'ES384',
-  'ES512',
-  'EdDSA',
-  'Ed25519',
-]
+  'RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519',
+] // biome-ignore format: one line reads better
 
 /** A nonce of an authorization request, by which this service knows the ID token that answers it. */
 export function newNonce({ random, secrets }: Pick<Kernel, 'random' | 'secrets'>): string {
@@ -85,30 +76,36 @@ function issuerFor(issuer: string, { tid }: Claims): string {
   return isTenant ? issuer.replace('{tenantid}', tid) : issuer
 }
 
+/**
+ * A browser that the provider still knows is no proof. Whoever sits at it can take `prompt` and `max_age` out of the address, and then the
+ * ID token tells no time of a sign-in, or an old one. So that time is required of an issuer that says that it tells it.
+ */
+export function expectSignedInSince(
+  since: Date,
+  claims: Claims,
+  { provider, supported }: { readonly provider: Provider; readonly supported: unknown },
+): void {
+  const earliest = since.getTime() / 1_000 - TOLERANCE
+  const isTold =
+    provider.again?.max_age !== undefined && Array.isArray(supported) && supported.includes('auth_time')
+  const times = [claims.iat, ...(isTold || claims.auth_time !== undefined ? [claims.auth_time] : [])]
+  if (!times.every((time) => typeof time === 'number' && time >= earliest)) throw fail('NOT_SIGNED_IN_AGAIN')
+}
+
 /** Milliseconds. Keys that the provider has withdrawn are accepted for that long at most. */
 const MAX_KEY_AGE = 600_000
 /** Between two requests for keys, so that tokens with unknown keys cause no flood of them. */
 const MIN_KEY_AGE = 10_000
 
 /** The keys of an issuer. They are read again when they are old, and when a token names a key that is not among them. */
-export function createKeySet(
-  { now }: Pick<Kernel, 'now'>,
-  readKeys: () => Promise<JWTVerifyGetKey>,
-): JWTVerifyGetKey {
-  let held: { readonly find: JWTVerifyGetKey; readonly since: number } | undefined
-  const newerThan = async (age: number): Promise<JWTVerifyGetKey> => {
-    if (held !== undefined && now().getTime() - held.since < age) return held.find
-    const find = await readKeys()
-    held = { find, since: now().getTime() }
-    return find
-  }
-  return async (header, token) => {
-    const find = await newerThan(MAX_KEY_AGE)
+export const createKeySet =
+  (keys: PublishedDocument<JWTVerifyGetKey>): JWTVerifyGetKey =>
+  async (header, token) => {
+    const find = await keys.newerThan(MAX_KEY_AGE)
     try {
       return await find(header, token)
     } catch (error) {
       if (!(error instanceof errors.JWKSNoMatchingKey)) throw error
-      return (await newerThan(MIN_KEY_AGE))(header, token)
+      return (await keys.newerThan(MIN_KEY_AGE))(header, token)
     }
   }
-}

@@ -10,9 +10,9 @@ import {
   None,
 } from 'openid-client'
 import type { Kernel } from '#kernel/kernel.ts'
-import type { Provider, ProviderSettings, Server } from './provider.ts'
-import { createDocumentReader } from './provider-document.ts'
-import type { ProviderRequests } from './provider-requests.ts'
+import { type Provider, type ProviderSettings, type Server, serverOf } from '../providers/provider.ts'
+import { createPublishedDocument } from './published-document.ts'
+import type { ProviderRequests } from './requests.ts'
 
 /** The parameters of openid-client for one provider: endpoints, id and secret of the client, and the function that sends. */
 export type Connection = () => Promise<Configuration>
@@ -24,25 +24,21 @@ export function createConnection(
   kernel: Pick<Kernel, 'config' | 'now' | 'log'>,
   { name, provider, settings, send }: Target,
 ): Connection {
-  const server = provider.server(settings)
+  const server = serverOf(provider, settings)
   let secret = settings.client_secret
   const authenticate: ClientAuth = (...request) => authentication(settings, server, secret, request)
-  let known: { readonly configuration: Configuration; readonly since: number } | undefined
-  const discover = createDocumentReader(kernel, { name, subject: 'endpoints' }, () =>
+  const endpoints = createPublishedDocument(kernel, { name, subject: 'endpoints' }, () =>
     configurationOf(kernel, { server, settings, authenticate, send }),
   )
   return async () => {
     if (provider.clientSecret !== undefined) secret = await provider.clientSecret(settings, kernel.now())
-    if (known !== undefined && kernel.now().getTime() - known.since < DISCOVERED_FOR)
-      return known.configuration
     try {
-      const configuration = await discover()
-      known = { configuration, since: kernel.now().getTime() }
-      return configuration
+      return await endpoints.newerThan(DISCOVERED_FOR)
     } catch (error) {
       // The endpoints of an issuer hardly ever change.
-      if (known === undefined) throw error
-      return known.configuration
+      const last = endpoints.last()
+      if (last === undefined) throw error
+      return last
     }
   }
 }

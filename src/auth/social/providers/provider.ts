@@ -13,7 +13,8 @@ export type Provider = {
   readonly required: readonly string[]
   /** Settings that the provider needs, besides the client id. */
   readonly settings?: readonly (keyof ProviderSettings)[]
-  server(settings: ProviderSettings): Server
+  /** Addresses that the settings do not name. `{tenant}` is a setting. */
+  readonly server: Server
   /** Further parameters of the authorization request. */
   readonly parameters?: Readonly<Record<string, string>>
   /** Those that ask for a new sign-in, also of a person who is signed in at the provider. As far as it documents some. */
@@ -61,6 +62,20 @@ export type Profile = {
   readonly image: unknown
 }
 
+/** The server of these settings. Without an issuer its name is the origin of its authorization endpoint. */
+export function serverOf({ server }: Provider, settings: ProviderSettings): Server {
+  const issuer = settings.issuer ?? server.issuer.replace('{tenant}', () => settings.tenant)
+  if (server.type === 'oidc') return { type: 'oidc', issuer }
+  const authorizationUrl = settings.authorization_url ?? server.authorizationUrl
+  return {
+    type: 'oauth2',
+    issuer: issuer === '' ? new URL(authorizationUrl).origin : issuer,
+    authorizationUrl,
+    tokenUrl: settings.token_url ?? server.tokenUrl,
+    userinfoUrl: settings.userinfo_url ?? server.userinfoUrl,
+  }
+}
+
 /** Claims of OpenID Connect Core 1.0, section 5.1. */
 export const standardProfile = (claims: Claims): Profile => ({
   id: claims.sub,
@@ -69,6 +84,13 @@ export const standardProfile = (claims: Claims): Profile => ({
   name: claims.name ?? claims.preferred_username,
   image: claims.picture,
 })
+
+/** Shared by issuers that keep to the standard. */
+export const OPENID_CONNECT = {
+  scopes: ['openid', 'email', 'profile'],
+  required: ['openid', 'email'],
+  profile: ({ claims }: Answers): Profile => standardProfile(claims),
+} as const
 
 export const asClaims = (value: unknown): Claims =>
   // Every member is checked where it is read.

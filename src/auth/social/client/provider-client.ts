@@ -1,13 +1,18 @@
 import { createLocalJWKSet, type JWTVerifyGetKey } from 'jose'
-import { type Configuration, fetchProtectedResource } from 'openid-client'
+import { type Configuration, fetchProtectedResource, fetchUserInfo } from 'openid-client'
 import type { Kernel } from '#kernel/kernel.ts'
-import { authUrl } from '../auth-url.ts'
-import { askProvider } from './ask-provider.ts'
+import {
+  asClaims,
+  type Claims,
+  type Provider,
+  type ProviderSettings,
+  type Server,
+  serverOf,
+} from '../providers/provider.ts'
 import { type Connection, createConnection } from './connection.ts'
 import { createKeySet } from './id-token.ts'
-import type { Provider, ProviderSettings, Server } from './provider.ts'
-import { createDocumentReader } from './provider-document.ts'
-import { createProviderRequests } from './provider-requests.ts'
+import { createPublishedDocument } from './published-document.ts'
+import { askProvider, createProviderRequests } from './requests.ts'
 
 /** A configured provider, with what this process knows of it: its endpoints, its keys and the state of its circuit. */
 export type ProviderClient = {
@@ -15,6 +20,7 @@ export type ProviderClient = {
   readonly provider: Provider
   readonly settings: ProviderSettings
   readonly server: Server
+  /** Throws PROVIDER_UNAVAILABLE when the provider does not tell its endpoints. */
   readonly connect: Connection
   /** The keys of an OpenID Connect issuer. */
   readonly keys: JWTVerifyGetKey
@@ -30,27 +36,33 @@ export function createProviderClient(
   settings: ProviderSettings,
 ): ProviderClient {
   const send = createProviderRequests(kernel, name)
-  const connect = createConnection(kernel, { name, provider, settings, send })
-  const readKeys = createDocumentReader(kernel, { name, subject: 'keys' }, async () => {
+  const connection = createConnection(kernel, { name, provider, settings, send })
+  const connect = () => askProvider(kernel, { name }, 'PROVIDER_UNAVAILABLE', connection)
+  const keys = createPublishedDocument(kernel, { name, subject: 'keys' }, async () => {
     const { jwks_uri = '' } = (await connect()).serverMetadata()
     const { status, body } = await send(jwks_uri, { headers: JSON_ONLY })
     if (status !== 200) throw new Error(`the answer of ${jwks_uri} has status ${status}`)
     // The library checks the shape.
     return createLocalJWKSet(JSON.parse(body.toString()))
   })
-  const keys = createKeySet(kernel, readKeys)
-  return { name, provider, settings, server: provider.server(settings), connect, keys }
+  return { name, provider, settings, server: serverOf(provider, settings), connect, keys: createKeySet(keys) }
 }
 
-/** To be registered at the provider. */
-export const redirectUri = (
-  kernel: Pick<Kernel, 'config' | 'publicUrl'>,
-  { name }: Pick<ProviderClient, 'name'>,
-): string => authUrl(kernel, `/callback/${name}`)
-
-/** Throws PROVIDER_UNAVAILABLE when the provider does not tell its endpoints. */
-export const connectTo = (kernel: Kernel, client: ProviderClient): Promise<Configuration> =>
-  askProvider(kernel, client, 'PROVIDER_UNAVAILABLE', client.connect)
+/** The answer of the userinfo endpoint. `accountId` is compared with the `sub` of an OpenID Connect issuer. */
+export async function describeUser(
+  kernel: Kernel,
+  client: ProviderClient,
+  accessToken: string,
+  accountId: string,
+): Promise<Claims> {
+  const connection = await client.connect()
+  const { userinfo_endpoint = '' } = connection.serverMetadata()
+  return askProvider(kernel, client, 'UNABLE_TO_GET_USER_INFO', async () =>
+    client.server.type === 'oidc'
+      ? fetchUserInfo(connection, accessToken, accountId)
+      : asClaims(await fetchWithToken(connection, accessToken, userinfo_endpoint)),
+  )
+}
 
 /** Asks an endpoint with an access token. */
 export async function fetchWithToken(

@@ -8,12 +8,10 @@ import {
 import type { LinkedAccount, ProviderTokens } from '#identity/provider-tokens.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { randomToken } from '#kernel/random.ts'
-import { askProvider } from './ask-provider.ts'
+import { authUrl } from '../../auth-url.ts'
 import { newNonce } from './id-token.ts'
-import { identityOfAccessToken, identityOfIdToken } from './identities.ts'
-import type { Claims } from './provider.ts'
-import { connectTo, type ProviderClient, redirectUri } from './provider-client.ts'
-import type { Identity } from './provider-identity.ts'
+import type { ProviderClient } from './provider-client.ts'
+import { askProvider } from './requests.ts'
 
 /** Has to be known when the browser returns. */
 export type Secrets = {
@@ -28,12 +26,15 @@ export const newSecrets = (kernel: Kernel, { server }: ProviderClient): Secrets 
   ...(server.type === 'oidc' && { nonce: newNonce(kernel) }),
 })
 
+/** To be registered at the provider. */
+export const redirectUri = (
+  kernel: Pick<Kernel, 'config' | 'publicUrl'>,
+  { name }: Pick<ProviderClient, 'name'>,
+): string => authUrl(kernel, `/callback/${name}`)
+
 type Asked = Secrets & {
   readonly state: string
   readonly scopes: readonly string[]
-}
-
-type AskedVisit = Asked & {
   readonly loginHint?: string | undefined
   /** The person has to sign in at the provider again. */
   readonly isAgain?: boolean
@@ -43,9 +44,9 @@ type AskedVisit = Asked & {
 export async function authorizationUrl(
   kernel: Kernel,
   client: ProviderClient,
-  { state, scopes, codeVerifier, nonce, loginHint, isAgain = false }: AskedVisit,
+  { state, scopes, codeVerifier, nonce, loginHint, isAgain = false }: Asked,
 ): Promise<string> {
-  const connection = await connectTo(kernel, client)
+  const connection = await client.connect()
   const parameters = {
     ...client.provider.parameters,
     ...(isAgain && client.provider.again),
@@ -60,37 +61,24 @@ export async function authorizationUrl(
   return buildAuthorizationUrl(connection, parameters).href
 }
 
-type Returned = Asked & {
-  /** The query of the authorization response. */
-  readonly answer: URLSearchParams
-  /** Sent with it, unsigned (Apple). */
-  readonly sent: Claims | undefined
-  /** The person has to have signed in at the provider since then. */
-  readonly since: Date | undefined
-}
-
-/** Redeems the code of an authorization response, whose issuer is compared (RFC 9207), and finds out whose it is. */
+/** Redeems the code of an authorization response, whose issuer is compared (RFC 9207). `answer` is its query, whose state was redeemed. */
 export async function redeemCode(
   kernel: Kernel,
   client: ProviderClient,
-  returned: Returned,
-): Promise<Identity> {
-  const { answer, state, codeVerifier, nonce, scopes, sent, since } = returned
-  const connection = await connectTo(kernel, client)
+  { answer, codeVerifier, nonce }: Secrets & { readonly answer: URLSearchParams },
+): Promise<ProviderTokens> {
+  const connection = await client.connect()
   const url = new URL(redirectUri(kernel, client))
   url.search = answer.toString()
   const checks = {
-    expectedState: state,
+    expectedState: answer.get('state') ?? '',
     pkceCodeVerifier: codeVerifier,
     ...(nonce !== undefined && { expectedNonce: nonce }),
   }
   const given = await askProvider(kernel, client, 'INVALID_CODE', () =>
     authorizationCodeGrant(connection, url, checks),
   )
-  const tokens = { scopes, ...tokensOf(kernel, given) }
-  return client.server.type === 'oidc'
-    ? identityOfIdToken(kernel, client, { token: given.id_token ?? '', nonce, tokens, sent, since })
-    : identityOfAccessToken(kernel, client, tokens)
+  return tokensOf(kernel, given)
 }
 
 /** New tokens of the account. Throws FAILED_TO_REFRESH_ACCESS_TOKEN. */
@@ -99,7 +87,7 @@ export async function refreshProviderTokens(
   client: ProviderClient,
   { refreshToken, accountId }: Pick<LinkedAccount, 'refreshToken' | 'accountId'>,
 ): Promise<ProviderTokens> {
-  const connection = await connectTo(kernel, client)
+  const connection = await client.connect()
   return askProvider(kernel, client, 'FAILED_TO_REFRESH_ACCESS_TOKEN', async () => {
     const given = await refreshTokenGrant(connection, refreshToken ?? '')
     const { idToken, ...tokens } = tokensOf(kernel, given)
