@@ -2,13 +2,11 @@ import type { Column, Table } from '#databases/plan/catalogue.ts'
 import type { Rights } from '#databases/plan/rights.ts'
 import type {
   Condition,
-  CountMode,
   CountRequest,
   DataRequest,
   DeleteRequest,
   InsertRequest,
   Json,
-  Page,
   ReadRequest,
   Row,
   Sort,
@@ -39,47 +37,31 @@ export type Relation = {
   readonly on: readonly { readonly outer: Column; readonly inner: Column }[]
 }
 
-/** The plan keeps the request and the caller's rights, to plan again when the structure has changed. */
+/** A plan has its request, and beside it only what was looked up. With the rights, it is planned again when the structure has changed. */
 type Planned<R extends DataRequest> = {
+  readonly kind: R['kind']
   readonly request: R
   readonly rights: Rights
   readonly table: Table
 }
-type Answer = { readonly output: readonly Output[]; readonly head: boolean; readonly stripNulls: boolean }
-type Chosen = {
-  readonly where: Condition<Column> | undefined
-  readonly sort: readonly Sort<Column>[]
-  readonly limit: number | undefined
-  readonly offset: number
-}
+type Answer = { readonly output: readonly Output[] }
+type Chosen = { readonly where: Condition<Column> | undefined; readonly sort: readonly Sort<Column>[] }
 
-export type ReadPlan = Planned<ReadRequest> &
-  Answer & {
-    readonly kind: 'read'
-    readonly where: Condition<Column> | undefined
-    readonly sort: readonly Sort<Column>[]
-    readonly page: Page
-    readonly count: CountMode | undefined
-  }
+export type ReadPlan = Planned<ReadRequest> & Answer & Chosen
 
-export type CountPlan = Planned<CountRequest> & {
-  readonly kind: 'count'
-  readonly where: Condition<Column> | undefined
-  readonly mode: CountMode
-}
+export type CountPlan = Planned<CountRequest> & { readonly where: Condition<Column> | undefined }
 
 export type Assignment = { readonly column: Column; readonly value: Json }
 
 export type InsertPlan = Planned<InsertRequest> &
   Answer & {
-    readonly kind: 'insert'
     /** Every column that at least one row names. */
     readonly columns: readonly Column[]
+    /** Those of the request, with the values that its scope fixes. */
     readonly rows: readonly Row[]
     readonly conflict:
       | { readonly columns: readonly Column[]; readonly set: readonly Assignment[] | undefined }
       | undefined
-    readonly defaultToNull: boolean
     /** Every written row has to satisfy it, checked in the same statement: otherwise nothing is written, and it is `outside_route`. */
     readonly check?: Condition<Column>
   }
@@ -87,16 +69,12 @@ export type InsertPlan = Planned<InsertRequest> &
 export type UpdatePlan = Planned<UpdateRequest> &
   Answer &
   Chosen & {
-    readonly kind: 'update'
     readonly set: readonly Assignment[]
-    readonly count: CountMode | undefined
     /** As of an insert, for the new rows. */
     readonly check?: Condition<Column>
   }
 
-export type DeletePlan = Planned<DeleteRequest> &
-  Answer &
-  Chosen & { readonly kind: 'delete'; readonly count: CountMode | undefined }
+export type DeletePlan = Planned<DeleteRequest> & Answer & Chosen
 
 export type WritePlan = InsertPlan | UpdatePlan | DeletePlan
 export type Plan = ReadPlan | CountPlan | WritePlan

@@ -72,23 +72,11 @@ function seenBy<R extends WriteRequest>(
   return { ...request, head: true }
 }
 
-function planRead({ catalogue, table, rights }: Resolved, request: ReadRequest): ReadPlan {
-  const { kind, page, count, head, stripNulls } = request
+function planRead(found: Resolved, request: ReadRequest): ReadPlan {
+  const { table, rights } = found
   const where = resolveCondition(table, request.where)
-  const output = resolveOutput({ catalogue, table, rights }, request.columns)
-  return {
-    kind,
-    request,
-    rights,
-    table,
-    output,
-    where,
-    sort: resolveSort(table, request.sort),
-    page,
-    count,
-    head,
-    stripNulls,
-  }
+  const output = resolveOutput(found, request.columns)
+  return { kind: 'read', request, rights, table, where, sort: resolveSort(table, request.sort), output }
 }
 
 const planCount = ({ table, rights }: Resolved, request: CountRequest): CountPlan => ({
@@ -97,54 +85,39 @@ const planCount = ({ table, rights }: Resolved, request: CountRequest): CountPla
   rights,
   table,
   where: resolveCondition(table, request.where),
-  mode: request.mode,
 })
 
 function planInsert(found: Resolved, request: InsertRequest): InsertPlan {
   const { table, rights } = found
-  const { kind, rows, conflict, defaultToNull, head, stripNulls } = request
+  const { rows } = request
   const names = new Set(rows.flatMap((row) => Object.keys(row)))
   const columns = [...names].map((name) => writable(table, name))
   const output = resolveOutput(found, request.columns)
-  const resolved = conflict && {
-    columns: conflict.columns.map((name) => findColumn(table, name)),
-    set: conflict.update && assign(table, conflict.update),
+  const conflict = request.conflict && {
+    columns: request.conflict.columns.map((name) => findColumn(table, name)),
+    set: request.conflict.update && assign(table, request.conflict.update),
   }
-  return {
-    kind,
-    request,
-    rights,
-    table,
-    columns,
-    rows,
-    conflict: resolved,
-    defaultToNull,
-    output,
-    head,
-    stripNulls,
-  }
+  return { kind: 'insert', request, rights, table, columns, rows, conflict, output }
 }
 
 function planUpdate(found: Resolved, request: UpdateRequest): UpdatePlan {
   const { table, rights } = found
-  const { kind, limit, offset, count, head, stripNulls } = request
   const where = resolveCondition(table, request.where)
   const set = assign(table, request.set)
   const sort = resolveSort(table, request.sort)
   const output = resolveOutput(found, request.columns)
-  return { kind, request, rights, table, set, where, sort, limit, offset, output, count, head, stripNulls }
+  return { kind: 'update', request, rights, table, set, where, sort, output }
 }
 
 function planDelete(found: Resolved, request: DeleteRequest): DeletePlan {
   const { table, rights } = found
-  const { kind, limit, offset, count, head, stripNulls } = request
-  const asked = resolveCondition(table, request.where)
+  const named = resolveCondition(table, request.where)
   const resource = request.resource === undefined ? undefined : resourceIs(table, request.resource)
   const where: DeletePlan['where'] =
-    asked && resource ? { kind: 'all', terms: [resource, asked] } : (resource ?? asked)
+    named && resource ? { kind: 'all', terms: [resource, named] } : (resource ?? named)
   const sort = resolveSort(table, request.sort)
   const output = resolveOutput(found, request.columns)
-  return { kind, request, rights, table, where, sort, limit, offset, output, count, head, stripNulls }
+  return { kind: 'delete', request, rights, table, where, sort, output }
 }
 
 function resourceIs(table: Table, value: Json): Condition<Column> {

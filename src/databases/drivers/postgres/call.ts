@@ -39,7 +39,7 @@ export async function callFunction(
     const job: Job = { client, chosen, plan, given: request, maxBytes }
     await begin(client, request.readOnly)
     if (persona !== undefined) await become(client, persona)
-    const result = plan.count === undefined ? await readRows(job) : await readCounted(job)
+    const result = request.read.count === undefined ? await readRows(job) : await readCounted(job)
     if (client.pooled === undefined) await say(client, createSql('commit'))
     else await finishPooled(client, 'commit').catch((error) => Promise.reject(failureOf(error)))
     return result
@@ -74,19 +74,20 @@ async function readRows(job: Job): Promise<RowsResult> {
   const json = isSilent(chosen, plan) ? [EMPTY] : (query.writer?.take() ?? [EMPTY])
   return {
     json,
-    facts: () => ({ rows, hasMore: plan.page.open && query.writer?.more === true, total: undefined }),
+    facts: () => ({ rows, hasMore: plan.request.page.open && query.writer?.more === true, total: undefined }),
   }
 }
 
 const EMPTY = Buffer.from('[]')
-const isSilent = (chosen: CallableFunction, { head }: ReadPlan): boolean =>
-  head || chosen.columns === undefined
+const isSilent = (chosen: CallableFunction, { request }: ReadPlan): boolean =>
+  request.head || chosen.columns === undefined
 
 /** Counts all rows and reads a page with a single call, because the function may write, and a second call may return other rows. */
 async function readCounted(job: Job): Promise<RowsResult> {
   const { plan, client, chosen } = job
-  const { limit, offset, open } = plan.page
-  const all = statementOf(job, { ...plan, page: { limit: Number.MAX_SAFE_INTEGER, offset: 0, open: false } })
+  const { limit, offset, open } = plan.request.page
+  const page = { limit: Number.MAX_SAFE_INTEGER, offset: 0, open: false }
+  const all = statementOf(job, { ...plan, request: { ...plan.request, page } })
   await say(client, { ...all, text: `declare called scroll cursor for ${all.text}` })
   const { affected } = await say(client, createSql('move forward all in called'))
   const total = chosen.columns === undefined ? 0 : affected
@@ -126,12 +127,12 @@ function callText(
 }
 
 async function say(client: RowClient, sql: BuiltSql, job?: Job): Promise<RowQuery> {
-  const plan = job?.plan
+  const request = job?.plan.request
   const query = new RowQuery(client, sql, {
     name: '',
     members: sql.members.length > 0 ? sql.members : undefined,
-    stripNulls: plan?.stripNulls ?? false,
-    limit: plan?.page.limit ?? Number.POSITIVE_INFINITY,
+    stripNulls: request?.stripNulls ?? false,
+    limit: request?.page.limit ?? Number.POSITIVE_INFINITY,
     highWater: Number.POSITIVE_INFINITY,
     ...(job && { maxBytes: job.maxBytes }),
   })

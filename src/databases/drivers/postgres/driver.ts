@@ -187,7 +187,7 @@ export function createPostgresDriver(given: PostgresOptions): PostgresDriver {
         return { lines: json, facts }
       },
       count: (planned, on, presence) =>
-        attempt(planned, (plan) => countRows(mine, plan, plan.mode, on, presence), on !== undefined),
+        attempt(planned, (plan) => countRows(mine, plan, plan.request.mode, on, presence), on !== undefined),
       insert: write,
       update: write,
       delete: write,

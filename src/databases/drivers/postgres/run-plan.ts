@@ -16,7 +16,7 @@ import { namesOneRow, readsByKey } from '#databases/plan/by-key.ts'
 import type { CountPlan, InsertPlan, Output, ReadPlan, UpdatePlan, WritePlan } from '#databases/plan/plan.ts'
 import { redactFailure } from '#databases/plan/redact-failure.ts'
 import { tablesOf } from '#databases/plan/required-rights.ts'
-import type { CountMode } from '#databases/request/request.ts'
+import type { CountMode, Page } from '#databases/request/request.ts'
 import { Failure } from '#kernel/errors.ts'
 
 /** Larger results are streamed; below this, a failure in the middle still gets its own status. */
@@ -33,8 +33,8 @@ export async function selectRows(
   on?: OpenTransaction,
   presence?: Presence,
 ): Promise<RowsResult> {
-  const { page, count, table, stripNulls } = plan
-  if (plan.head) return headOnly(run, plan, isCsv ? [] : [EMPTY], on, presence)
+  const { page, count, head, stripNulls } = plan.request
+  if (head) return headOnly(run, plan, isCsv ? [] : [EMPTY], on, presence)
   // With a count, wait for all rows, because they often determine it without another statement.
   // Up to the budget with relations too, and for an open page of CSV: only at the end it is known that they are too many, and that has its own status.
   const relations = relationsOf(plan.output, limits)
@@ -45,7 +45,7 @@ export async function selectRows(
     {
       sql: selectSql(plan, undefined, limits.rows + 1),
       relations,
-      table,
+      table: plan.table,
       runsCode: readsCode(plan),
       stripNulls,
       isCsv,
@@ -64,7 +64,7 @@ export async function selectRows(
   const { writer } = running.query
   const rows = writer?.rows ?? 0
   const total =
-    count && (endsWithin(plan, rows) ? page.offset + rows : await countRows(run, plan, count, on, presence))
+    count && (endsWithin(page, rows) ? page.offset + rows : await countRows(run, plan, count, on, presence))
   return collectedRows(writer?.take() ?? [EMPTY], {
     rows,
     hasMore: page.open && (writer?.more ?? false),
@@ -79,12 +79,12 @@ export async function streamRows(
   { isCsv = false, ...limits }: ResultLimits & { readonly isCsv?: boolean },
   presence: Presence | undefined,
 ): Promise<RowsResult> {
-  const { page, table, stripNulls } = plan
+  const { page, stripNulls } = plan.request
   const relations = relationsOf(plan.output, limits)
   const running = await run.start({
     sql: selectSql(plan, undefined, limits.rows + 1),
     relations: relations && { ...relations, perRow: true },
-    table,
+    table: plan.table,
     runsCode: readsCode(plan),
     stripNulls,
     marksJsonNull: true,
@@ -107,13 +107,14 @@ async function headOnly(
   on?: OpenTransaction,
   presence?: Presence,
 ): Promise<RowsResult> {
-  const total = plan.count && (await countRows(run, plan, plan.count, on, presence))
+  const { count } = plan.request
+  const total = count && (await countRows(run, plan, count, on, presence))
   return collectedRows(json, { rows: 0, hasMore: false, total })
 }
 
 /** A page that is not full ends with the last row, unless it begins after all rows. */
-const endsWithin = ({ page }: ReadPlan, rows: number): boolean =>
-  rows < page.limit && (rows > 0 || page.offset === 0)
+const endsWithin = ({ limit, offset }: Page, rows: number): boolean =>
+  rows < limit && (rows > 0 || offset === 0)
 
 type Matching = Pick<CountPlan, 'table' | 'where'>
 
@@ -147,23 +148,24 @@ export async function writeRows(
   on?: OpenTransaction,
   presence?: Presence,
 ): Promise<WriteResult> {
+  const { head, stripNulls } = plan.request
   const matching = plan.kind === 'insert' ? undefined : await matchingRows(run, plan, on, presence)
   const running = run.finish(
     {
       ...jobOf(plan, limits.rows, await defaultsFor(plan)),
-      relations: plan.head ? undefined : relationsOf(plan.output, limits),
+      relations: head ? undefined : relationsOf(plan.output, limits),
       ...boundOf(plan, limits.bytes, on),
       table: plan.table,
       runsCode: plan.table.writeRunsCode === true || readsCode(plan),
-      stripNulls: plan.stripNulls,
+      stripNulls,
       presence,
     },
     on,
   )
   const { writer, affected } = await running.catch(explainRowCheck(plan))
-  const total = plan.kind !== 'insert' && plan.count ? (matching ?? affected) : undefined
+  const total = plan.kind !== 'insert' && plan.request.count ? (matching ?? affected) : undefined
   // Only the check of its rows has come back.
-  if (plan.head) return { json: [EMPTY], rows: 0, affected, truncated: false, total }
+  if (head) return { json: [EMPTY], rows: 0, affected, truncated: false, total }
   return {
     json: writer?.take() ?? [EMPTY],
     rows: writer?.rows ?? 0,
@@ -192,7 +194,7 @@ function boundOf(
 ): Pick<Job, 'maxBytes' | 'commitsLast'> {
   const isOneRow = plan.kind === 'insert' ? plan.rows.length === 1 : namesOneRow(plan.table, plan.where)
   const isShort = isOneRow && plan.output.every(({ kind }) => kind === 'column')
-  return plan.head || isShort ? {} : { maxBytes, commitsLast: on === undefined }
+  return plan.request.head || isShort ? {} : { maxBytes, commitsLast: on === undefined }
 }
 
 function relationsOf(output: readonly Output[], { rows }: ResultLimits): Job['relations'] {
@@ -208,8 +210,9 @@ async function matchingRows(
   on?: OpenTransaction,
   presence?: Presence,
 ): Promise<number | undefined> {
-  if (!plan.count || (plan.limit === undefined && plan.offset === 0)) return undefined
-  return countRows(run, plan, plan.count, on, presence)
+  const { count, limit, offset } = plan.request
+  if (!count || (limit === undefined && offset === 0)) return undefined
+  return countRows(run, plan, count, on, presence)
 }
 
 function jobOf(plan: WritePlan, limit: number, defaults: Defaults): Job {
@@ -242,7 +245,7 @@ function flowing(running: Running, plan: ReadPlan): RowsResult {
       if (!query.done) throw new Error('The rows have not been read to their end')
       return {
         rows: query.writer?.rows ?? 0,
-        hasMore: plan.page.open && (query.writer?.more ?? false),
+        hasMore: plan.request.page.open && (query.writer?.more ?? false),
         total: undefined,
       }
     },

@@ -109,7 +109,7 @@ export function createScyllaDriver(options: ScyllaOptions): Driver {
       return attempt(planned, (plan) => selectRows(whilePresent(presence), plan))
     },
     async count(planned, _on, presence) {
-      requireExact(planned.mode)
+      requireExact(planned.request.mode)
       requireFewLookUps(planned.where, options.inProduct)
       return attempt(planned, (plan) => countRows(whilePresent(presence), plan))
     },

@@ -53,7 +53,8 @@ const partsOf = (
   )
 
 export type StoredRow = { readonly key: string; readonly text: string }
-type Shape = { readonly output: readonly Output[]; readonly stripNulls: boolean }
+/** How a row is written. */
+export type Shape = { readonly output: readonly Output[]; readonly stripNulls: boolean }
 
 /** Statements that run at once. Serial ones of the same partition would conflict. */
 const MAX_CONCURRENT = 16

@@ -17,7 +17,7 @@ import { namesOneRow } from '#databases/plan/by-key.ts'
 import type { Column } from '#databases/plan/catalogue.ts'
 import type { CountPlan, ReadPlan } from '#databases/plan/plan.ts'
 import { comparisons } from '#databases/request/conditions.ts'
-import type { Condition } from '#databases/request/request.ts'
+import type { Condition, CountMode } from '#databases/request/request.ts'
 
 /** Known bounds of the backend's row limit (db-max-rows), kept as long as its structure. */
 export type Seen = {
@@ -38,14 +38,14 @@ type Reader = {
 }
 
 export async function selectRows(reader: Reader, plan: ReadPlan): Promise<RowsResult> {
-  const { head, page } = plan
+  const { head, page, count: mode } = plan.request
   const asked = head ? 0 : page.limit + (page.open ? 1 : 0)
-  const answer = await ask(reader, plan, { limit: asked, offset: page.offset })
+  const answer = await ask(reader, plan, { limit: asked, offset: page.offset }, mode)
   const count = countOf(answer)
   if (count > asked) throw strange('with more rows than were asked for')
   const { json, longest } = await shaped(answer, count, { rows: page.limit, related: reader.maxRows }, plan)
-  const total = plan.count === undefined ? undefined : totalOf(answer)
-  if (plan.count === 'exact' && count > 0 && page.offset + count > Number(total))
+  const total = mode === undefined ? undefined : totalOf(answer)
+  if (mode === 'exact' && count > 0 && page.offset + count > Number(total))
     throw strange('with more rows than it counts')
   learn(reader, count, count === asked)
   const isCut = count < asked && (await hasMore(reader, plan, count, total))
@@ -74,17 +74,22 @@ async function hasMore(
   total: number | undefined,
 ): Promise<boolean> {
   const { seen } = reader
-  const next = plan.page.offset + count
-  if (plan.count === 'exact' && total !== undefined) return next < total
+  const next = plan.request.page.offset + count
+  if (plan.request.count === 'exact' && total !== undefined) return next < total
   if (count === 0 || count < seen.rows || namesOneRow(plan.table, plan.where)) return false
   seen.rows = count
-  const isCut = countOf(await ask(reader, { ...plan, count: undefined }, { limit: 1, offset: next })) > 0
+  const isCut = countOf(await ask(reader, plan, { limit: 1, offset: next })) > 0
   if (isCut) seen.max = count
   return isCut
 }
 
-function ask({ exchange, catalogue }: Reader, plan: ReadPlan, range: RowRange): Promise<Answer> {
-  const { table, output, where, sort, count } = plan
+function ask(
+  { exchange, catalogue }: Reader,
+  plan: ReadPlan,
+  range: RowRange,
+  count?: CountMode,
+): Promise<Answer> {
+  const { table, output, where, sort } = plan
   requireDistinct(plan)
   return exchange.run({
     schema: table.schema,
@@ -102,14 +107,14 @@ function ask({ exchange, catalogue }: Reader, plan: ReadPlan, range: RowRange): 
 }
 
 export async function countRows(exchange: Exchange, plan: CountPlan): Promise<number> {
-  const { table, where, mode } = plan
+  const { table, where, request } = plan
   const answer = await exchange.run({
     schema: table.schema,
     // Not HEAD, whose answer cannot describe an invalid condition.
     method: 'GET',
     path: pathSegment(table.name),
     parameters: [['select', '*'], ...conditionParameters(where), ['limit', '0']],
-    prefer: [`count=${mode}`],
+    prefer: [`count=${request.mode}`],
     subject: aboutConditions(plan),
   })
   return totalOf(answer)

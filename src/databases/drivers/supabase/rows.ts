@@ -2,11 +2,11 @@ import { eachRow, membersOf, NotRows } from '#databases/drivers/json-rows.ts'
 import { tooManyRelated } from '#databases/drivers/result-limits.ts'
 import { type Answer, strange } from '#databases/drivers/supabase/exchange.ts'
 import { fail } from '#databases/failures.ts'
-import type { Output } from '#databases/plan/plan.ts'
+import type { Output, ReadPlan, WritePlan } from '#databases/plan/plan.ts'
 import { startTimeSlice } from '#kernel/time-slice.ts'
 
 /** How rows are rewritten after PostgREST. */
-export type Shape = { readonly output: readonly Output[]; readonly stripNulls: boolean }
+type Shape = { readonly output: readonly Output[]; readonly stripNulls: boolean }
 
 type Limits = {
   readonly rows: number
@@ -31,11 +31,11 @@ export async function shaped(
   { body }: Pick<Answer, 'body'>,
   count: number,
   limits: Limits,
-  shape: Shape,
+  { output, request: { stripNulls } }: ReadPlan | WritePlan,
 ): Promise<Shaped> {
-  const isRewritten = shape.stripNulls || shape.output.some((item) => item.kind === 'relation')
+  const isRewritten = stripNulls || output.some((item) => item.kind === 'relation')
   if (!isRewritten && count <= limits.rows) return { json: body, longest: 0 }
-  const writer = rowWriter(isRewritten ? shape : undefined, limits.related)
+  const writer = rowWriter(isRewritten ? { output, stripNulls } : undefined, limits.related)
   const slice = startTimeSlice()
   const rows: string[] = []
   try {

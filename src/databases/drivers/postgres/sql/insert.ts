@@ -69,7 +69,7 @@ export type Defaults = ReadonlyMap<string, string>
 /** Whether some rows give this column a value and others leave it to its default. */
 export const takesDefault = (plan: InsertPlan, column: Column): boolean =>
   plan.rows.length > 1 &&
-  !plan.defaultToNull &&
+  !plan.request.defaultToNull &&
   column.fallback !== undefined &&
   plan.rows.some((row) => !Object.hasOwn(row, column.name))
 

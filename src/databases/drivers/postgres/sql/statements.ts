@@ -16,8 +16,8 @@ import { fail } from '#databases/failures.ts'
 import { allColumns } from '#databases/plan/all-columns.ts'
 import { castText } from '#databases/plan/casts.ts'
 import type { Column, Table } from '#databases/plan/catalogue.ts'
-import type { CountPlan, DeletePlan, Output, ReadPlan, UpdatePlan } from '#databases/plan/plan.ts'
-import type { Condition, Json, Sort } from '#databases/request/request.ts'
+import type { CountPlan, DeletePlan, Output, ReadPlan, UpdatePlan, WritePlan } from '#databases/plan/plan.ts'
+import type { Json, Sort } from '#databases/request/request.ts'
 
 /**
  * Writes plans as statements of PostgreSQL. Names are quoted (drivers/quote-name.ts), every value is a bound parameter. The text depends
@@ -41,7 +41,8 @@ export function selectSql(
   sql.text += ` from ${source(sql)}`
   writeWhere(sql, plan.where)
   writeSort(sql, 't', plan.sort)
-  writeRange(sql, plan.page.open ? plan.page.limit + 1 : plan.page.limit, plan.page.offset)
+  const { limit, offset, open } = plan.request.page
+  writeRange(sql, open ? limit + 1 : limit, offset)
   return sql
 }
 
@@ -77,10 +78,11 @@ export function deleteSql(plan: DeletePlan, relationRows = Number.POSITIVE_INFIN
 type Chosen = UpdatePlan | DeletePlan
 
 /** RETURNING has no order. For a sorted result the write becomes a CTE. */
-const isOrdered = (plan: Chosen): boolean => plan.sort.length > 0 && !plan.head
+const isOrdered = (plan: Chosen): boolean => plan.sort.length > 0 && !plan.request.head
 
 function finishWrite(sql: SqlBuilder, plan: Chosen): BuiltSql {
-  if (plan.limit === undefined && plan.offset === 0) writeWhere(sql, plan.where)
+  const { limit, offset } = plan.request
+  if (limit === undefined && offset === 0) writeWhere(sql, plan.where)
   else writeChoice(sql, plan)
   if (!isOrdered(plan)) {
     writeReturning(sql, plan)
@@ -110,7 +112,7 @@ function writeChoice(sql: SqlBuilder, plan: Chosen): void {
   sql.text += ` from ${tableText(plan.table)} as t`
   writeWhere(sql, plan.where)
   writeSort(sql, 't', plan.sort)
-  writeRange(sql, plan.limit, plan.offset)
+  writeRange(sql, plan.request.limit, plan.request.offset)
   sql.text += ' for update)'
 }
 
@@ -123,8 +125,9 @@ function keyOf(table: Table): string[] {
 }
 
 /** The check is no member of the rows: it is after all that are. */
-export function writeReturning(sql: SqlBuilder, plan: Returned): void {
-  const { head, check } = plan
+export function writeReturning(sql: SqlBuilder, plan: WritePlan): void {
+  const { head } = plan.request
+  const check = plan.kind === 'delete' ? undefined : plan.check
   if (head && check === undefined) return
   sql.text += ' returning '
   if (!head) writeOutput(sql, plan)
@@ -133,13 +136,9 @@ export function writeReturning(sql: SqlBuilder, plan: Returned): void {
   writeRowCheck(sql, check)
 }
 
-type Returned = Answer & { readonly head: boolean; readonly check?: Condition<Column> }
-
-type Answer = { readonly table: Table; readonly output: readonly Output[]; readonly stripNulls: boolean }
-
-function writeOutput(sql: SqlBuilder, { table, output, stripNulls }: Answer): void {
+function writeOutput(sql: SqlBuilder, { table, output, request }: ReadPlan | WritePlan): void {
   const { text, members } =
-    output === allColumns(table) ? allColumnsText(sql, output) : textOf(sql, output, stripNulls)
+    output === allColumns(table) ? allColumnsText(sql, output) : textOf(sql, output, request.stripNulls)
   sql.text += text
   sql.members = members
 }
