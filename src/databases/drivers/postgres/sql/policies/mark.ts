@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import type { PolicyDefinition } from '#databases/drivers/management.ts'
-import { literal } from '#databases/drivers/postgres/sql/defaults.ts'
+import { literal } from '#databases/drivers/postgres/sql/parse-tree.ts'
 import type { StoredPolicy } from '#databases/drivers/postgres/sql/policies/state.ts'
 import { quoteName } from '#databases/drivers/quote-name.ts'
 
