@@ -65,11 +65,11 @@ export type Handlers = { readonly [Name in JobName]: (data: JobData[Name], id: s
 /** Jobs of the other kinds wait. */
 export type SomeHandlers = Partial<Handlers>
 
-export type Recurring = Scheduled | Repeated
+export type RecurringTask = ScheduledTask | RepeatedTask
 /** One process at a time does it. */
-type Scheduled = Task & { readonly cron: string }
+type ScheduledTask = Task & { readonly cron: string }
 /** Every process does it: at its start, and then after so many milliseconds. */
-type Repeated = Task & { readonly every: number }
+type RepeatedTask = Task & { readonly every: number }
 type Task = { readonly name: string; run(): Promise<void> }
 
 /** A durable queue in the control database, shared by every process on it. */
@@ -81,7 +81,7 @@ export type Jobs = {
   /** Deletes waiting jobs with one of these recipients, in the caller's transaction. */
   discard(db: Db, recipients: readonly string[]): Promise<void>
   /** Starts the workers of the queues and of the recurring table. */
-  start(handlers: SomeHandlers, recurring: readonly Recurring[]): Promise<void>
+  start(handlers: SomeHandlers, recurring: readonly RecurringTask[]): Promise<void>
   /** Runs the jobs that are due and returns their number; for tests, which do not `start`. */
   drain(handlers: SomeHandlers): Promise<number>
   /** Waiting jobs, by kind. */
@@ -200,7 +200,7 @@ const WORK = { pollingIntervalSeconds: 5, batchSize: 1, perJobResults: true } as
 
 async function schedule(
   boss: PgBoss,
-  { name, cron, run }: Scheduled,
+  { name, cron, run }: ScheduledTask,
   known: ReadonlySet<string>,
 ): Promise<void> {
   if (!known.has(name)) await boss.createQueue(name, { retryLimit: 0, deleteAfterSeconds: 3_600 })
@@ -211,7 +211,7 @@ async function schedule(
 /** Returns its end, which waits for the work that runs. */
 function repeat(
   { log, onFailure }: Pick<JobsOptions, 'log' | 'onFailure'>,
-  { name, every, run }: Repeated,
+  { name, every, run }: RepeatedTask,
 ): () => Promise<void> {
   let running: Promise<void> | undefined
   const report = (error: unknown): void => {

@@ -38,22 +38,22 @@ export type Relation = {
 }
 
 /** A plan has its request, and beside it only what was looked up. With the rights, it is planned again when the structure has changed. */
-type Planned<R extends DataRequest> = {
+type BasePlan<R extends DataRequest> = {
   readonly kind: R['kind']
   readonly request: R
   readonly rights: Rights
   readonly table: Table
 }
 type Answer = { readonly output: readonly Output[] }
-type Chosen = { readonly where: Condition<Column> | undefined; readonly sort: readonly Sort<Column>[] }
+type RowSelection = { readonly where: Condition<Column> | undefined; readonly sort: readonly Sort<Column>[] }
 
-export type ReadPlan = Planned<ReadRequest> & Answer & Chosen
+export type ReadPlan = BasePlan<ReadRequest> & Answer & RowSelection
 
-export type CountPlan = Planned<CountRequest> & { readonly where: Condition<Column> | undefined }
+export type CountPlan = BasePlan<CountRequest> & { readonly where: Condition<Column> | undefined }
 
 export type Assignment = { readonly column: Column; readonly value: Json }
 
-export type InsertPlan = Planned<InsertRequest> &
+export type InsertPlan = BasePlan<InsertRequest> &
   Answer & {
     /** Every column that at least one row names. */
     readonly columns: readonly Column[]
@@ -66,17 +66,19 @@ export type InsertPlan = Planned<InsertRequest> &
     readonly check?: Condition<Column>
   }
 
-export type UpdatePlan = Planned<UpdateRequest> &
+export type UpdatePlan = BasePlan<UpdateRequest> &
   Answer &
-  Chosen & {
+  RowSelection & {
     readonly set: readonly Assignment[]
     /** As of an insert, for the new rows. */
     readonly check?: Condition<Column>
   }
 
-export type DeletePlan = Planned<DeleteRequest> & Answer & Chosen
+export type DeletePlan = BasePlan<DeleteRequest> & Answer & RowSelection
 
-export type WritePlan = InsertPlan | UpdatePlan | DeletePlan
+/** A write of stored rows. */
+export type ChangePlan = UpdatePlan | DeletePlan
+export type WritePlan = InsertPlan | ChangePlan
 export type Plan = ReadPlan | CountPlan | WritePlan
 /** The plan of one kind of request. */
 export type PlanOf<R extends DataRequest> = Extract<Plan, { readonly kind: R['kind'] }>

@@ -44,7 +44,7 @@ export function resolve(catalogue: Catalogue, request: DataRequest, rights: Righ
   return inScope(planOf({ catalogue, table: seenThrough(scope, table), rights }, request), table, scope)
 }
 
-function planOf(found: Resolved, request: DataRequest): Plan {
+function planOf(found: PlanContext, request: DataRequest): Plan {
   switch (request.kind) {
     case 'read':
       return planRead(found, request)
@@ -59,11 +59,11 @@ function planOf(found: Resolved, request: DataRequest): Plan {
   }
 }
 
-type Resolved = { readonly catalogue: Catalogue; readonly table: Table; readonly rights: Rights }
+type PlanContext = { readonly catalogue: Catalogue; readonly table: Table; readonly rights: Rights }
 
 /** A write by a caller without the right to read returns no rows; if it would read columns, it is refused. */
 function seenBy<R extends WriteRequest>(
-  { table, rights }: Resolved,
+  { table, rights }: PlanContext,
   request: R,
 ): R & { readonly head: boolean } {
   const right = toRead(table)
@@ -72,14 +72,14 @@ function seenBy<R extends WriteRequest>(
   return { ...request, head: true }
 }
 
-function planRead(found: Resolved, request: ReadRequest): ReadPlan {
+function planRead(found: PlanContext, request: ReadRequest): ReadPlan {
   const { table, rights } = found
   const where = resolveCondition(table, request.where)
   const output = resolveOutput(found, request.columns)
   return { kind: 'read', request, rights, table, where, sort: resolveSort(table, request.sort), output }
 }
 
-const planCount = ({ table, rights }: Resolved, request: CountRequest): CountPlan => ({
+const planCount = ({ table, rights }: PlanContext, request: CountRequest): CountPlan => ({
   kind: 'count',
   request,
   rights,
@@ -87,7 +87,7 @@ const planCount = ({ table, rights }: Resolved, request: CountRequest): CountPla
   where: resolveCondition(table, request.where),
 })
 
-function planInsert(found: Resolved, request: InsertRequest): InsertPlan {
+function planInsert(found: PlanContext, request: InsertRequest): InsertPlan {
   const { table, rights } = found
   const { rows } = request
   const names = new Set(rows.flatMap((row) => Object.keys(row)))
@@ -100,7 +100,7 @@ function planInsert(found: Resolved, request: InsertRequest): InsertPlan {
   return { kind: 'insert', request, rights, table, columns, rows, conflict, output }
 }
 
-function planUpdate(found: Resolved, request: UpdateRequest): UpdatePlan {
+function planUpdate(found: PlanContext, request: UpdateRequest): UpdatePlan {
   const { table, rights } = found
   const where = resolveCondition(table, request.where)
   const set = assign(table, request.set)
@@ -109,7 +109,7 @@ function planUpdate(found: Resolved, request: UpdateRequest): UpdatePlan {
   return { kind: 'update', request, rights, table, set, where, sort, output }
 }
 
-function planDelete(found: Resolved, request: DeleteRequest): DeletePlan {
+function planDelete(found: PlanContext, request: DeleteRequest): DeletePlan {
   const { table, rights } = found
   const named = resolveCondition(table, request.where)
   const resource = request.resource === undefined ? undefined : resourceIs(table, request.resource)
@@ -133,7 +133,7 @@ const assign = (table: Table, row: Row): Assignment[] =>
 const resolveSort = (table: Table, sort: readonly Sort<string>[]): Sort<Column>[] =>
   sort.map((item) => ({ ...item, column: findColumn(table, item.column) }))
 
-function resolveOutput(found: Resolved, terms: readonly ColumnTerm[]): readonly Output[] {
+function resolveOutput(found: PlanContext, terms: readonly ColumnTerm[]): readonly Output[] {
   if (terms.length === 1 && terms[0]?.kind === 'all') return allColumns(found.table)
   const output = terms.flatMap((term) => resolveTerm(found, term))
   const names = new Set<string>()
@@ -148,7 +148,7 @@ function resolveOutput(found: Resolved, terms: readonly ColumnTerm[]): readonly 
   return output
 }
 
-function resolveTerm(found: Resolved, term: ColumnTerm): readonly Output[] {
+function resolveTerm(found: PlanContext, term: ColumnTerm): readonly Output[] {
   const { catalogue, table, rights } = found
   if (term.kind === 'all') return allColumns(table)
   const as = checkAlias(term.alias ?? term.name)

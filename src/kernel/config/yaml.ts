@@ -22,7 +22,7 @@ import type { Tree } from './tree.ts'
  */
 const MAX_ALIASES = 1_000
 
-type Options = {
+type YamlOptions = {
   readonly source: string
   readonly env: Environment
   readonly report: Report
@@ -32,7 +32,7 @@ type Options = {
 /** The tree of a YAML document, with `${NAME}` replaced; `undefined` and a report when it cannot be read. */
 export function treeOfYaml(
   text: string,
-  { source, env, report, maxAliases = MAX_ALIASES }: Options,
+  { source, env, report, maxAliases = MAX_ALIASES }: YamlOptions,
 ): Tree | undefined {
   const lines = new LineCounter()
   const lineAt = (offset: number): Place => ({ source, line: lines.linePos(offset).line })
@@ -121,12 +121,12 @@ function sectionOf(reader: Reader, map: YAMLMap<Node | null, Node | null>, at: A
 function scalarOf(reader: Reader, scalar: Scalar, at: At): Tree {
   const text = String(scalar.value)
   const isPlain = scalar.type === undefined || scalar.type === Scalar.PLAIN
-  if (!isPlain || !/^(~|null|Null|NULL)?$/.test(text)) return textOf(reader, text, { ...at, isPlain })
+  if (!isPlain || !/^(~|null|Null|NULL)?$/.test(text)) return textTree(reader, text, { ...at, isPlain })
   if (scalar.anchor) return faulty(reader, at, 'an anchor without a value; quote a value that begins with &')
   return { kind: 'nothing', place: at.place }
 }
 
-function textOf(reader: Reader, text: string, at: At & { readonly isPlain: boolean }): Tree {
+function textTree(reader: Reader, text: string, at: At & { readonly isPlain: boolean }): Tree {
   const wrong: string[] = []
   const replaced = interpolate(text, reader.env, wrong)
   return wrong.length > 0

@@ -40,7 +40,7 @@ export async function callFunction(
     await begin(client, request.readOnly)
     if (persona !== undefined) await become(client, persona)
     const result = request.read.count === undefined ? await readRows(job) : await readCounted(job)
-    if (client.pooled === undefined) await say(client, createSql('commit'))
+    if (client.pooled === undefined) await execute(client, createSql('commit'))
     else await finishPooled(client, 'commit').catch((error) => Promise.reject(failureOf(error)))
     return result
   })
@@ -48,8 +48,8 @@ export async function callFunction(
 
 /** With a pooler the transaction is already open. */
 async function begin(client: RowClient, readOnly: boolean): Promise<void> {
-  if (client.pooled === undefined) await say(client, createSql(readOnly ? 'begin read only' : 'begin'))
-  else if (readOnly) await say(client, createSql('set transaction read only'))
+  if (client.pooled === undefined) await execute(client, createSql(readOnly ? 'begin read only' : 'begin'))
+  else if (readOnly) await execute(client, createSql('set transaction read only'))
 }
 
 type Job = {
@@ -69,9 +69,9 @@ function planOf(chosen: CallableFunction, { read }: CallRequest): ReadPlan {
 
 async function readRows(job: Job): Promise<RowsResult> {
   const { plan, client, chosen } = job
-  const query = await say(client, statementOf(job, plan), job)
-  const rows = isSilent(chosen, plan) ? 0 : (query.writer?.rows ?? 0)
-  const json = isSilent(chosen, plan) ? [EMPTY] : (query.writer?.take() ?? [EMPTY])
+  const query = await execute(client, statementOf(job, plan), job)
+  const rows = returnsNoRows(chosen, plan) ? 0 : (query.writer?.rows ?? 0)
+  const json = returnsNoRows(chosen, plan) ? [EMPTY] : (query.writer?.take() ?? [EMPTY])
   return {
     json,
     facts: () => ({ rows, hasMore: plan.request.page.open && query.writer?.more === true, total: undefined }),
@@ -79,7 +79,7 @@ async function readRows(job: Job): Promise<RowsResult> {
 }
 
 const EMPTY = Buffer.from('[]')
-const isSilent = (chosen: CallableFunction, { request }: ReadPlan): boolean =>
+const returnsNoRows = (chosen: CallableFunction, { request }: ReadPlan): boolean =>
   request.head || chosen.columns === undefined
 
 /** Counts all rows and reads a page with a single call, because the function may write, and a second call may return other rows. */
@@ -88,12 +88,12 @@ async function readCounted(job: Job): Promise<RowsResult> {
   const { limit, offset, open } = plan.request.page
   const page = { limit: Number.MAX_SAFE_INTEGER, offset: 0, open: false }
   const all = statementOf(job, { ...plan, request: { ...plan.request, page } })
-  await say(client, { ...all, text: `declare called scroll cursor for ${all.text}` })
-  const { affected } = await say(client, createSql('move forward all in called'))
+  await execute(client, { ...all, text: `declare called scroll cursor for ${all.text}` })
+  const { affected } = await execute(client, createSql('move forward all in called'))
   const total = chosen.columns === undefined ? 0 : affected
-  if (isSilent(chosen, plan)) return { json: [EMPTY], facts: () => ({ rows: 0, hasMore: false, total }) }
-  await say(client, createSql(`move absolute ${Math.min(offset, total)} in called`))
-  const { writer } = await say(
+  if (returnsNoRows(chosen, plan)) return { json: [EMPTY], facts: () => ({ rows: 0, hasMore: false, total }) }
+  await execute(client, createSql(`move absolute ${Math.min(offset, total)} in called`))
+  const { writer } = await execute(
     client,
     { ...createSql(`fetch forward ${limit} in called`), members: all.members },
     job,
@@ -126,7 +126,7 @@ function callText(
   return `${quoteName(schema)}.${quoteName(name)}(${texts.join(', ')}) as t${named}`
 }
 
-async function say(client: RowClient, sql: BuiltSql, job?: Job): Promise<RowQuery> {
+async function execute(client: RowClient, sql: BuiltSql, job?: Job): Promise<RowQuery> {
   const request = job?.plan.request
   const query = new RowQuery(client, sql, {
     name: '',

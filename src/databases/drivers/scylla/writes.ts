@@ -19,7 +19,14 @@ import { requireExact } from '#databases/drivers/scylla/reads.ts'
 import type { Session, Statement } from '#databases/drivers/scylla/session.ts'
 import { fail } from '#databases/failures.ts'
 import type { Column } from '#databases/plan/catalogue.ts'
-import type { Assignment, DeletePlan, InsertPlan, UpdatePlan, WritePlan } from '#databases/plan/plan.ts'
+import type {
+  Assignment,
+  ChangePlan,
+  DeletePlan,
+  InsertPlan,
+  UpdatePlan,
+  WritePlan,
+} from '#databases/plan/plan.ts'
 import type { Json, Row } from '#databases/request/request.ts'
 
 /**
@@ -99,16 +106,16 @@ export async function deleteRows(session: Session, plan: DeletePlan, limit: numb
 }
 
 type Step = { readonly row: RowWithKey; readonly statement: Statement }
-type Seen = ReadonlyMap<string, StoredRow>
+type StoredRows = ReadonlyMap<string, StoredRow>
 
 /** Reads which rows exist, writes what follows from that, and tries again when they have changed meanwhile. */
 async function asSeen(
   session: Session,
   table: ScyllaTable,
   rows: readonly RowWithKey[],
-  stepsFor: (found: Seen) => readonly Step[],
+  stepsFor: (found: StoredRows) => readonly Step[],
   shape: Shape = { output: [], stripNulls: false },
-): Promise<{ readonly rows: readonly RowWithKey[]; readonly found: Seen }> {
+): Promise<{ readonly rows: readonly RowWithKey[]; readonly found: StoredRows }> {
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
     const found = await findByKeys(session, table, rows, { ...shape, isSerial: true })
     const steps = stepsFor(found)
@@ -127,7 +134,7 @@ async function written(session: Session, plan: WritePlan, rows: readonly RowWith
 
 const shapeOf = ({ output, request: { stripNulls } }: WritePlan): Shape => ({ output, stripNulls })
 
-function answerOf(plan: WritePlan, rows: readonly RowWithKey[], found: Seen): WriteResult {
+function answerOf(plan: WritePlan, rows: readonly RowWithKey[], found: StoredRows): WriteResult {
   const texts = plan.request.head ? [] : rows.flatMap(({ key }) => found.get(key)?.text ?? [])
   return {
     json: [Buffer.from(`[${texts.join()}]`)],
@@ -205,11 +212,7 @@ const isSame = (one: Json | undefined, other: Json | undefined): boolean =>
   JSON.stringify(one) === JSON.stringify(other)
 
 /** The rows that the conditions name by whole keys. */
-async function chosenRows(
-  session: Session,
-  plan: UpdatePlan | DeletePlan,
-  limit: number,
-): Promise<RowWithKey[]> {
+async function chosenRows(session: Session, plan: ChangePlan, limit: number): Promise<RowWithKey[]> {
   const table = tableOf(plan)
   const { limit: given, offset, sort, count } = plan.request
   if (given !== undefined || offset > 0 || sort.length > 0) throw cannot('limit, offset and order of a write')
@@ -221,7 +224,7 @@ async function chosenRows(
 }
 
 /** Values of each column of the key. */
-function choices(table: ScyllaTable, plan: UpdatePlan | DeletePlan): ReadonlyMap<string, readonly Json[]> {
+function choices(table: ScyllaTable, plan: ChangePlan): ReadonlyMap<string, readonly Json[]> {
   const values = new Map<string, readonly Json[]>()
   for (const { column, operator, value, columnCast, valueCast } of comparisonsOf(plan.where)) {
     if (columnCast !== undefined || valueCast !== undefined) throw cannot('casts')

@@ -20,19 +20,23 @@ import { comparisons } from '#databases/request/conditions.ts'
 import type { Condition, CountMode } from '#databases/request/request.ts'
 
 /** Known bounds of the backend's row limit (db-max-rows), kept as long as its structure. */
-export type Seen = {
+export type RowLimit = {
   catalogue: OpenApiCatalogue | undefined
   /** It has returned this many rows. */
   rows: number
   /** It returns no more rows. */
   max: number
 }
-export const nothingSeen = (): Seen => ({ catalogue: undefined, rows: 0, max: Number.POSITIVE_INFINITY })
+export const unknownRowLimit = (): RowLimit => ({
+  catalogue: undefined,
+  rows: 0,
+  max: Number.POSITIVE_INFINITY,
+})
 
 type Reader = {
   readonly exchange: Exchange
   readonly catalogue: OpenApiCatalogue
-  readonly seen: Seen
+  readonly rowLimit: RowLimit
   /** The most rows of a result with those of relations (`gateway.max_rows`). */
   readonly maxRows: number
 }
@@ -52,15 +56,15 @@ export async function selectRows(reader: Reader, plan: ReadPlan): Promise<RowsRe
   return collectedRows([json], {
     rows: Math.min(count, page.limit),
     // A relation's list that is as long as the row limit may have been cut too.
-    hasMore: isCut || (page.open && count > page.limit) || longest >= reader.seen.max,
+    hasMore: isCut || (page.open && count > page.limit) || longest >= reader.rowLimit.max,
     total,
   })
 }
 
-function learn({ seen, catalogue }: Reader, count: number, isAll: boolean): void {
-  if (seen.catalogue !== catalogue) Object.assign(seen, nothingSeen(), { catalogue })
-  if (count > seen.max) seen.max = Number.POSITIVE_INFINITY
-  if (isAll) seen.rows = Math.max(seen.rows, count)
+function learn({ rowLimit, catalogue }: Reader, count: number, isAll: boolean): void {
+  if (rowLimit.catalogue !== catalogue) Object.assign(rowLimit, unknownRowLimit(), { catalogue })
+  if (count > rowLimit.max) rowLimit.max = Number.POSITIVE_INFINITY
+  if (isAll) rowLimit.rows = Math.max(rowLimit.rows, count)
 }
 
 /**
@@ -73,13 +77,13 @@ async function hasMore(
   count: number,
   total: number | undefined,
 ): Promise<boolean> {
-  const { seen } = reader
+  const { rowLimit } = reader
   const next = plan.request.page.offset + count
   if (plan.request.count === 'exact' && total !== undefined) return next < total
-  if (count === 0 || count < seen.rows || namesOneRow(plan.table, plan.where)) return false
-  seen.rows = count
+  if (count === 0 || count < rowLimit.rows || namesOneRow(plan.table, plan.where)) return false
+  rowLimit.rows = count
   const isCut = countOf(await ask(reader, plan, { limit: 1, offset: next })) > 0
-  if (isCut) seen.max = count
+  if (isCut) rowLimit.max = count
   return isCut
 }
 

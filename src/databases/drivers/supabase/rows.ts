@@ -14,7 +14,7 @@ type Limits = {
   readonly related?: number
 }
 
-type Shaped = {
+type ShapedRows = {
   readonly json: Buffer
   /** The most rows of a relation for one row. */
   readonly longest: number
@@ -32,7 +32,7 @@ export async function shaped(
   count: number,
   limits: Limits,
   { output, request: { stripNulls } }: ReadPlan | WritePlan,
-): Promise<Shaped> {
+): Promise<ShapedRows> {
   const isRewritten = stripNulls || output.some((item) => item.kind === 'relation')
   if (!isRewritten && count <= limits.rows) return { json: body, longest: 0 }
   const writer = rowWriter(isRewritten ? { output, stripNulls } : undefined, limits.related)

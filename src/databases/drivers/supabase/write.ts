@@ -16,7 +16,7 @@ import type { Parameter, PostgrestRequest } from '#databases/drivers/supabase/re
 import { shaped } from '#databases/drivers/supabase/rows.ts'
 import { fail } from '#databases/failures.ts'
 import type { Column } from '#databases/plan/catalogue.ts'
-import type { DeletePlan, InsertPlan, UpdatePlan, WritePlan } from '#databases/plan/plan.ts'
+import type { ChangePlan, DeletePlan, InsertPlan, UpdatePlan, WritePlan } from '#databases/plan/plan.ts'
 import type { Row } from '#databases/request/request.ts'
 import { Failure } from '#kernel/errors.ts'
 
@@ -130,7 +130,7 @@ const remove = ({ exchange, catalogue }: Writer, plan: DeletePlan): Promise<Answ
   })
 
 /** The rows that an update or delete concerns. */
-function matching(catalogue: OpenApiCatalogue, plan: UpdatePlan | DeletePlan) {
+function matching(catalogue: OpenApiCatalogue, plan: ChangePlan) {
   const { table, where, request } = plan
   const back = returned(request.head, listOf(catalogue, plan))
   return {
@@ -141,7 +141,7 @@ function matching(catalogue: OpenApiCatalogue, plan: UpdatePlan | DeletePlan) {
   }
 }
 
-function listOf(catalogue: OpenApiCatalogue, plan: UpdatePlan | DeletePlan): string {
+function listOf(catalogue: OpenApiCatalogue, plan: ChangePlan): string {
   const { limit, offset } = plan.request
   if (limit !== undefined || offset > 0) throw refuse('limit and offset of a write')
   if (plan.sort.length > 0) throw refuse('sort_by of a write')

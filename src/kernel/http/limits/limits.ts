@@ -154,11 +154,12 @@ function limiterOf(name: string, { requests, window }: Rule, table: LimiterTable
 function bucketOf(key: string): string {
   // Sockets for both families write IPv4 addresses so (RFC 4291 section 2.5.5.2).
   const plain = key.replace(/^::ffff:(?=[\d.]+$)/i, '')
-  return hash('sha256', isIPv6(plain) ? networkOf(plain) : plain, 'base64url')
+  return hash('sha256', networkOf(plain), 'base64url')
 }
 
-/** The /64 of an IPv6 address, the size of one household's or server's network; in one spelling. */
+/** The /64 of an IPv6 address, the size of one household's or server's network; in one spelling. Any other text is returned as it is. */
 export function networkOf(address: string): string {
+  if (!isIPv6(address)) return address
   const [head = '', tail] = address.split('::')
   const before = head.split(':').filter((part) => part !== '')
   const after = tail?.split(':').filter((part) => part !== '') ?? []

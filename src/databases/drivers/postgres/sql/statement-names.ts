@@ -45,9 +45,14 @@ const IMPLIED = ['=', '<>', '<', '>', '<=', '>='].map(
 
 /** Statements that EXPLAIN runs or plans. It would also create a table, which a read-only transaction does not prevent. */
 const PLANNED: ReadonlySet<string> = new Set([
-  ...['SelectStmt', 'ExplainStmt', 'VariableShowStmt'],
+  'SelectStmt',
+  'ExplainStmt',
+  'VariableShowStmt',
   // A read-only transaction prevents these.
-  ...['InsertStmt', 'UpdateStmt', 'DeleteStmt', 'MergeStmt'],
+  'InsertStmt',
+  'UpdateStmt',
+  'DeleteStmt',
+  'MergeStmt',
 ])
 
 /** `select … into` is a member of its statement. */
@@ -65,21 +70,21 @@ function requirePlanned(member: string): void {
  * long.
  */
 function collect(tree: unknown): readonly StatementName[] {
-  const found = new Map(IMPLIED.map((name) => [keyOf(name), name]))
+  const found = new Map(IMPLIED.map((name) => [nameKey(name), name]))
   const open: unknown[] = [tree]
   while (open.length > 0) {
     const node = open.pop()
     if (typeof node !== 'object' || node === null) continue
     for (const [key, value] of Object.entries(node)) {
       requirePlanned(key)
-      for (const name of READERS.get(key)?.(value, node) ?? []) found.set(keyOf(name), name)
+      for (const name of READERS.get(key)?.(value, node) ?? []) found.set(nameKey(name), name)
       open.push(value)
     }
   }
   return [...found.values()]
 }
 
-const keyOf = ({ kind, schema = '', name }: StatementName) => JSON.stringify([kind, schema, name])
+const nameKey = ({ kind, schema = '', name }: StatementName) => JSON.stringify([kind, schema, name])
 
 type Reader = (value: unknown, node: object) => readonly StatementName[]
 

@@ -6,10 +6,10 @@ import { FURTHER_TYPES, NUMBER_TYPES, TYPE_ALIASES } from '#databases/plan/data-
 
 export const ALLOWED_COLUMN_DATA_TYPES = [
   ...NUMBER_TYPES,
-  ...['smallserial', 'serial', 'bigserial', 'text', 'varchar', 'char', 'boolean', 'date', 'time', 'timetz'],
+  'smallserial', 'serial', 'bigserial', 'text', 'varchar', 'char', 'boolean', 'date', 'time', 'timetz',
   ...FURTHER_TYPES,
-  ...['citext', 'hstore', 'ltree', 'vector'],
-]
+  'citext', 'hstore', 'ltree', 'vector',
+] // biome-ignore format: a list
 
 /** `"name" type [not null] [default …] [unique] [references …]`. */
 export async function columnDefinition(column: NewColumn): Promise<string> {

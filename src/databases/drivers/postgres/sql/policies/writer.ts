@@ -37,11 +37,11 @@ export function operatorText(name: readonly Node[] | undefined, { refuse }: Writ
 }
 
 const OPERATORS: ReadonlySet<string> = new Set([
-  ...['=', '<>', '<', '>', '<=', '>=', '+', '-', '*', '/', '%', '||'],
-  ...['->', '->>', '#>', '#>>', '@>', '<@', '&&', '?', '?|', '?&'],
+  '=', '<>', '<', '>', '<=', '>=', '+', '-', '*', '/', '%', '||',
+  '->', '->>', '#>', '#>>', '@>', '<@', '&&', '?', '?|', '?&',
   // As the server writes like, not like, ilike and not ilike.
-  ...['~~', '!~~', '~~*', '!~~*'],
-])
+  '~~', '!~~', '~~*', '!~~*',
+]) // biome-ignore format: a list
 
 /** A name of at most `max` parts, without `*`. */
 export function namesText(fields: readonly Node[], max: number, refuse: Refuse): string {
