@@ -8,9 +8,9 @@ import { MAIL_CONNECTIONS } from './mail/transports.ts'
 /** Kind of job → its data in the queue, where secrets are sealed. */
 type JobData = {
   /** `mail` is sealed for the job: it may contain a one-time link. */
-  'send-mail': { mail: string } & Addressed
+  'send-mail': { mail: string } & RecipientTag
   /** A request that names an email address, which may have an account; sealed for the job. */
-  'answer-mail-request': { request: string } & Addressed
+  'answer-mail-request': { request: string } & RecipientTag
   /** The id of a row of `backup_job`. */
   'run-backup': { job: string }
   /** The rows of one pipeline run in the step log. */
@@ -31,7 +31,7 @@ export type LoggedStep = {
   readonly details: Readonly<Record<string, unknown>>
 }
 /** A tag of the address (mailer.ts), by which the job is found when its account is deleted. */
-type Addressed = { recipient?: string }
+type RecipientTag = { recipient?: string }
 type JobName = keyof JobData
 
 /** Retries are spread over about a day: 30 s, doubling, at most an hour apart. */

@@ -44,17 +44,17 @@ type BasePlan<R extends DataRequest> = {
   readonly rights: Rights
   readonly table: Table
 }
-type Answer = { readonly output: readonly Output[] }
+type ReturnedRows = { readonly output: readonly Output[] }
 type RowSelection = { readonly where: Condition<Column> | undefined; readonly sort: readonly Sort<Column>[] }
 
-export type ReadPlan = BasePlan<ReadRequest> & Answer & RowSelection
+export type ReadPlan = BasePlan<ReadRequest> & ReturnedRows & RowSelection
 
 export type CountPlan = BasePlan<CountRequest> & { readonly where: Condition<Column> | undefined }
 
 export type Assignment = { readonly column: Column; readonly value: Json }
 
 export type InsertPlan = BasePlan<InsertRequest> &
-  Answer & {
+  ReturnedRows & {
     /** Every column that at least one row names. */
     readonly columns: readonly Column[]
     /** Those of the request, with the values that its scope fixes. */
@@ -67,14 +67,14 @@ export type InsertPlan = BasePlan<InsertRequest> &
   }
 
 export type UpdatePlan = BasePlan<UpdateRequest> &
-  Answer &
+  ReturnedRows &
   RowSelection & {
     readonly set: readonly Assignment[]
     /** As of an insert, for the new rows. */
     readonly check?: Condition<Column>
   }
 
-export type DeletePlan = BasePlan<DeleteRequest> & Answer & RowSelection
+export type DeletePlan = BasePlan<DeleteRequest> & ReturnedRows & RowSelection
 
 /** A write of stored rows. */
 export type ChangePlan = UpdatePlan | DeletePlan

@@ -10,8 +10,8 @@ import {
 } from '#databases/drivers/scylla/cql.ts'
 import {
   findByKeys,
+  type RowShape,
   type RowWithKey,
-  type Shape,
   type StoredRow,
   withKeys,
 } from '#databases/drivers/scylla/keys.ts'
@@ -114,7 +114,7 @@ async function asSeen(
   table: ScyllaTable,
   rows: readonly RowWithKey[],
   stepsFor: (found: StoredRows) => readonly Step[],
-  shape: Shape = { output: [], stripNulls: false },
+  shape: RowShape = { output: [], stripNulls: false },
 ): Promise<{ readonly rows: readonly RowWithKey[]; readonly found: StoredRows }> {
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
     const found = await findByKeys(session, table, rows, { ...shape, isSerial: true })
@@ -132,7 +132,7 @@ async function written(session: Session, plan: WritePlan, rows: readonly RowWith
   return answerOf(plan, rows, found)
 }
 
-const shapeOf = ({ output, request: { stripNulls } }: WritePlan): Shape => ({ output, stripNulls })
+const shapeOf = ({ output, request: { stripNulls } }: WritePlan): RowShape => ({ output, stripNulls })
 
 function answerOf(plan: WritePlan, rows: readonly RowWithKey[], found: StoredRows): WriteResult {
   const texts = plan.request.head ? [] : rows.flatMap(({ key }) => found.get(key)?.text ?? [])

@@ -33,7 +33,7 @@ export const unknownRowLimit = (): RowLimit => ({
   max: Number.POSITIVE_INFINITY,
 })
 
-type Reader = {
+type RowReader = {
   readonly exchange: Exchange
   readonly catalogue: OpenApiCatalogue
   readonly rowLimit: RowLimit
@@ -41,7 +41,7 @@ type Reader = {
   readonly maxRows: number
 }
 
-export async function selectRows(reader: Reader, plan: ReadPlan): Promise<RowsResult> {
+export async function selectRows(reader: RowReader, plan: ReadPlan): Promise<RowsResult> {
   const { head, page, count: mode } = plan.request
   const asked = head ? 0 : page.limit + (page.open ? 1 : 0)
   const answer = await ask(reader, plan, { limit: asked, offset: page.offset }, mode)
@@ -61,7 +61,7 @@ export async function selectRows(reader: Reader, plan: ReadPlan): Promise<RowsRe
   })
 }
 
-function learn({ rowLimit, catalogue }: Reader, count: number, isAll: boolean): void {
+function learn({ rowLimit, catalogue }: RowReader, count: number, isAll: boolean): void {
   if (rowLimit.catalogue !== catalogue) Object.assign(rowLimit, unknownRowLimit(), { catalogue })
   if (count > rowLimit.max) rowLimit.max = Number.POSITIVE_INFINITY
   if (isAll) rowLimit.rows = Math.max(rowLimit.rows, count)
@@ -72,7 +72,7 @@ function learn({ rowLimit, catalogue }: Reader, count: number, isAll: boolean): 
  * can have only one row; after any other answer one more row is requested.
  */
 async function hasMore(
-  reader: Reader,
+  reader: RowReader,
   plan: ReadPlan,
   count: number,
   total: number | undefined,
@@ -88,7 +88,7 @@ async function hasMore(
 }
 
 function ask(
-  { exchange, catalogue }: Reader,
+  { exchange, catalogue }: RowReader,
   plan: ReadPlan,
   range: RowRange,
   count?: CountMode,

@@ -6,9 +6,9 @@ import type { Output, ReadPlan, WritePlan } from '#databases/plan/plan.ts'
 import { startTimeSlice } from '#kernel/time-slice.ts'
 
 /** How rows are rewritten after PostgREST. */
-type Shape = { readonly output: readonly Output[]; readonly stripNulls: boolean }
+type RowShape = { readonly output: readonly Output[]; readonly stripNulls: boolean }
 
-type Limits = {
+type RowLimits = {
   readonly rows: number
   /** The most rows with those of relations (`gateway.max_rows`). */
   readonly related?: number
@@ -30,7 +30,7 @@ const MAX_ROW_BYTES = 4_194_304
 export async function shaped(
   { body }: Pick<Answer, 'body'>,
   count: number,
-  limits: Limits,
+  limits: RowLimits,
   { output, request: { stripNulls } }: ReadPlan | WritePlan,
 ): Promise<ShapedRows> {
   const isRewritten = stripNulls || output.some((item) => item.kind === 'relation')
@@ -50,11 +50,11 @@ export async function shaped(
 }
 
 /** Without a shape, rows stay unchanged. */
-function rowWriter(shape: Shape | undefined, budget = Number.POSITIVE_INFINITY) {
+function rowWriter(shape: RowShape | undefined, budget = Number.POSITIVE_INFINITY) {
   let written = 0
   let longest = 0
 
-  function rowText(row: string, { output, stripNulls }: Shape): string {
+  function rowText(row: string, { output, stripNulls }: RowShape): string {
     if (++written > budget) throw tooManyRelated(budget)
     const relations = new Map(
       output.filter((item) => item.kind === 'relation').map((item) => [item.as, item]),

@@ -29,7 +29,7 @@ export type RuleName =
 /** Rules that count only wrong attempts, with growing waits. */
 type AttemptRule = 'sign_in_account'
 
-export type Limits = {
+export type RateLimits = {
   /**
    * Throws 429 when this process knows that the bucket is empty; runs no query and takes nothing. For use before
    * work that precedes `consume` and costs a query.
@@ -56,7 +56,7 @@ const totalOf = ({ requests, window }: Rule): Rule => ({ requests: 3 * requests,
 
 type Rule = { readonly requests: number; readonly window: number }
 
-export function createRateLimits(config: Config, pool: pg.Pool, now: Clock): Limits {
+export function createRateLimits(config: Config, pool: pg.Pool, now: Clock): RateLimits {
   const table = createLimiterTable(pool, now)
   const consumeOwn = createOwnLimits(table)
   if (!config.rate_limits.enabled) return { ...UNLIMITED, consumeOwn }
@@ -101,7 +101,7 @@ export function createRateLimits(config: Config, pool: pg.Pool, now: Clock): Lim
 /** Limiters by their numbers: they count in the same rows, and a limiter beyond this number is made again when it is needed. */
 const OWN_LIMITERS = 1_000
 
-function createOwnLimits(table: LimiterTableFor): Limits['consumeOwn'] {
+function createOwnLimits(table: LimiterTableFor): RateLimits['consumeOwn'] {
   const limiters = new Map<string, Limiter>()
   return async ({ name, requests, seconds }, address) => {
     const numbers = `${requests}/${seconds}`
@@ -123,7 +123,7 @@ type Limiter = {
   emptyFor(key: string): number | Promise<number>
 }
 
-const UNLIMITED: Omit<Limits, 'consumeOwn'> = {
+const UNLIMITED: Omit<RateLimits, 'consumeOwn'> = {
   expectRoom: async () => {},
   consume: async () => {},
   allows: async () => true,

@@ -32,12 +32,12 @@ export function constantText(constant: A_Const): string | undefined {
 export const literal = (text: string): string => `'${text.replaceAll("'", "''")}'`
 
 /** The parts of a name. A part that is no text, as `*`, is left out. */
-export const partsOf = (nodes: readonly Node[] = []): string[] =>
+export const nameParts = (nodes: readonly Node[] = []): string[] =>
   nodes.flatMap((node) => ('String' in node ? [node.String.sval ?? ''] : []))
 
 /** The name without its schema, if it is unqualified or of pg_catalog. */
 export function systemName(nodes?: readonly Node[]): string | undefined {
-  const [first, second, ...others] = partsOf(nodes)
+  const [first, second, ...others] = nameParts(nodes)
   if (second === undefined) return first
   return first === 'pg_catalog' && others.length === 0 ? second : undefined
 }

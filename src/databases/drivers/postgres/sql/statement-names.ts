@@ -86,28 +86,28 @@ function collect(tree: unknown): readonly StatementName[] {
 
 const nameKey = ({ kind, schema = '', name }: StatementName) => JSON.stringify([kind, schema, name])
 
-type Reader = (value: unknown, node: object) => readonly StatementName[]
+type NameReader = (value: unknown, node: object) => readonly StatementName[]
 
 const qualified =
-  (kind: StatementName['kind']): Reader =>
+  (kind: StatementName['kind']): NameReader =>
   (value) => {
     const [name, schema] = partsOf(value).toReversed()
     return name === undefined ? [] : [{ kind, schema, name }]
   }
 
 const attributes =
-  (from: number): Reader =>
+  (from: number): NameReader =>
   (value) =>
     partsOf(value)
       .slice(from)
       .map((name) => ({ kind: 'attribute', schema: undefined, name }))
 
-const relation: Reader = (value, node) => {
+const relation: NameReader = (value, node) => {
   const { schemaname } = node as { readonly schemaname?: string } // as the parser builds it
   return typeof value === 'string' ? [{ kind: 'relation', schema: schemaname, name: value }] : []
 }
 
-const READERS: ReadonlyMap<string, Reader> = new Map([
+const READERS: ReadonlyMap<string, NameReader> = new Map([
   ['funcname', qualified('function')],
   ['relname', relation],
   ['names', qualified('type')],

@@ -1,6 +1,6 @@
 import type { CreateFunctionStmt, DefElem, Node } from 'libpg-query'
 import { typeText } from '#databases/drivers/postgres/sql/ddl/type-names.ts'
-import { partsOf } from '#databases/drivers/postgres/sql/parse-tree.ts'
+import { nameParts } from '#databases/drivers/postgres/sql/parse-tree.ts'
 import { DepthFailure, parse, SyntaxFailure } from '#databases/drivers/postgres/sql/parser.ts'
 import { fail } from '#databases/failures.ts'
 
@@ -26,7 +26,7 @@ export async function readFunction(
 ): Promise<FunctionText> {
   const statement = await soleStatement(ddl)
   const { funcname = [], parameters = [] } = statement
-  const [name = '', schema = 'public', ...others] = partsOf(funcname).toReversed()
+  const [name = '', schema = 'public', ...others] = nameParts(funcname).toReversed()
   if (others.length > 0) throw refuse('The name of a function has at most a schema in front of it')
   requireOptions(statement, bound)
   const argTypes = parameters.flatMap(inputType)

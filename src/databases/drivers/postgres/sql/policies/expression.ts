@@ -1,7 +1,7 @@
 import type { A_Const, A_Expr, CaseExpr, FuncCall, Node, TypeCast } from 'libpg-query'
 import {
   constantText,
-  partsOf,
+  nameParts,
   soleExpression,
   systemName,
 } from '#databases/drivers/postgres/sql/parse-tree.ts'
@@ -9,11 +9,11 @@ import { DepthFailure, parse, SyntaxFailure } from '#databases/drivers/postgres/
 import { subqueryText } from '#databases/drivers/postgres/sql/policies/subquery.ts'
 import {
   type ExpressionScope,
+  type ExpressionWriter,
   listText,
   namesText,
   operatorText,
   type Refuse,
-  type Writer,
 } from '#databases/drivers/postgres/sql/policies/writer.ts'
 import { quoteName } from '#databases/drivers/quote-name.ts'
 import { fail } from '#databases/failures.ts'
@@ -63,16 +63,18 @@ const refusalOf =
   (hint) =>
     fail('invalid_policy', { hint, details: { field } })
 
-function createWriter(scope: ExpressionScope, refuse: Refuse): Writer {
+function createWriter(scope: ExpressionScope, refuse: Refuse): ExpressionWriter {
   let depth = 0
-  const writer: Writer = {
+  const writer: ExpressionWriter = {
     scope,
     refuse,
     expression(node) {
       writer.requireDepth('The expression is nested too deep')
       const [kind = '', content] = Object.entries(node ?? {})[0] ?? []
       // The parser names each node by its kind.
-      const write = WRITERS[kind as Kind] as ((content: unknown, writer: Writer) => string) | undefined
+      const write = WRITERS[kind as Kind] as
+        | ((content: unknown, writer: ExpressionWriter) => string)
+        | undefined
       if (write === undefined) throw refuse(`${kind || 'An empty expression'} is not allowed in a policy`)
       return writer.nested(() => write(content, writer))
     },
@@ -94,7 +96,7 @@ type Kind = Node extends infer N ? (N extends unknown ? keyof N : never) : never
 type Content<K extends Kind> = Extract<Node, { readonly [k in K]: unknown }>[K]
 
 /** The kinds of nodes that a policy may have. */
-const WRITERS: { readonly [K in Kind]?: (content: Content<K>, writer: Writer) => string } = {
+const WRITERS: { readonly [K in Kind]?: (content: Content<K>, writer: ExpressionWriter) => string } = {
   A_Const(constant, { refuse }) {
     const text = constantText(constant)
     if (text === undefined) throw refuse('This constant is not allowed')
@@ -125,11 +127,11 @@ const WRITERS: { readonly [K in Kind]?: (content: Content<K>, writer: Writer) =>
   },
 }
 
-function comparisonText({ kind, name, lexpr, rexpr }: A_Expr, writer: Writer): string {
+function comparisonText({ kind, name, lexpr, rexpr }: A_Expr, writer: ExpressionWriter): string {
   const left = () => writer.operand(lexpr)
   const right = () => writer.operand(rexpr)
   const items = () => (rexpr && 'List' in rexpr ? (rexpr.List.items ?? []) : []).map(writer.operand)
-  const not = () => (partsOf(name)[0]?.startsWith('!') ? 'not ' : '')
+  const not = () => (nameParts(name)[0]?.startsWith('!') ? 'not ' : '')
   switch (kind) {
     case 'AEXPR_OP':
       return `${lexpr === undefined ? '' : `${left()} `}${operatorText(name, writer)} ${right()}`
@@ -144,7 +146,7 @@ function comparisonText({ kind, name, lexpr, rexpr }: A_Expr, writer: Writer): s
     case 'AEXPR_NULLIF':
       return `nullif(${left()}, ${right()})`
     case 'AEXPR_IN':
-      return `${left()} ${partsOf(name)[0] === '=' ? '' : 'not '}in (${items().join(', ')})`
+      return `${left()} ${nameParts(name)[0] === '=' ? '' : 'not '}in (${items().join(', ')})`
     case 'AEXPR_LIKE':
       return `${left()} ${not()}like ${right()}`
     case 'AEXPR_ILIKE':
@@ -158,11 +160,11 @@ function comparisonText({ kind, name, lexpr, rexpr }: A_Expr, writer: Writer): s
   }
 }
 
-function castText({ arg, typeName }: TypeCast, writer: Writer): string {
+function castText({ arg, typeName }: TypeCast, writer: ExpressionWriter): string {
   const { names, setof, pct_type, arrayBounds = [], typmods = [] } = typeName ?? {}
   const type = systemName(names)
   if (type === undefined || setof || pct_type || typmods.length > 0 || !TYPES.has(type))
-    throw writer.refuse(`A cast to ${partsOf(names).join('.').slice(0, 100)} is not allowed in a policy`)
+    throw writer.refuse(`A cast to ${nameParts(names).join('.').slice(0, 100)} is not allowed in a policy`)
   return `${writer.operand(arg)}::pg_catalog.${quoteName(type)}${arrayBounds.length > 0 ? '[]' : ''}`
 }
 
@@ -171,20 +173,20 @@ const CLAIMS = 'request.claims'
 /** auth.uid() and the like, which policies of Supabase use. */
 const OF_SUPABASE = `: the user is (current_setting('${CLAIMS}')::json ->> 'user_id')::uuid`
 
-function callText(call: FuncCall, writer: Writer): string {
+function callText(call: FuncCall, writer: ExpressionWriter): string {
   const { funcname, args = [], funcformat: _format, location: _place, ...rest } = call
   const name = systemName(funcname)
   if (name === 'current_setting') return claimsText(args, writer)
   if (name !== undefined && FUNCTIONS.has(name) && Object.keys(rest).length === 0)
     return `pg_catalog.${quoteName(name)}(${listText(args, writer)})`
-  const parts = partsOf(funcname)
+  const parts = nameParts(funcname)
   throw writer.refuse(
     `The function ${parts.join('.').slice(0, 100)} is not allowed in a policy${parts[0] === 'auth' ? OF_SUPABASE : ''}`,
   )
 }
 
 /** The only setting that a policy may read. */
-function claimsText(args: readonly Node[], { refuse }: Writer): string {
+function claimsText(args: readonly Node[], { refuse }: ExpressionWriter): string {
   const [setting, missingOk, ...others] = args.map(constantIn)
   if (
     setting?.sval?.sval !== CLAIMS ||
@@ -203,7 +205,10 @@ function constantIn(node: Node): A_Const | undefined {
   return arg && 'A_Const' in arg ? arg.A_Const : undefined
 }
 
-function caseText({ arg, args = [], defresult }: CaseExpr, { expression, operand, refuse }: Writer): string {
+function caseText(
+  { arg, args = [], defresult }: CaseExpr,
+  { expression, operand, refuse }: ExpressionWriter,
+): string {
   const whens = args.map((when) => {
     if (!('CaseWhen' in when)) throw refuse('This case is not allowed')
     const { expr, result } = when.CaseWhen

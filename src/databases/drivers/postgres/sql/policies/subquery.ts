@@ -1,11 +1,15 @@
 import type { JoinExpr, Node, RangeVar, SelectStmt, SubLink } from 'libpg-query'
 import { requireUnreserved } from '#databases/drivers/postgres/sql/ddl/names.ts'
-import { namesText, operatorText, type Writer } from '#databases/drivers/postgres/sql/policies/writer.ts'
+import {
+  type ExpressionWriter,
+  namesText,
+  operatorText,
+} from '#databases/drivers/postgres/sql/policies/writer.ts'
 import { quoteName } from '#databases/drivers/quote-name.ts'
 
 export function subqueryText(
   { subLinkType, testexpr, operName, subselect }: SubLink,
-  writer: Writer,
+  writer: ExpressionWriter,
 ): string {
   if (!subselect || !('SelectStmt' in subselect)) throw writer.refuse('A subquery is one select')
   const select = `(${selectText(subselect.SelectStmt, writer)})`
@@ -18,7 +22,7 @@ export function subqueryText(
   return `${writer.operand(testexpr)} ${operator} any ${select}`
 }
 
-function selectText(select: SelectStmt, writer: Writer): string {
+function selectText(select: SelectStmt, writer: ExpressionWriter): string {
   const { targetList = [], fromClause = [], whereClause, limitOption, op, ...rest } = select
   if (Object.keys(rest).length > 0 || limitOption !== 'LIMIT_OPTION_DEFAULT' || op !== 'SETOP_NONE')
     throw writer.refuse('A subquery is select … [from …] [where …]')
@@ -41,7 +45,7 @@ const isStar = (node: Node | undefined): boolean => {
 }
 
 /** Tables of the client and joins of them. */
-function fromText(item: Node, writer: Writer): string {
+function fromText(item: Node, writer: ExpressionWriter): string {
   if ('RangeVar' in item) return tableText(item.RangeVar, writer)
   if ('JoinExpr' in item) return joinText(item.JoinExpr, writer)
   throw writer.refuse('A subquery reads tables of the client only')
@@ -49,7 +53,7 @@ function fromText(item: Node, writer: Writer): string {
 
 function tableText(
   { catalogname, schemaname = 'public', relname = '', inh, alias }: RangeVar,
-  writer: Writer,
+  writer: ExpressionWriter,
 ): string {
   const { scope, refuse } = writer
   requireUnreserved(schemaname, relname)
@@ -71,7 +75,7 @@ const JOINS: Readonly<Record<string, string>> = {
   JOIN_FULL: 'full join',
 }
 
-function joinText(join: JoinExpr, writer: Writer): string {
+function joinText(join: JoinExpr, writer: ExpressionWriter): string {
   const { jointype = '', larg, rarg, quals, usingClause = [], isNatural, alias, join_using_alias } = join
   const word = JOINS[jointype]
   if (!larg || !rarg || word === undefined || isNatural || alias || join_using_alias)

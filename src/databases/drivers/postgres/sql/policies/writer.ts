@@ -1,5 +1,5 @@
 import type { Node } from 'libpg-query'
-import { partsOf } from '#databases/drivers/postgres/sql/parse-tree.ts'
+import { nameParts } from '#databases/drivers/postgres/sql/parse-tree.ts'
 import { quoteName } from '#databases/drivers/quote-name.ts'
 import type { Catalogue } from '#databases/plan/catalogue.ts'
 
@@ -13,7 +13,7 @@ export type ExpressionScope = {
 
 export type Refuse = (hint: string) => Error
 
-export type Writer = {
+export type ExpressionWriter = {
   readonly scope: ExpressionScope
   readonly refuse: Refuse
   expression(node: Node | undefined): string
@@ -25,12 +25,12 @@ export type Writer = {
   requireDepth(hint: string): void
 }
 
-export const listText = (nodes: readonly Node[] | undefined, { expression }: Writer): string =>
+export const listText = (nodes: readonly Node[] | undefined, { expression }: ExpressionWriter): string =>
   (nodes ?? []).map((node) => expression(node)).join(', ')
 
 /** An operator without a schema, from the list. */
-export function operatorText(name: readonly Node[] | undefined, { refuse }: Writer): string {
-  const [only, ...others] = partsOf(name)
+export function operatorText(name: readonly Node[] | undefined, { refuse }: ExpressionWriter): string {
+  const [only, ...others] = nameParts(name)
   if (only === undefined || others.length > 0) throw refuse('An operator is named without its schema')
   if (!OPERATORS.has(only)) throw refuse(`The operator ${only} is not allowed in a policy`)
   return only
@@ -45,7 +45,7 @@ const OPERATORS: ReadonlySet<string> = new Set([
 
 /** A name of at most `max` parts, without `*`. */
 export function namesText(fields: readonly Node[], max: number, refuse: Refuse): string {
-  const names = partsOf(fields)
+  const names = nameParts(fields)
   if (names.length !== fields.length || names.length === 0 || names.length > max)
     throw refuse('Name columns as column or table.column')
   return names.map(quoteName).join('.')
