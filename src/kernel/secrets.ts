@@ -30,7 +30,7 @@ type DerivePurpose = (typeof DERIVED)[number]
 
 /**
  * The row or the person that a sealed value belongs to, in a text that no caller chooses. A value that is copied to another owner does not
- * open. Null: it is in no row, and whoever presents it owns it.
+ * open. Null: the value is in no row, and belongs to its bearer.
  */
 type Owner<Purpose extends SealPurpose> = Purpose extends 'known-device' ? null : string
 

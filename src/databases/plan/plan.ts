@@ -57,7 +57,7 @@ export type InsertPlan = BasePlan<InsertRequest> &
   ReturnedRows & {
     /** Every column that at least one row names. */
     readonly columns: readonly Column[]
-    /** Those of the request, with the values that its scope fixes. */
+    /** The rows of the request, with the values that its scope fixes. */
     readonly rows: readonly Row[]
     readonly conflict:
       | { readonly columns: readonly Column[]; readonly set: readonly Assignment[] | undefined }
@@ -70,7 +70,7 @@ export type UpdatePlan = BasePlan<UpdateRequest> &
   ReturnedRows &
   RowSelection & {
     readonly set: readonly Assignment[]
-    /** As of an insert, for the new rows. */
+    /** The new rows have to satisfy it, as those of an insert. */
     readonly check?: Condition<Column>
   }
 

@@ -31,7 +31,7 @@ type SettingOptions<T> = {
   /** For an optional setting: the effect when it is absent, in words. */
   readonly absent?: string
   readonly secret?: Secret
-  /** Another variable for it; SERVICE_… beats it. */
+  /** Another variable for the setting; SERVICE_… takes precedence. */
   readonly alias?: string
   /** The problem of a variable that is set and empty, where that is a mistake and not the same as absent. */
   readonly emptied?: string

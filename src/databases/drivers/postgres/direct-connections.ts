@@ -72,7 +72,7 @@ async function requireServer(pool: Pool, refusal: () => Error): Promise<void> {
   }
 }
 
-/** Of another database or role, changes and restores would be in the wrong place, and new tables would belong to somebody else. */
+/** A direct connection to another database or role would change or restore the wrong tables, or give new ones another owner. */
 async function sameDatabase(client: RowClient, options: DirectConnectionOptions): Promise<RowClient> {
   try {
     if (client.pooled !== undefined) throw unusable(options, 'leads to a pooler')

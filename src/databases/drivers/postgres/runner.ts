@@ -150,7 +150,7 @@ function runnerAs(persona: Persona | undefined, resources: Resources): Runner {
   return { start, finish, value, systemValue, as: (other) => runnerAs(other, resources) }
 }
 
-/** Of a statement whose connection is found to be stale. */
+/** Attempts of a statement whose connection has a stale function. */
 const ATTEMPTS = 5
 
 function soleValue({ writer }: RowQuery): unknown {

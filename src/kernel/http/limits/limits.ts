@@ -51,7 +51,7 @@ export type RateLimits = {
 /** A limit that a record has by itself. When its numbers change, what was counted stays, unless a new window would end earlier. */
 type OwnLimit = { readonly name: string; readonly requests: number; readonly seconds: number }
 
-/** Of all mails to a recipient, whoever asks for them. */
+/** The limit of all mails to one recipient together. */
 const totalOf = ({ requests, window }: Rule): Rule => ({ requests: 3 * requests, window })
 
 type Rule = { readonly requests: number; readonly window: number }

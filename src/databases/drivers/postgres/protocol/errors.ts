@@ -152,7 +152,7 @@ function ofPlan(state: DatabaseFailureCode, { code, where, position }: ServerErr
   if (MISSING.has(state) && where !== undefined && position === undefined) return 'rejected_by_database'
   // An operator or an array type of the column is missing.
   if (state === 'object_not_found') return 'invalid_operator'
-  // Of a value that has a syntax of its own: tsquery, hstore, ltree.
+  // A value with a syntax of its own is wrong: tsquery, hstore, ltree.
   return code === '42601' ? 'invalid_value' : state
 }
 

@@ -50,7 +50,7 @@ type Range = readonly [min: number, max: number]
 const LENGTH: readonly Range[] = [[1, 10_485_760]]
 /** The server lowers more than 6 digits to 6. */
 const DIGITS: readonly Range[] = [[0, 99_999_999]]
-/** Of the length or precision and of the scale; other types have none. */
+/** Ranges of length or precision, and of scale. Other types take no modifiers. */
 const MODIFIERS: ReadonlyMap<string, readonly Range[]> = new Map([
   ['numeric', [[1, 1_000], [-1_000, 1_000]]],
   ['varchar', LENGTH],
