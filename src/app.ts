@@ -21,7 +21,7 @@ import { unlistenable } from '#kernel/http/port.ts'
 import { keepRouteBook, type RouteBook } from '#kernel/http/routes.ts'
 import { createServer } from '#kernel/http/server.ts'
 import { type App, addFeature } from '#kernel/http/surface.ts'
-import type { Handlers, Recurring } from '#kernel/jobs.ts'
+import type { Handlers, RecurringTask } from '#kernel/jobs.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import type { Log } from '#kernel/log.ts'
 import { DEV_MAIL, devMailRoutes, hasDevMail } from '#kernel/mail/dev-page.ts'
@@ -59,7 +59,7 @@ export type Service = {
   readonly app: App
   readonly book: RouteBook
   readonly handlers: Handlers
-  readonly recurring: readonly Recurring[]
+  readonly recurring: readonly RecurringTask[]
   readonly deliveries: DeliveryWorkers
   /** Starts to answer requests; returns the configured port, or the free one that was found. */
   listen(): Promise<number>

@@ -36,7 +36,7 @@ const CLEARED: readonly (readonly [file: string, literal: string, reason: string
     'at most MAX_DIGITS characters',
   ],
   [
-    'databases/drivers/postgres/sql/defaults.ts',
+    'databases/drivers/postgres/sql/parse-tree.ts',
     String.raw`/^-?[\d.]+(?:[eE][+-]?\d+)?$/`,
     'at most 10,000 characters; the parts share no character',
   ],

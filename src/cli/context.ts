@@ -4,7 +4,7 @@ import type { NamedPipelines } from '#gateway/pipelines/registry.ts'
 import { type Config, loadConfig } from '#kernel/config/config.ts'
 import { embeddedFolder, folderProblem, lostDatabase } from '#kernel/data-folder.ts'
 import { findInterrupted } from '#kernel/db/embedded/replacement.ts'
-import type { Asking, Mismatch } from '#kernel/db/installation.ts'
+import type { InstallationCheck, Mismatch } from '#kernel/db/installation.ts'
 import {
   absentSecret,
   type Installation,
@@ -109,7 +109,7 @@ export async function installingContext(command: Command, takeOver?: Mismatch): 
 export const secretOf = (config: Config): InstallationSecret | undefined => readSecret(config, environment())
 
 /** Secrets for opening the control database. If no secret exists yet, a random one is used, which matches no database. */
-export function askingOf(config: Config): Asking {
+export function askingOf(config: Config): InstallationCheck {
   const found = readSecret(config, environment())
   return found ? secretsOf(found) : secretsOf({ ...NO_SECRET, mismatch: absentSecret(config) })
 }

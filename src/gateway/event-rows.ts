@@ -1,19 +1,11 @@
 import type { RowsResult } from '#databases/drivers/driver.ts'
-import type { Output } from '#databases/plan/plan.ts'
+import type { ReadPlan, WritePlan } from '#databases/plan/plan.ts'
 import { endable } from '#kernel/endable.ts'
 import type { RowsOf } from '#kernel/events/outbox.ts'
 import { MAX_ROWS_BYTES } from '#kernel/events/payload.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { conditionOf } from './webhooks/filter/filter.ts'
 import { type FieldOf, judgeRows } from './webhooks/filter/row-filter.ts'
-
-/** The answer of a plan. */
-type Returned = {
-  readonly kind: string
-  readonly output: readonly Output[]
-  readonly head: boolean
-  readonly stripNulls: boolean
-}
 
 /** The outcome of an operation: the rows of its answer as JSON, undefined when they are more than an event may have. */
 type Answered = {
@@ -23,8 +15,8 @@ type Answered = {
 }
 
 /** The rows of an event, from the answer of the caller's own statement: what is not in it, a filter cannot judge. */
-export const rowsOfPlan = (kernel: Kernel, answered: Answered, plan: Returned): RowsOf =>
-  plan.head
+export const rowsOfPlan = (kernel: Kernel, answered: Answered, plan: ReadPlan | WritePlan): RowsOf =>
+  plan.request.head
     ? () => ({
         json: null,
         judge: async () => (plan.kind === 'read' || answered.affected > 0 ? 'unknown' : 'unmet'),
@@ -51,7 +43,7 @@ const rowsOf =
 
 /** Filters name columns as the table does, whatever the caller calls them in the answer. A cast may change what they compare. */
 const fieldsOf =
-  ({ output, stripNulls }: Returned): FieldOf =>
+  ({ output, request: { stripNulls } }: ReadPlan | WritePlan): FieldOf =>
   (name) => {
     for (const member of output)
       if (member.kind === 'column' && member.column.name === name && member.cast === undefined)

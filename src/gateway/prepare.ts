@@ -135,7 +135,7 @@ const withoutRowLimit = ({ limits, ...naming }: RequestOptions): RequestOptions 
 /** A driver without streams collects the rows, so it reads a bounded number. */
 function stream(driver: Driver, plan: PlanFor<'stream'>, presence?: Presence): Promise<RowsResult> {
   if (driver.stream !== undefined) return driver.stream(plan, presence)
-  if (plan.page.limit > COLLECTED)
+  if (plan.request.page.limit > COLLECTED)
     throw unsupported(driver.name, `reads of more than ${COLLECTED} rows; set a limit`)
   return driver.select(plan, undefined, presence)
 }

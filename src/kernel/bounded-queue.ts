@@ -5,13 +5,13 @@ type BoundedQueue<Turn, Ticket = undefined> = {
   /** Throws what a caller of this weight would meet now. */
   expectRoom(weight?: number): void
   /** Takes the first caller out of the queue; undefined when it is empty. */
-  next(): Waiting<Turn, Ticket> | undefined
+  next(): Waiter<Turn, Ticket> | undefined
   /** Ends the waiting of those that `which` chooses. */
   reject(error: () => unknown, which?: (ticket: Ticket) => boolean): void
   length(): number
 }
 
-type Waiting<Turn, Ticket> = { readonly ticket: Ticket; give(turn: Turn): void }
+type Waiter<Turn, Ticket> = { readonly ticket: Ticket; give(turn: Turn): void }
 
 export type QueueOptions = {
   /** The sum of the weights of all who wait; a caller weighs 1 unless it says otherwise. */
@@ -22,7 +22,7 @@ export type QueueOptions = {
   readonly refusal: () => unknown
 }
 
-type Entry<Turn, Ticket> = Waiting<Turn, Ticket> & {
+type QueueEntry<Turn, Ticket> = Waiter<Turn, Ticket> & {
   readonly weight: number
   readonly timer: NodeJS.Timeout | undefined
   readonly reject: (error: unknown) => void
@@ -32,7 +32,7 @@ export function createBoundedQueue<Turn = void, Ticket = undefined>(
   options: QueueOptions,
 ): BoundedQueue<Turn, Ticket> {
   const { max, patience, refusal } = options
-  const entries = new Set<Entry<Turn, Ticket>>()
+  const entries = new Set<QueueEntry<Turn, Ticket>>()
   let held = 0
 
   function expectRoom(weight = 1): void {
@@ -43,24 +43,24 @@ export function createBoundedQueue<Turn = void, Ticket = undefined>(
     expectRoom(weight)
     const { promise, resolve, reject } = Promise.withResolvers<Turn>()
     const timer = patience === undefined ? undefined : setTimeout(() => rejectOne(entry, refusal()), patience)
-    const entry: Entry<Turn, Ticket> = { ticket, weight, timer, give: resolve, reject }
+    const entry: QueueEntry<Turn, Ticket> = { ticket, weight, timer, give: resolve, reject }
     entries.add(entry)
     held += weight
     return promise
   }
 
-  function remove(entry: Entry<Turn, Ticket>): void {
+  function remove(entry: QueueEntry<Turn, Ticket>): void {
     clearTimeout(entry.timer)
     entries.delete(entry)
     held -= entry.weight
   }
 
-  function rejectOne(entry: Entry<Turn, Ticket>, error: unknown): void {
+  function rejectOne(entry: QueueEntry<Turn, Ticket>, error: unknown): void {
     remove(entry)
     entry.reject(error)
   }
 
-  function next(): Entry<Turn, Ticket> | undefined {
+  function next(): QueueEntry<Turn, Ticket> | undefined {
     const [first] = entries
     if (first !== undefined) remove(first)
     return first

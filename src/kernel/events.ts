@@ -25,7 +25,7 @@ type OrganizationEvent = { readonly organization_id: string }
 
 type Category = 'gateway' | 'pipeline' | 'schema' | 'backup' | 'auth'
 
-type Entry<Data> = {
+type EventDefinition<Data> = {
   readonly category: Category
   readonly title: string
   readonly description: string
@@ -35,7 +35,7 @@ type Entry<Data> = {
 }
 
 /** Types the data of an event by its example. */
-const event = <Data>(entry: Entry<Data>): Entry<Data> => entry
+const event = <Data>(entry: EventDefinition<Data>): EventDefinition<Data> => entry
 
 const CALL: ClientCall = { client: 'default', request_id: '0198c0de-0000-7000-8000-000000000001' }
 const BACKUP: BackupJob = {
@@ -264,7 +264,7 @@ export const EVENTS = {
     description: 'A user has left an organization, was removed from it, or was deleted.',
     example: { ...ORGANIZATION, ...USER },
   }),
-} as const satisfies Readonly<Record<`${Category}_${string}`, Entry<unknown>>>
+} as const satisfies Readonly<Record<`${Category}_${string}`, EventDefinition<unknown>>>
 
 export type EventName = keyof typeof EVENTS
 export type EventData = { readonly [Name in EventName]: (typeof EVENTS)[Name]['example'] }

@@ -8,8 +8,8 @@ export function createGroupCommit<Item, Result>(
   run: (items: readonly Item[]) => Promise<readonly Result[]>,
   weigh: (item: Item) => number = () => 1,
 ): (item: Item) => Promise<Result> {
-  type Asked = { readonly item: Item } & PromiseWithResolvers<Result>
-  const line: Asked[] = []
+  type QueuedItem = { readonly item: Item } & PromiseWithResolvers<Result>
+  const line: QueuedItem[] = []
   let isRunning = false
 
   const work = async (): Promise<void> => {
@@ -17,7 +17,7 @@ export function createGroupCommit<Item, Result>(
     for (let asked = taken(); asked.length > 0; asked = taken()) await settle(asked)
     isRunning = false
   }
-  const taken = (): readonly Asked[] => {
+  const taken = (): readonly QueuedItem[] => {
     let weight = 0
     const beyond = line.findIndex(({ item }, at) => {
       weight += weigh(item)
@@ -25,7 +25,7 @@ export function createGroupCommit<Item, Result>(
     })
     return line.splice(0, beyond === -1 ? line.length : beyond)
   }
-  const settle = async (asked: readonly Asked[]): Promise<void> => {
+  const settle = async (asked: readonly QueuedItem[]): Promise<void> => {
     try {
       const results = await run(asked.map(({ item }) => item))
       // One of each, as `run` promises.

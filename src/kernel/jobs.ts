@@ -8,9 +8,9 @@ import { MAIL_CONNECTIONS } from './mail/transports.ts'
 /** Kind of job → its data in the queue, where secrets are sealed. */
 type JobData = {
   /** `mail` is sealed for the job: it may contain a one-time link. */
-  'send-mail': { mail: string } & Addressed
+  'send-mail': { mail: string } & RecipientTag
   /** A request that names an email address, which may have an account; sealed for the job. */
-  'answer-mail-request': { request: string } & Addressed
+  'answer-mail-request': { request: string } & RecipientTag
   /** The id of a row of `backup_job`. */
   'run-backup': { job: string }
   /** The rows of one pipeline run in the step log. */
@@ -31,7 +31,7 @@ export type LoggedStep = {
   readonly details: Readonly<Record<string, unknown>>
 }
 /** A tag of the address (mailer.ts), by which the job is found when its account is deleted. */
-type Addressed = { recipient?: string }
+type RecipientTag = { recipient?: string }
 type JobName = keyof JobData
 
 /** Retries are spread over about a day: 30 s, doubling, at most an hour apart. */
@@ -65,11 +65,11 @@ export type Handlers = { readonly [Name in JobName]: (data: JobData[Name], id: s
 /** Jobs of the other kinds wait. */
 export type SomeHandlers = Partial<Handlers>
 
-export type Recurring = Scheduled | Repeated
+export type RecurringTask = ScheduledTask | RepeatedTask
 /** One process at a time does it. */
-type Scheduled = Task & { readonly cron: string }
+type ScheduledTask = Task & { readonly cron: string }
 /** Every process does it: at its start, and then after so many milliseconds. */
-type Repeated = Task & { readonly every: number }
+type RepeatedTask = Task & { readonly every: number }
 type Task = { readonly name: string; run(): Promise<void> }
 
 /** A durable queue in the control database, shared by every process on it. */
@@ -81,7 +81,7 @@ export type Jobs = {
   /** Deletes waiting jobs with one of these recipients, in the caller's transaction. */
   discard(db: Db, recipients: readonly string[]): Promise<void>
   /** Starts the workers of the queues and of the recurring table. */
-  start(handlers: SomeHandlers, recurring: readonly Recurring[]): Promise<void>
+  start(handlers: SomeHandlers, recurring: readonly RecurringTask[]): Promise<void>
   /** Runs the jobs that are due and returns their number; for tests, which do not `start`. */
   drain(handlers: SomeHandlers): Promise<number>
   /** Waiting jobs, by kind. */
@@ -200,7 +200,7 @@ const WORK = { pollingIntervalSeconds: 5, batchSize: 1, perJobResults: true } as
 
 async function schedule(
   boss: PgBoss,
-  { name, cron, run }: Scheduled,
+  { name, cron, run }: ScheduledTask,
   known: ReadonlySet<string>,
 ): Promise<void> {
   if (!known.has(name)) await boss.createQueue(name, { retryLimit: 0, deleteAfterSeconds: 3_600 })
@@ -211,7 +211,7 @@ async function schedule(
 /** Returns its end, which waits for the work that runs. */
 function repeat(
   { log, onFailure }: Pick<JobsOptions, 'log' | 'onFailure'>,
-  { name, every, run }: Repeated,
+  { name, every, run }: RepeatedTask,
 ): () => Promise<void> {
   let running: Promise<void> | undefined
   const report = (error: unknown): void => {

@@ -10,7 +10,7 @@ import type { PipelinedStatements } from './db/pipelined-statements.ts'
 import type { Disk } from './disk.ts'
 import type { Events, RowsOf } from './events/outbox.ts'
 import { EVENTS, type EventData, type EventName } from './events.ts'
-import type { Limits } from './http/limits/limits.ts'
+import type { RateLimits } from './http/limits/limits.ts'
 import type { Outbound } from './http/outbound/outbound.ts'
 import type { Jobs } from './jobs.ts'
 import type { Log } from './log.ts'
@@ -46,7 +46,7 @@ export type Kernel = {
   readonly secrets: Secrets
   readonly jobs: Jobs
   readonly events: Events
-  readonly limits: Limits
+  readonly limits: RateLimits
   /** Requests to addresses that callers or operators chose. */
   readonly outbound: Outbound
   readonly metrics: Metrics

@@ -10,12 +10,12 @@ export type Metrics = {
     name: string,
     help: string,
     labels: readonly string[],
-    collect: () => Promise<Reading[]> | Reading[],
+    collect: () => Promise<MetricValue[]> | MetricValue[],
   ): void
   count(name: CounterName): void
 }
 
-export type Reading = { readonly labels: Record<string, string>; readonly value: number }
+type MetricValue = { readonly labels: Record<string, string>; readonly value: number }
 
 const COUNTERS = {
   gatehouse_password_queue_full_total: 'Password hashes refused because the queue was full',
@@ -75,7 +75,7 @@ export function createMetrics(): Metrics {
         registers: [registry],
         async collect() {
           this.reset()
-          for (const reading of await readingsOf(collect)) this.set(reading.labels, reading.value)
+          for (const { labels, value } of await valuesOf(collect)) this.set(labels, value)
         },
       })
     },
@@ -86,5 +86,5 @@ export function createMetrics(): Metrics {
 const PATIENCE = 2_000
 
 /** A source that fails or is silent has no reading. The other gauges are most useful at such a time. */
-const readingsOf = (collect: () => Promise<Reading[]> | Reading[]): Promise<Reading[]> =>
+const valuesOf = (collect: () => Promise<MetricValue[]> | MetricValue[]): Promise<MetricValue[]> =>
   withTimeout(Promise.resolve().then(collect), PATIENCE, () => []).catch(() => [])

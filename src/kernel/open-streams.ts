@@ -29,14 +29,14 @@ const ASK_EVERY = 1_000
 /** A caller about whom nothing was found out for so long is not known any more. */
 const PATIENCE = 5_000
 
-type Entry = { readonly stream: OpenStream; askedAt: number | undefined }
+type WatchedStream = { readonly stream: OpenStream; askedAt: number | undefined }
 
 /** The open streams of a process, with one timer for all of them. */
 export function createOpenStreams(log: Log): OpenStreams {
-  const entries = new Set<Entry>()
+  const entries = new Set<WatchedStream>()
   let timer: NodeJS.Timeout | undefined
 
-  function leave(entry: Entry): boolean {
+  function leave(entry: WatchedStream): boolean {
     const wasOpen = entries.delete(entry)
     if (entries.size === 0) {
       clearInterval(timer)
@@ -45,7 +45,7 @@ export function createOpenStreams(log: Log): OpenStreams {
     return wasOpen
   }
 
-  function end(entry: Entry, reason: Error): void {
+  function end(entry: WatchedStream, reason: Error): void {
     if (!leave(entry)) return
     const { stream } = entry
     const { code } = reason as { readonly code?: unknown } // failures and ends have one
@@ -56,13 +56,13 @@ export function createOpenStreams(log: Log): OpenStreams {
     stream.end(reason)
   }
 
-  async function ask(entry: Entry, asking: Promise<void>): Promise<void> {
+  async function ask(entry: WatchedStream, asking: Promise<void>): Promise<void> {
     entry.askedAt = performance.now()
     await asking
     entry.askedAt = undefined
   }
 
-  function look(entry: Entry): void {
+  function look(entry: WatchedStream): void {
     if (entry.askedAt !== undefined) {
       if (performance.now() - entry.askedAt > PATIENCE)
         end(entry, new StreamEnd('unknown_caller', 'it could not be found out whether its caller still may'))
@@ -78,7 +78,7 @@ export function createOpenStreams(log: Log): OpenStreams {
 
   return {
     watch(stream) {
-      const entry: Entry = { stream, askedAt: undefined }
+      const entry: WatchedStream = { stream, askedAt: undefined }
       entries.add(entry)
       timer ??= setInterval(() => {
         for (const open of entries) look(open)

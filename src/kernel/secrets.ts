@@ -14,7 +14,7 @@ export const SEALED = [
   'webhook-headers',
   'webhook-secret',
 ] as const
-export type Sealed = (typeof SEALED)[number]
+export type SealPurpose = (typeof SEALED)[number]
 
 /** Uses of keys from which passwords, tags and hashes are derived. */
 export const DERIVED = [
@@ -26,21 +26,25 @@ export const DERIVED = [
   'sign-up',
   'two-factor-code',
 ] as const
-type Derived = (typeof DERIVED)[number]
+type DerivePurpose = (typeof DERIVED)[number]
 
 /**
  * The row or the person that a sealed value belongs to, in a text that no caller chooses. A value that is copied to another owner does not
- * open. Null: it is in no row, and whoever presents it owns it.
+ * open. Null: the value is in no row, and belongs to its bearer.
  */
-type Owner<Purpose extends Sealed> = Purpose extends 'known-device' ? null : string
+type Owner<Purpose extends SealPurpose> = Purpose extends 'known-device' ? null : string
 
 export type Secrets = {
   /** Encrypts a text as `v1.KEYID.DATA`: AES-256-GCM under the key of the purpose. The owner is authenticated with it. */
-  seal<Purpose extends Sealed>(purpose: Purpose, plain: string, owner: Owner<Purpose>): string
+  seal<Purpose extends SealPurpose>(purpose: Purpose, plain: string, owner: Owner<Purpose>): string
   /** The text that was sealed, also under the previous secret; undefined when it was altered or sealed elsewhere or for another owner. */
-  open<Purpose extends Sealed>(purpose: Purpose, sealed: string, owner: Owner<Purpose>): string | undefined
+  open<Purpose extends SealPurpose>(
+    purpose: Purpose,
+    sealed: string,
+    owner: Owner<Purpose>,
+  ): string | undefined
   /** A text that a version before 0.1.0 has sealed without an owner. Only the upgrade may open it (bind-sealed.ts). */
-  openUnbound(purpose: Sealed, sealed: string): string | undefined
+  openUnbound(purpose: SealPurpose, sealed: string): string | undefined
   /** Whether it was sealed under the current secret, so that the previous one is not needed to open it. */
   isCurrent(sealed: string): boolean
   /** Names the current secret in the header of what it has sealed, without telling anything about it. */
@@ -53,7 +57,7 @@ export type Secrets = {
    * A password or tag derived from the secret, the purpose and the name; 43 characters of base64url. Without a previous
    * secret, the current one is used for `previous`.
    */
-  derive(purpose: Derived, name: string, age?: 'current' | 'previous'): string
+  derive(purpose: DerivePurpose, name: string, age?: 'current' | 'previous'): string
 }
 
 /**
@@ -63,7 +67,7 @@ export type Secrets = {
 export function createSecrets(secret: string, random: Random, previous?: string): Secrets {
   const current = ringOf(secret)
   const rings = previous === undefined ? [current] : [current, ringOf(previous)]
-  const openBound = (purpose: Sealed, sealed: string, owner: string | null): string | undefined => {
+  const openBound = (purpose: SealPurpose, sealed: string, owner: string | null): string | undefined => {
     const [version, id, data] = sealed.split('.')
     const ring = rings.find((candidate) => candidate.id === id)
     if (version !== 'v1' || ring === undefined || data === undefined) return undefined
@@ -89,10 +93,10 @@ export function createSecrets(secret: string, random: Random, previous?: string)
   }
 }
 
-type Ring = { readonly id: string; key(purpose: Sealed | Derived): Buffer }
+type Ring = { readonly id: string; key(purpose: SealPurpose | DerivePurpose): Buffer }
 
 function ringOf(secret: string): Ring {
-  const keys = new Map<Sealed | Derived, Buffer>()
+  const keys = new Map<SealPurpose | DerivePurpose, Buffer>()
   return {
     id: hash('sha256', `gatehouse key id:${secret}`).slice(0, 8),
     key(purpose) {
@@ -107,7 +111,7 @@ function ringOf(secret: string): Ring {
 }
 
 /** The data that is authenticated and not encrypted. */
-const boundTo = (purpose: Sealed, owner: string | null): Buffer =>
+const boundTo = (purpose: SealPurpose, owner: string | null): Buffer =>
   Buffer.from(owner === null ? purpose : `${purpose} ${owner}`)
 
 function decrypt(key: Buffer, bound: Buffer, data: Buffer): string | undefined {

@@ -4,7 +4,7 @@ import { sql } from 'kysely'
 import { newTotpSecret } from '#auth/two-factor/totp.ts'
 import { sendMail } from '#kernel/mail/mailer.ts'
 import { secureRandom } from '#kernel/random.ts'
-import type { Sealed } from '#kernel/secrets.ts'
+import type { SealPurpose } from '#kernel/secrets.ts'
 import { createSecrets, newSecret } from '#kernel/secrets.ts'
 import { testDatabase } from '#test/database.ts'
 import { TEST_SECRET, testService } from '#test/harness.ts'
@@ -16,7 +16,7 @@ const t = await testService()
 const { kernel } = t.service
 const { db } = kernel
 const AUTH = '/api/auth'
-const before = (purpose: Sealed, plain: string) => sealUnbound(kernel.secrets, purpose, plain)
+const before = (purpose: SealPurpose, plain: string) => sealUnbound(kernel.secrets, purpose, plain)
 
 /** Everything as the version before has sealed it. Returns checks of whether it opens. */
 async function sealedBefore(client_name: string) {

@@ -7,12 +7,12 @@ import { separateAuditOwner } from '#kernel/db/audit-owner.ts'
 import type { BuiltInDatabases, BuiltInNames } from '#kernel/db/built-in-databases.ts'
 import { onConnection } from '#kernel/db/guarded-client.ts'
 import {
-  type Asking,
   establishInstallation,
+  type InstallationCheck,
+  type InstallationState,
   notEstablished,
   recordCopy,
   recordSecret,
-  type Seen,
   type Standing,
   seeInstallation,
 } from '#kernel/db/installation.ts'
@@ -23,7 +23,7 @@ import { InstallationError } from '#kernel/installation-secrets.ts'
 import type { Random } from '#kernel/random.ts'
 import type { Secrets } from '#kernel/secrets.ts'
 
-export type OpenOptions = Asking & {
+export type OpenOptions = InstallationCheck & {
   readonly config: Config
   readonly random: Random
   readonly report: (step: string) => void
@@ -64,8 +64,8 @@ export const withClient = <T>(url: string, work: (client: pg.Client) => Promise<
  */
 export async function inspectControl(
   client: pg.Client,
-  { config, ...asking }: Asking & Pick<OpenOptions, 'config'>,
-): Promise<Seen> {
+  { config, ...asking }: InstallationCheck & Pick<OpenOptions, 'config'>,
+): Promise<InstallationState> {
   await expectNoPooler(client)
   const lost = lostControl(config)
   const seen = await seeInstallation(client, asking)
@@ -76,7 +76,11 @@ export async function inspectControl(
 }
 
 /** The installation of this database: the recorded one, or a new one. A copy becomes an installation of its own. */
-export async function settleInstallation(url: string, seen: Seen, options: OpenOptions): Promise<Standing> {
+export async function settleInstallation(
+  url: string,
+  seen: InstallationState,
+  options: OpenOptions,
+): Promise<Standing> {
   const { config, makes, random, secrets } = options
   const now = { random, now: systemClock() }
   if (seen.standing === undefined) {

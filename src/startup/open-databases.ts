@@ -2,7 +2,7 @@ import { prepareLogging } from '#gateway/logging/logging-tables.ts'
 import { unlessAborted } from '#kernel/abort.ts'
 import type { Config } from '#kernel/config/config.ts'
 import { clockOf, connectOnce } from '#kernel/db/connect.ts'
-import type { Asking } from '#kernel/db/installation.ts'
+import type { InstallationCheck } from '#kernel/db/installation.ts'
 import { migrate } from '#kernel/db/migrate.ts'
 import { namedBy } from '#kernel/db/unusable-database.ts'
 import type { Secrets } from '#kernel/secrets.ts'
@@ -91,6 +91,6 @@ export async function openLogging(
  * Before a secret or key is generated: refuses a control database of another installation or of a newer version. Of two processes that
  * generate a secret at the same time, `establishInstallation` refuses the second.
  */
-export async function expectOwnDatabase(config: Config, asking: Asking): Promise<void> {
+export async function expectOwnDatabase(config: Config, asking: InstallationCheck): Promise<void> {
   await onControl(config, (url) => withClient(url, (client) => inspectControl(client, { ...asking, config })))
 }

@@ -5,7 +5,7 @@ import { builtInDatabases, builtInNames, ensureBuiltIn } from '#kernel/db/built-
 import { joinEmbedded } from '#kernel/db/embedded/join.ts'
 import { hasDatabase } from '#kernel/db/embedded/replacement.ts'
 import { type EmbeddedServer, startEmbedded } from '#kernel/db/embedded.ts'
-import type { Seen, Standing } from '#kernel/db/installation.ts'
+import type { InstallationState, Standing } from '#kernel/db/installation.ts'
 import { provision } from '#kernel/db/provision.ts'
 import {
   inspectControl,
@@ -79,7 +79,7 @@ async function embeddedDatabases(
 }
 
 /** As the superuser: the password of the control role may not be known yet. */
-async function seeEmbedded(url: string, options: OpenOptions): Promise<Seen> {
+async function seeEmbedded(url: string, options: OpenOptions): Promise<InstallationState> {
   try {
     return await withClient(url, (client) => inspectControl(client, options))
   } catch (error) {

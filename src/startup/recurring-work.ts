@@ -11,13 +11,13 @@ import { deleteExpiredTrustedDevices } from '#identity/trusted-devices.ts'
 import { pruneAuditEvents } from '#kernel/audit/prune.ts'
 import { deleteEndedLeases } from '#kernel/db/coherence.ts'
 import { deleteExpiredLimits } from '#kernel/http/limits/limits.ts'
-import type { Recurring } from '#kernel/jobs.ts'
+import type { RecurringTask } from '#kernel/jobs.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { pruneOutbox } from '#kernel/mail/transports.ts'
 import { bindSealed } from './bind-sealed.ts'
 
 /** All recurring work. One process at a time does it. */
-export function recurringTable(kernel: Kernel): readonly Recurring[] {
+export function recurringTable(kernel: Kernel): readonly RecurringTask[] {
   const { db, now } = kernel
   return [
     {

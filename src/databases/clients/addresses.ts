@@ -38,10 +38,10 @@ export function openAddress(
   return direct === undefined ? 'direct_url' : { driver, url, direct_url: direct }
 }
 
-type Sealed = Pick<ClientRow, 'id' | 'sealedUrl' | 'sealedDirectUrl'>
+type SealedUrls = Pick<ClientRow, 'id' | 'sealedUrl' | 'sealedDirectUrl'>
 
 /** Undefined for one that is not sealed or does not open. */
-export function sealedUrls(secrets: Pick<Secrets, 'open'>, { id, sealedUrl, sealedDirectUrl }: Sealed) {
+export function sealedUrls(secrets: Pick<Secrets, 'open'>, { id, sealedUrl, sealedDirectUrl }: SealedUrls) {
   return {
     url: sealedUrl === null ? undefined : secrets.open('client-url', sealedUrl, id),
     direct_url: sealedDirectUrl === null ? undefined : secrets.open('client-direct-url', sealedDirectUrl, id),
@@ -51,7 +51,7 @@ export function sealedUrls(secrets: Pick<Secrets, 'open'>, { id, sealedUrl, seal
 /** After a rotation of the secret, seals the URLs with the new secret. If this fails, the next load tries again. */
 export async function resealUrls(
   { db, secrets }: Pick<Kernel, 'db' | 'secrets'>,
-  row: Sealed,
+  row: SealedUrls,
 ): Promise<void> {
   const { id, sealedUrl, sealedDirectUrl } = row
   const opened = sealedUrls(secrets, row)

@@ -47,7 +47,7 @@ const STRUCTURE = 'structure:'
 /** The tag of a change of the structure, after which all processes read it again. */
 const tagsOfStructure = (database: Name): readonly string[] => [`${STRUCTURE}${database ?? ''}`]
 
-/** With cached answers: after a change of the structure, writes may invalidate other answers than before. */
+/** Cached answers go too: after a change of the structure, writes may invalidate other answers than before. */
 const tagsOfChangedStructure = (database: Name): readonly string[] => [
   ...tagsOfChange(database),
   ...tagsOfStructure(database),

@@ -9,7 +9,7 @@ export type Client = {
   readonly driver: Driver
   /** Set by the operator's configuration (or built in), or registered over HTTP. */
   readonly source: 'config' | 'database'
-  /** Of a registered client, to tell whether it was given another address where its backend has no identity. */
+  /** Digest of a registered address: shows a change of address where the backend has no identity. */
   readonly addressDigest?: string
   /** Refuses writes until it is thawed. */
   readonly isFrozen: boolean

@@ -120,7 +120,7 @@ async function reached<T>(read: () => Promise<T>): Promise<T> {
 
 /** Keeps the client when no column that its driver depends on has changed. */
 function renewed(
-  kernel: Making,
+  kernel: RegistryKernel,
   environment: Environment,
   before: ReadonlyMap<string, RegisteredClient>,
   row: ClientRow,
@@ -131,15 +131,20 @@ function renewed(
 }
 
 /** A URL that was sealed again is the same. */
-const isMadeFrom = (kernel: Making, environment: Environment, former: ClientRow, row: ClientRow): boolean =>
+const isMadeFrom = (
+  kernel: RegistryKernel,
+  environment: Environment,
+  former: ClientRow,
+  row: ClientRow,
+): boolean =>
   MADE_FROM.every((column) => former[column] === row[column]) &&
   isDeepStrictEqual(openAddress(kernel, environment, former), openAddress(kernel, environment, row))
 
 const MADE_FROM = ['id', 'isActive', 'isFrozen'] as const
 
-type Making = Kernel & Required<Pick<DriverMaking, 'readAhead'>>
+type RegistryKernel = Kernel & Required<Pick<DriverMaking, 'readAhead'>>
 
-function clientOf(kernel: Making, environment: Environment, row: ClientRow): Client | undefined {
+function clientOf(kernel: RegistryKernel, environment: Environment, row: ClientRow): Client | undefined {
   if (!row.isActive) return undefined
   const { clientName: name, isFrozen } = row
   const address = openAddress(kernel, environment, row)

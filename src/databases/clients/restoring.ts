@@ -76,7 +76,7 @@ async function isRestored({ name, driver }: Client, { names, databases }: Restor
   return database !== undefined && databases.has(database)
 }
 
-/** As the trigger of `backup_job` notifies. */
+/** The tag that the trigger of `backup_job` sends. */
 const TAG = 'backup_restores'
 /** One entry for all: there are few restores. */
 const ALL = 'all'

@@ -3,7 +3,7 @@ import { createSemaphore, type Semaphore } from '#kernel/semaphore.ts'
 
 export type ConcurrencyLimit = Pick<Semaphore, 'acquire' | 'stats'>
 
-type Options = {
+type ConcurrencyLimitOptions = {
   readonly places: number
   /** Waiters beyond this number fail at once, instead of queueing for a slow database. */
   readonly waiting: number
@@ -12,7 +12,11 @@ type Options = {
 }
 
 /** Limits how many run at once to `places`; others wait in order, each at most for `patience`. */
-export const createConcurrencyLimit = ({ places, waiting, patience }: Options): ConcurrencyLimit =>
+export const createConcurrencyLimit = ({
+  places,
+  waiting,
+  patience,
+}: ConcurrencyLimitOptions): ConcurrencyLimit =>
   createSemaphore(places, { max: waiting, patience, refusal: () => fail('client_busy', BUSY) })
 
 const BUSY = { headers: { 'retry-after': '1' } }

@@ -20,7 +20,7 @@ export type Driver = Backend & {
   select(plan: ReadPlan, on?: OpenTransaction, presence?: Presence): Promise<RowsResult>
   /** The same rows as CSV. Absent where a backend has JSON, which csv-lines.ts converts. */
   selectCsv?(plan: ReadPlan, presence?: Presence): Promise<LinesResult>
-  /** As `stream`, as CSV. */
+  /** `stream` as CSV. */
   streamCsv?(plan: ReadPlan, presence?: Presence): Promise<LinesResult>
   /**
    * Reads rows whose reader works with them meanwhile, however many there are and however long that takes. A JSON null has a tab before it,
@@ -169,7 +169,7 @@ export type RowsResult = {
 
 export type ResultColumn = {
   readonly name: string
-  /** Its values are JSON, also its texts. */
+  /** The values are JSON; so texts have quotes. */
   readonly isJson: boolean
 }
 
@@ -246,7 +246,7 @@ export type DriverStats = {
 export type DriverMaking = {
   readonly config: Config
   readonly log: Log
-  /** Its roles are refused for clients on that server. */
+  /** Clients on this server may not log in as one of its control roles. */
   readonly controlServer?: () => Promise<ControlServer | undefined>
   /** Memory of the process for reading ahead of slow readers. */
   readonly readAhead?: () => MemoryBudget

@@ -4,14 +4,14 @@ import { openPostgres } from './postgres/settings.ts'
 import { openScylla } from './scylla/settings.ts'
 import { openSupabase } from './supabase/settings.ts'
 
-type Entry = {
+type DriverEntry = {
   readonly make: MakeDriver
   /** Other names by which requests may call the driver (`driver` of POST /query/sql). */
   readonly aliases: readonly string[]
 }
 
 /** Factories of drivers by name. `clientUrlForms` of the configuration has the form of their URLs. */
-export const DRIVERS: Readonly<Record<DriverName, Entry>> = {
+export const DRIVERS: Readonly<Record<DriverName, DriverEntry>> = {
   postgresql: { make: openPostgres, aliases: ['postgres'] },
   supabase: { make: openSupabase, aliases: [] },
   scylladb: { make: openScylla, aliases: ['scylla'] },

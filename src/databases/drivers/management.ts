@@ -31,7 +31,7 @@ export type ChangeConditions = {
   readonly timeout?: number
 }
 
-/** A change, for `run`. The function that writes it has thrown what is wrong with its definition. */
+/** A change that `run` makes. Its definition has been checked. */
 export type SchemaStatements = ChangeConditions & {
   readonly statements: readonly string[]
   /** Everything that CASCADE drops too, without parts of the dropped object. Runs in the transaction before the statements. */
@@ -51,7 +51,7 @@ type TableStatements = {
   /** All or nothing, in the order given. */
   edit(table: Table, edits: readonly TableEdit[]): Promise<SchemaStatements>
   drop(table: Table, how: Cascade): SchemaStatements
-  /** Functions and policies of the database that name one of these tables, which need not exist. */
+  /** Whether functions or policies of the database name one of these tables, which need not exist. */
   use(tables: readonly TableName[]): Promise<TableUse>
 }
 
@@ -174,7 +174,7 @@ export type SecurityStatements = SchemaStatements & {
   readonly lostExpressions: readonly string[]
   /** Policies of others for which a role of callers had no right until now. */
   readonly awakened: readonly string[]
-  /** As the change has left it. `run` fills it in, in its transaction. */
+  /** The state after the change, which `run` fills in within its transaction. */
   readonly result: { security?: TableSecurity }
 }
 

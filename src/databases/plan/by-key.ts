@@ -3,8 +3,8 @@ import type { ReadPlan } from '#databases/plan/plan.ts'
 import type { Condition } from '#databases/request/request.ts'
 
 /** Whether the plan reads one row by its primary key, as stored. Only a lock or the size of the row can make such a read slow. */
-export function readsByKey({ table, where, output, count }: ReadPlan): boolean {
-  if (!table.isPlain || count !== undefined) return false
+export function readsByKey({ table, where, output, request }: ReadPlan): boolean {
+  if (!table.isPlain || request.count !== undefined) return false
   if (!output.every((member) => member.kind === 'column' && member.cast === undefined)) return false
   return namesOneRow(table, where)
 }

@@ -22,23 +22,10 @@ const COMPARES: ReadonlySet<Operator> = new Set(['eq', 'neq', 'gt', 'gte', 'lt',
 /** `Column.cast` of types whose comparisons are leakproof. Those of numeric, enums, domains and everything composed are not. */
 const TYPES: ReadonlySet<string> = new Set(
   [
-    ...[
-      'bool',
-      'int2',
-      'int4',
-      'int8',
-      'oid',
-      'float4',
-      'float8',
-      'text',
-      'varchar',
-      'bpchar',
-      'name',
-      'bytea',
-    ],
-    ...['uuid', 'date', 'time', 'timestamp', 'timestamptz', 'interval', 'inet', 'macaddr'],
+    'bool', 'int2', 'int4', 'int8', 'oid', 'float4', 'float8', 'text', 'varchar', 'bpchar', 'name', 'bytea',
+    'uuid', 'date', 'time', 'timestamp', 'timestamptz', 'interval', 'inet', 'macaddr',
   ].map((name) => `pg_catalog.${name}`),
-)
+) // biome-ignore format: a list
 
 /**
  * The comparison of a body that a value of some row could make fail, as far as its type tells. For drivers that have no barrier; patterns are
@@ -57,5 +44,9 @@ function mayFail({ column: { base, category }, operator }: Comparison<Column>): 
 
 const UNFAILING: ReadonlySet<string> = new Set([
   ...[...TYPES].map((name) => name.slice('pg_catalog.'.length)),
-  ...['numeric', 'jsonb', 'citext', 'timetz', 'cidr'],
+  'numeric',
+  'jsonb',
+  'citext',
+  'timetz',
+  'cidr',
 ])

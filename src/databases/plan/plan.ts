@@ -2,13 +2,11 @@ import type { Column, Table } from '#databases/plan/catalogue.ts'
 import type { Rights } from '#databases/plan/rights.ts'
 import type {
   Condition,
-  CountMode,
   CountRequest,
   DataRequest,
   DeleteRequest,
   InsertRequest,
   Json,
-  Page,
   ReadRequest,
   Row,
   Sort,
@@ -39,66 +37,48 @@ export type Relation = {
   readonly on: readonly { readonly outer: Column; readonly inner: Column }[]
 }
 
-/** The plan keeps the request and the caller's rights, to plan again when the structure has changed. */
-type Planned<R extends DataRequest> = {
+/** A plan has its request, and beside it only what was looked up. With the rights, it is planned again when the structure has changed. */
+type BasePlan<R extends DataRequest> = {
+  readonly kind: R['kind']
   readonly request: R
   readonly rights: Rights
   readonly table: Table
 }
-type Answer = { readonly output: readonly Output[]; readonly head: boolean; readonly stripNulls: boolean }
-type Chosen = {
-  readonly where: Condition<Column> | undefined
-  readonly sort: readonly Sort<Column>[]
-  readonly limit: number | undefined
-  readonly offset: number
-}
+type ReturnedRows = { readonly output: readonly Output[] }
+type RowSelection = { readonly where: Condition<Column> | undefined; readonly sort: readonly Sort<Column>[] }
 
-export type ReadPlan = Planned<ReadRequest> &
-  Answer & {
-    readonly kind: 'read'
-    readonly where: Condition<Column> | undefined
-    readonly sort: readonly Sort<Column>[]
-    readonly page: Page
-    readonly count: CountMode | undefined
-  }
+export type ReadPlan = BasePlan<ReadRequest> & ReturnedRows & RowSelection
 
-export type CountPlan = Planned<CountRequest> & {
-  readonly kind: 'count'
-  readonly where: Condition<Column> | undefined
-  readonly mode: CountMode
-}
+export type CountPlan = BasePlan<CountRequest> & { readonly where: Condition<Column> | undefined }
 
 export type Assignment = { readonly column: Column; readonly value: Json }
 
-export type InsertPlan = Planned<InsertRequest> &
-  Answer & {
-    readonly kind: 'insert'
+export type InsertPlan = BasePlan<InsertRequest> &
+  ReturnedRows & {
     /** Every column that at least one row names. */
     readonly columns: readonly Column[]
+    /** The rows of the request, with the values that its scope fixes. */
     readonly rows: readonly Row[]
     readonly conflict:
       | { readonly columns: readonly Column[]; readonly set: readonly Assignment[] | undefined }
       | undefined
-    readonly defaultToNull: boolean
     /** Every written row has to satisfy it, checked in the same statement: otherwise nothing is written, and it is `outside_route`. */
     readonly check?: Condition<Column>
   }
 
-export type UpdatePlan = Planned<UpdateRequest> &
-  Answer &
-  Chosen & {
-    readonly kind: 'update'
+export type UpdatePlan = BasePlan<UpdateRequest> &
+  ReturnedRows &
+  RowSelection & {
     readonly set: readonly Assignment[]
-    readonly count: CountMode | undefined
-    /** As of an insert, for the new rows. */
+    /** The new rows have to satisfy it, as those of an insert. */
     readonly check?: Condition<Column>
   }
 
-export type DeletePlan = Planned<DeleteRequest> &
-  Answer &
-  Chosen & { readonly kind: 'delete'; readonly count: CountMode | undefined }
+export type DeletePlan = BasePlan<DeleteRequest> & ReturnedRows & RowSelection
 
-export type WritePlan = InsertPlan | UpdatePlan | DeletePlan
+/** A write of stored rows. */
+export type ChangePlan = UpdatePlan | DeletePlan
+export type WritePlan = InsertPlan | ChangePlan
 export type Plan = ReadPlan | CountPlan | WritePlan
 /** The plan of one kind of request. */
 export type PlanOf<R extends DataRequest> = Extract<Plan, { readonly kind: R['kind'] }>

@@ -19,7 +19,7 @@ export function requiredRights(subject: DataRequest | Plan): RequiredRight[] {
   if (!isPlan(subject)) return [target(subject, subject.table.schema, subject.table.table)]
   const { schema, name } = subject.table
   const required: RequiredRight[] = [target(subject, schema, name)]
-  if (isWrite(subject) && (!subject.head || readsColumns(subject.request, subject.table)))
+  if (isWrite(subject) && (!subject.request.head || readsColumns(subject.request, subject.table)))
     required.push({ ...toRead(subject.table), because: 'columns' })
   return unique([...required, ...('output' in subject ? related(subject.output) : [])])
 }

@@ -44,7 +44,7 @@ export function resolve(catalogue: Catalogue, request: DataRequest, rights: Righ
   return inScope(planOf({ catalogue, table: seenThrough(scope, table), rights }, request), table, scope)
 }
 
-function planOf(found: Resolved, request: DataRequest): Plan {
+function planOf(found: PlanContext, request: DataRequest): Plan {
   switch (request.kind) {
     case 'read':
       return planRead(found, request)
@@ -59,11 +59,11 @@ function planOf(found: Resolved, request: DataRequest): Plan {
   }
 }
 
-type Resolved = { readonly catalogue: Catalogue; readonly table: Table; readonly rights: Rights }
+type PlanContext = { readonly catalogue: Catalogue; readonly table: Table; readonly rights: Rights }
 
 /** A write by a caller without the right to read returns no rows; if it would read columns, it is refused. */
 function seenBy<R extends WriteRequest>(
-  { table, rights }: Resolved,
+  { table, rights }: PlanContext,
   request: R,
 ): R & { readonly head: boolean } {
   const right = toRead(table)
@@ -72,79 +72,52 @@ function seenBy<R extends WriteRequest>(
   return { ...request, head: true }
 }
 
-function planRead({ catalogue, table, rights }: Resolved, request: ReadRequest): ReadPlan {
-  const { kind, page, count, head, stripNulls } = request
+function planRead(found: PlanContext, request: ReadRequest): ReadPlan {
+  const { table, rights } = found
   const where = resolveCondition(table, request.where)
-  const output = resolveOutput({ catalogue, table, rights }, request.columns)
-  return {
-    kind,
-    request,
-    rights,
-    table,
-    output,
-    where,
-    sort: resolveSort(table, request.sort),
-    page,
-    count,
-    head,
-    stripNulls,
-  }
+  const output = resolveOutput(found, request.columns)
+  return { kind: 'read', request, rights, table, where, sort: resolveSort(table, request.sort), output }
 }
 
-const planCount = ({ table, rights }: Resolved, request: CountRequest): CountPlan => ({
+const planCount = ({ table, rights }: PlanContext, request: CountRequest): CountPlan => ({
   kind: 'count',
   request,
   rights,
   table,
   where: resolveCondition(table, request.where),
-  mode: request.mode,
 })
 
-function planInsert(found: Resolved, request: InsertRequest): InsertPlan {
+function planInsert(found: PlanContext, request: InsertRequest): InsertPlan {
   const { table, rights } = found
-  const { kind, rows, conflict, defaultToNull, head, stripNulls } = request
+  const { rows } = request
   const names = new Set(rows.flatMap((row) => Object.keys(row)))
   const columns = [...names].map((name) => writable(table, name))
   const output = resolveOutput(found, request.columns)
-  const resolved = conflict && {
-    columns: conflict.columns.map((name) => findColumn(table, name)),
-    set: conflict.update && assign(table, conflict.update),
+  const conflict = request.conflict && {
+    columns: request.conflict.columns.map((name) => findColumn(table, name)),
+    set: request.conflict.update && assign(table, request.conflict.update),
   }
-  return {
-    kind,
-    request,
-    rights,
-    table,
-    columns,
-    rows,
-    conflict: resolved,
-    defaultToNull,
-    output,
-    head,
-    stripNulls,
-  }
+  return { kind: 'insert', request, rights, table, columns, rows, conflict, output }
 }
 
-function planUpdate(found: Resolved, request: UpdateRequest): UpdatePlan {
+function planUpdate(found: PlanContext, request: UpdateRequest): UpdatePlan {
   const { table, rights } = found
-  const { kind, limit, offset, count, head, stripNulls } = request
   const where = resolveCondition(table, request.where)
   const set = assign(table, request.set)
   const sort = resolveSort(table, request.sort)
   const output = resolveOutput(found, request.columns)
-  return { kind, request, rights, table, set, where, sort, limit, offset, output, count, head, stripNulls }
+  return { kind: 'update', request, rights, table, set, where, sort, output }
 }
 
-function planDelete(found: Resolved, request: DeleteRequest): DeletePlan {
+function planDelete(found: PlanContext, request: DeleteRequest): DeletePlan {
   const { table, rights } = found
-  const { kind, limit, offset, count, head, stripNulls } = request
-  const asked = resolveCondition(table, request.where)
+  const named = resolveCondition(table, request.where)
   const resource = request.resource === undefined ? undefined : resourceIs(table, request.resource)
   const where: DeletePlan['where'] =
-    asked && resource ? { kind: 'all', terms: [resource, asked] } : (resource ?? asked)
+    named && resource ? { kind: 'all', terms: [resource, named] } : (resource ?? named)
   const sort = resolveSort(table, request.sort)
   const output = resolveOutput(found, request.columns)
-  return { kind, request, rights, table, where, sort, limit, offset, output, count, head, stripNulls }
+  return { kind: 'delete', request, rights, table, where, sort, output }
 }
 
 function resourceIs(table: Table, value: Json): Condition<Column> {
@@ -160,7 +133,7 @@ const assign = (table: Table, row: Row): Assignment[] =>
 const resolveSort = (table: Table, sort: readonly Sort<string>[]): Sort<Column>[] =>
   sort.map((item) => ({ ...item, column: findColumn(table, item.column) }))
 
-function resolveOutput(found: Resolved, terms: readonly ColumnTerm[]): readonly Output[] {
+function resolveOutput(found: PlanContext, terms: readonly ColumnTerm[]): readonly Output[] {
   if (terms.length === 1 && terms[0]?.kind === 'all') return allColumns(found.table)
   const output = terms.flatMap((term) => resolveTerm(found, term))
   const names = new Set<string>()
@@ -175,7 +148,7 @@ function resolveOutput(found: Resolved, terms: readonly ColumnTerm[]): readonly 
   return output
 }
 
-function resolveTerm(found: Resolved, term: ColumnTerm): readonly Output[] {
+function resolveTerm(found: PlanContext, term: ColumnTerm): readonly Output[] {
   const { catalogue, table, rights } = found
   if (term.kind === 'all') return allColumns(table)
   const as = checkAlias(term.alias ?? term.name)

@@ -23,11 +23,11 @@ import { allOf } from '#databases/request/terms.ts'
 import { isAssignments, readConflict, readRows, readSet } from '#databases/request/write-body.ts'
 
 export type RequestOptions = Naming & {
-  readonly limits: Limits
+  readonly limits: RequestLimits
 }
 
 /** gateway.md 18. */
-export type Limits = {
+type RequestLimits = {
   readonly columns: number
   readonly conditions: number
   readonly nesting: number
@@ -238,7 +238,7 @@ const DIRECTIONS = new Map([
   ['descending', true],
 ])
 
-function readPage(body: Body, limits: Limits): Page {
+function readPage(body: Body, limits: RequestLimits): Page {
   const size = wholeNumber(body, 'page_size')
   const current = wholeNumber(body, 'current_page')
   const asked = wholeNumber(body, 'limit') ?? size

@@ -91,8 +91,8 @@ type Output = {
 /**
  * `namesColumns`: the body names the columns of the written rows to return; otherwise they are returned only to a caller who may read them.
  */
-type Written = Output & { readonly namesColumns: boolean }
-type Bounded = {
+type WriteOutput = Output & { readonly namesColumns: boolean }
+type RowSelection = {
   readonly where: Condition<string> | undefined
   readonly sort: readonly Sort<string>[]
   readonly limit: number | undefined
@@ -117,7 +117,7 @@ export type CountRequest = Target & {
 export type Row = Readonly<Record<string, Json>>
 
 export type InsertRequest = Target &
-  Written & {
+  WriteOutput & {
     readonly kind: 'insert'
     readonly rows: readonly Row[]
     readonly conflict: { readonly columns: readonly string[]; readonly update: Row | undefined } | undefined
@@ -125,12 +125,12 @@ export type InsertRequest = Target &
   }
 
 export type UpdateRequest = Target &
-  Written &
-  Bounded & { readonly kind: 'update'; readonly set: Row; readonly count: CountMode | undefined }
+  WriteOutput &
+  RowSelection & { readonly kind: 'update'; readonly set: Row; readonly count: CountMode | undefined }
 
 export type DeleteRequest = Target &
-  Written &
-  Bounded & {
+  WriteOutput &
+  RowSelection & {
     readonly kind: 'delete'
     /** `resource_id` of the body; the catalogue determines which column it means. */
     readonly resource: Json | undefined

@@ -1,6 +1,6 @@
 import { CronExpressionParser } from 'cron-parser'
 import { Failure } from '#kernel/errors.ts'
-import { CONFIGURED, type Recurring } from '#kernel/jobs.ts'
+import { CONFIGURED, type RecurringTask } from '#kernel/jobs.ts'
 import { atomically, emit, type Kernel } from '#kernel/kernel.ts'
 import { deleteBackup } from './backups.ts'
 import { beginNext, endOf, factsOf } from './jobs/end.ts'
@@ -17,7 +17,7 @@ const LOOK_EVERY = 5_000
 const LATE = 5 * 60_000
 
 /** Recurring work of backups: one entry a schedule, the end of jobs whose process has died, and runs that were missed. */
-export const backupSchedules = (kernel: Kernel, sources: BackupSources): readonly Recurring[] => [
+export const backupSchedules = (kernel: Kernel, sources: BackupSources): readonly RecurringTask[] => [
   {
     name: 'fail-lost-backups',
     every: LOOK_EVERY,

@@ -42,7 +42,7 @@ export function digestOf(
   { operations, options, stripNulls }: Digested,
   steps: readonly { readonly plan: Plan }[],
 ): string {
-  const silenced = steps.map(({ plan }) => 'head' in plan && plan.head)
+  const silenced = steps.map(({ plan }) => 'head' in plan.request && plan.request.head)
   const seenAs = persona && { role: persona.role, ...JSON.parse(persona.claims), session_id: null }
   // Operation ids only name results and do not affect the work.
   const done = operations.map(({ kind, payload }) => [kind, payload])

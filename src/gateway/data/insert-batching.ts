@@ -126,7 +126,7 @@ const createBatch = ({ caller }: Insert): Batch => ({
 
 /** Key of a batch: everything except the rows, so that statement text, response members, role and claims are equal. */
 function keyOf({ caller, plan }: Insert): string {
-  const { request, columns, output, head } = plan
+  const { request, columns, output } = plan
   const names = columns.map(({ name }) => name).sort()
   return JSON.stringify([
     caller.client.name,
@@ -134,7 +134,6 @@ function keyOf({ caller, plan }: Insert): string {
     { ...request, rows: [] },
     names,
     output.map(({ as }) => as),
-    head,
   ])
 }
 
@@ -194,7 +193,8 @@ async function insertTogether(waiting: readonly Waiting[], on: OpenTransaction):
   const result = await run(on)
   const texts = rowTexts(Buffer.concat(result.json).toString())
   // ON CONFLICT DO NOTHING or a trigger has skipped rows, so rows cannot be assigned to callers.
-  const isComplete = result.affected === plan.rows.length && (plan.head || texts.length === plan.rows.length)
+  const isComplete =
+    result.affected === plan.rows.length && (plan.request.head || texts.length === plan.rows.length)
   if (!isComplete) throw fail('write_conflict')
   let at = 0
   return [first, ...others].map(({ plan }) => {

@@ -15,7 +15,7 @@ export type Act = {
   readonly details?: Readonly<Record<string, string | number | boolean | null | readonly string[]>>
 }
 
-/** Of a kernel or of a part of it. */
+/** The part of a kernel that writing an act needs. */
 export type Recorder = Pick<Kernel, 'db' | 'now' | 'random' | 'origin'>
 
 /** Writes the act into the audit trail. Call it in the transaction that acts: if that is rolled back, no row remains. */

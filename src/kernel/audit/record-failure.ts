@@ -1,5 +1,4 @@
 import { hash } from 'node:crypto'
-import { isIPv6 } from 'node:net'
 import { networkOf } from '../http/limits/limits.ts'
 import type { Kernel } from '../kernel.ts'
 import type { Action } from './actions.ts'
@@ -24,8 +23,11 @@ export async function recordFailure(
 ): Promise<void> {
   if (kernel.db.isTransaction) throw new Error('a failure is recorded outside of the transaction that failed')
   const { actorId, ipAddress = '' } = kernel.origin
-  const network = isIPv6(ipAddress) ? networkOf(ipAddress) : ipAddress
-  const key = hash('sha256', JSON.stringify([action, targetId, reason, actorId, network]), 'buffer')
+  const key = hash(
+    'sha256',
+    JSON.stringify([action, targetId, reason, actorId, networkOf(ipAddress)]),
+    'buffer',
+  )
   const minute = new Date(Math.floor(kernel.now().getTime() / MINUTE) * MINUTE)
   const act = { ...(targetId !== undefined && { targetId }), details: { reason } }
   const record = auditRecord(

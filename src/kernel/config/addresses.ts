@@ -36,7 +36,7 @@ export const webUrlForm: Form<string> = {
   write: (value) => value,
 }
 
-/** Another installation, with credentials if it requires some. */
+/** The address of another installation, with credentials where it requires them. */
 export const mirrorUrlForm: Form<string> = {
   name: 'web address',
   allowed: 'an http or https address like https://eu.example.com',

@@ -1,6 +1,6 @@
 import { type ConfigFacts, fillDefaults, type Values } from './defaults.ts'
 import { emptied, treeOfEnvironment } from './environment.ts'
-import { type GivenOption, type Source, treeOfFile } from './file.ts'
+import { type ConfigSource, type GivenOption, treeOfFile } from './file.ts'
 import { ConfigError, type Problem, type Report } from './problems.ts'
 import { isOff, readSettings } from './read.ts'
 import { brokenRules } from './rules.ts'
@@ -22,7 +22,7 @@ type DeepPartial<T> = T extends readonly unknown[]
  * Reads the file that `file` or SERVICE_CONFIG names, else `gatehouse.yaml` in `cwd` if it exists. The environment beats the
  * file, and options of the command line beat both. Throws a ConfigError with all problems.
  */
-export function loadConfig(source: Source): Config {
+export function loadConfig(source: ConfigSource): Config {
   const problems: Problem[] = []
   const report: Report = (place, setting, says) => problems.push({ ...place, setting, says })
   const file = treeOfFile(source, report)

@@ -7,7 +7,7 @@ import { treeOfYaml } from './yaml.ts'
 
 const DEFAULT_FILE = 'gatehouse.yaml'
 
-export type Source = {
+export type ConfigSource = {
   /** The value of `--config`. */
   readonly file?: string | undefined
   readonly env: Environment
@@ -20,7 +20,7 @@ export type Source = {
 export type GivenOption = { readonly option: string; readonly setting: string; readonly text: string }
 
 /** The tree of the configuration file; undefined when there is none, or, with a report, when it cannot be read. */
-export function treeOfFile({ file, env, cwd }: Source, report: Report): Tree | undefined {
+export function treeOfFile({ file, env, cwd }: ConfigSource, report: Report): Tree | undefined {
   // An empty SERVICE_CONFIG counts as absent, like every other variable.
   const named = file ?? (env.SERVICE_CONFIG || undefined)
   const name = named ?? DEFAULT_FILE

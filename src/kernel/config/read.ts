@@ -11,9 +11,9 @@ export function readSettings(settings: TObject, tree: Tree, report: Report): Val
   return readSection(settings, tree, '', { settings, report })
 }
 
-type Reader = { readonly settings: TObject; readonly report: Report }
+type SettingsReader = { readonly settings: TObject; readonly report: Report }
 
-function read(schema: TSchema, tree: Tree, path: string, reader: Reader): unknown {
+function read(schema: TSchema, tree: Tree, path: string, reader: SettingsReader): unknown {
   if (tree.kind === 'faulty') return undefined
   if (Type.IsObject(schema)) return readSection(schema, tree, path, reader)
   if (Type.IsRecord(schema)) return readMap(schema, tree, path, reader)
@@ -21,7 +21,7 @@ function read(schema: TSchema, tree: Tree, path: string, reader: Reader): unknow
   return Type.IsArray(schema) ? readList(schema, tree, path, reader) : readValue(schema, tree, path, reader)
 }
 
-function readSection(schema: TObject, tree: Tree, path: string, reader: Reader): Values {
+function readSection(schema: TObject, tree: Tree, path: string, reader: SettingsReader): Values {
   const names = Object.keys(schema.properties)
   const entries = entriesOf(tree, path, `a section with ${names.join(', ')}`, reader)
   if (!entries) return {}
@@ -57,7 +57,7 @@ function unknown(settings: TObject, path: string, names: readonly string[], plac
   return `unknown setting; did you mean ${meant}${isVariable ? ` (${variableOf(meant)})` : ''}?`
 }
 
-function readMap(schema: TRecord, tree: Tree, path: string, reader: Reader): Values {
+function readMap(schema: TRecord, tree: Tree, path: string, reader: SettingsReader): Values {
   const entries =
     entriesOf(tree, path, 'a section with names of your choice', reader) ?? new Map<string, Tree>()
   const form = nameForm(schema)
@@ -79,7 +79,7 @@ function entriesOf(
   tree: Tree,
   path: string,
   allowed: string,
-  reader: Reader,
+  reader: SettingsReader,
 ): ReadonlyMap<string, Tree> | undefined {
   if (tree.kind === 'section') return tree.entries
   if (tree.kind === 'nothing') return new Map()
@@ -87,7 +87,7 @@ function entriesOf(
   return undefined
 }
 
-function readList(schema: Setting, tree: Tree, path: string, reader: Reader): unknown[] | undefined {
+function readList(schema: Setting, tree: Tree, path: string, reader: SettingsReader): unknown[] | undefined {
   const items = itemsOf(tree)
   if (!items) reader.report(tree.place, path, `must be a list, each item ${schema.form.allowed}`)
   return items?.map((item, i) => readValue(schema, item, `${path}[${i}]`, reader))
@@ -105,7 +105,7 @@ function itemsOf(tree: Tree): readonly Tree[] | undefined {
   return texts.map((text) => ({ kind: 'text', text: text.trim(), place: tree.place }))
 }
 
-function readValue({ form, secret }: Setting, tree: Tree, path: string, reader: Reader): unknown {
+function readValue({ form, secret }: Setting, tree: Tree, path: string, reader: SettingsReader): unknown {
   if (tree.kind === 'faulty') return undefined
   const value = tree.kind === 'text' ? form.parse(tree.text) : undefined
   // The message does not repeat a secret: it may be a valid one in the wrong form.

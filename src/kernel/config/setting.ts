@@ -22,16 +22,16 @@ type Facts = {
   readonly value: (setting: string) => unknown
 }
 
-type Derived<T> = { readonly says: string; readonly from: (facts: Facts) => T }
+type DerivedDefault<T> = { readonly says: string; readonly from: (facts: Facts) => T }
 
-type More<T> = {
+type SettingOptions<T> = {
   readonly default?: T
   /** A default that depends on facts. */
-  readonly derived?: Derived<T>
+  readonly derived?: DerivedDefault<T>
   /** For an optional setting: the effect when it is absent, in words. */
   readonly absent?: string
   readonly secret?: Secret
-  /** Another variable for it; SERVICE_… beats it. */
+  /** Another variable for the setting; SERVICE_… takes precedence. */
   readonly alias?: string
   /** The problem of a variable that is set and empty, where that is a mistake and not the same as absent. */
   readonly emptied?: string
@@ -41,30 +41,33 @@ type More<T> = {
  * The annotations that make a TypeBox schema a setting. The form of a list
  * is that of its items.
  */
-export type Setting = More<unknown> & { readonly description: string; readonly form: Form<unknown> }
+export type Setting = SettingOptions<unknown> & { readonly description: string; readonly form: Form<unknown> }
 
 export const isSetting = (schema: TSchema): schema is TSchema & Setting => 'form' in schema
 
-export const text = (description: string, more: More<string> = {}, form: Form<string> = textForm()) =>
-  Type.String({ description, form, ...more })
+export const text = (
+  description: string,
+  more: SettingOptions<string> = {},
+  form: Form<string> = textForm(),
+) => Type.String({ description, form, ...more })
 
-export const flag = (description: string, more: More<boolean> = {}) =>
+export const flag = (description: string, more: SettingOptions<boolean> = {}) =>
   Type.Boolean({ description, form: flagForm, ...more })
 
-export const integer = (description: string, range: Range, more: More<number> = {}) =>
+export const integer = (description: string, range: Range, more: SettingOptions<number> = {}) =>
   Type.Integer({ description, form: integerForm(range), minimum: range.min, maximum: range.max, ...more })
 
 export const choice = <const T extends string[]>(
   description: string,
   values: readonly [...T],
-  more: More<T[number]> = {},
+  more: SettingOptions<T[number]> = {},
 ) => Type.Enum(values, { description, form: choiceForm<T[number]>(values), ...more })
 
 /** As texts: the default, the smallest and the largest value. */
-type Written = readonly [value: string, min: string, max: string]
+type DefaultAndRange = readonly [value: string, min: string, max: string]
 
 /** In milliseconds. */
-export const duration = (description: string, written: Written) =>
+export const duration = (description: string, written: DefaultAndRange) =>
   measure(description, written, parseDuration, durationForm)
 
 /** In milliseconds. `absent`: the effect without it, in words. */
@@ -75,14 +78,14 @@ export const optionalDuration = (
 ) => Type.Optional(Type.Integer({ ...ranged(description, [min, max], parseDuration, durationForm), absent }))
 
 /** In bytes. */
-export const size = (description: string, written: Written) =>
+export const size = (description: string, written: DefaultAndRange) =>
   measure(description, written, parseSize, sizeForm)
 
 type Parse = (text: string) => number | undefined
 
 type RangeForm = (range: Range) => Form<number>
 
-const measure = (description: string, [value, min, max]: Written, parse: Parse, form: RangeForm) =>
+const measure = (description: string, [value, min, max]: DefaultAndRange, parse: Parse, form: RangeForm) =>
   Type.Integer({
     ...ranged(description, [min, max], parse, form),
     default: readMeasure(value, parse, description),

@@ -22,7 +22,7 @@ import type { Tree } from './tree.ts'
  */
 const MAX_ALIASES = 1_000
 
-type Options = {
+type YamlOptions = {
   readonly source: string
   readonly env: Environment
   readonly report: Report
@@ -32,7 +32,7 @@ type Options = {
 /** The tree of a YAML document, with `${NAME}` replaced; `undefined` and a report when it cannot be read. */
 export function treeOfYaml(
   text: string,
-  { source, env, report, maxAliases = MAX_ALIASES }: Options,
+  { source, env, report, maxAliases = MAX_ALIASES }: YamlOptions,
 ): Tree | undefined {
   const lines = new LineCounter()
   const lineAt = (offset: number): Place => ({ source, line: lines.linePos(offset).line })
@@ -41,7 +41,7 @@ export function treeOfYaml(
   const document = parseDocument(text, parsing)
   const wrong = [...document.errors, ...document.warnings]
   for (const { pos, message } of wrong) report(lineAt(pos[0]), '', notYaml(message))
-  const reader: Reader = { document, lineAt, env, report }
+  const reader: YamlReader = { document, lineAt, env, report }
   if (wrong.length > 0 || !checkAliases(reader, maxAliases)) return undefined
   return treeOf(reader, document.contents, { place: lineAt(0), path: '' })
 }
@@ -49,7 +49,7 @@ export function treeOfYaml(
 /** Without the library's quotation of the text, which may be a password. */
 const notYaml = (message: string) => `not valid YAML: ${message.replace(/: .*/s, '')}`
 
-type Reader = {
+type YamlReader = {
   readonly document: Document
   readonly lineAt: (offset: number) => Place
   readonly env: Environment
@@ -57,7 +57,7 @@ type Reader = {
 }
 
 /** Reports and removes aliases that cannot be resolved. False, with a report, when the others expand to too many values. */
-function checkAliases({ document, lineAt, report }: Reader, max: number): boolean {
+function checkAliases({ document, lineAt, report }: YamlReader, max: number): boolean {
   const tooMany = () => {
     report(lineAt(0), '', `its aliases expand to more than ${max} values`)
     return false
@@ -87,7 +87,7 @@ function checkAliases({ document, lineAt, report }: Reader, max: number): boolea
 
 type At = { readonly place: Place; readonly path: string }
 
-function treeOf(reader: Reader, node: Node | null | undefined, at: At): Tree {
+function treeOf(reader: YamlReader, node: Node | null | undefined, at: At): Tree {
   if (isAlias(node)) return treeOf(reader, node.resolve(reader.document), at)
   if (isMap<Node | null, Node | null>(node)) return sectionOf(reader, node, at)
   if (isSeq<Node>(node)) {
@@ -100,12 +100,12 @@ function treeOf(reader: Reader, node: Node | null | undefined, at: At): Tree {
 }
 
 /** The place of an aliased value is that of its anchor. A key that was an alias without an anchor is removed, and so null. */
-const below = (reader: Reader, at: At, node: Node | null, path: string): At => ({
+const below = (reader: YamlReader, at: At, node: Node | null, path: string): At => ({
   place: node?.range ? reader.lineAt(node.range[0]) : at.place,
   path,
 })
 
-function sectionOf(reader: Reader, map: YAMLMap<Node | null, Node | null>, at: At): Tree {
+function sectionOf(reader: YamlReader, map: YAMLMap<Node | null, Node | null>, at: At): Tree {
   const entries = new Map<string, Tree>()
   for (const { key, value } of map.items) {
     const name = isScalar(key) ? String(key.value) : ''
@@ -118,15 +118,15 @@ function sectionOf(reader: Reader, map: YAMLMap<Node | null, Node | null>, at: A
   return { kind: 'section', entries, place: at.place }
 }
 
-function scalarOf(reader: Reader, scalar: Scalar, at: At): Tree {
+function scalarOf(reader: YamlReader, scalar: Scalar, at: At): Tree {
   const text = String(scalar.value)
   const isPlain = scalar.type === undefined || scalar.type === Scalar.PLAIN
-  if (!isPlain || !/^(~|null|Null|NULL)?$/.test(text)) return textOf(reader, text, { ...at, isPlain })
+  if (!isPlain || !/^(~|null|Null|NULL)?$/.test(text)) return textTree(reader, text, { ...at, isPlain })
   if (scalar.anchor) return faulty(reader, at, 'an anchor without a value; quote a value that begins with &')
   return { kind: 'nothing', place: at.place }
 }
 
-function textOf(reader: Reader, text: string, at: At & { readonly isPlain: boolean }): Tree {
+function textTree(reader: YamlReader, text: string, at: At & { readonly isPlain: boolean }): Tree {
   const wrong: string[] = []
   const replaced = interpolate(text, reader.env, wrong)
   return wrong.length > 0
@@ -134,7 +134,7 @@ function textOf(reader: Reader, text: string, at: At & { readonly isPlain: boole
     : { kind: 'text', text: replaced, place: at.place, isPlain: at.isPlain }
 }
 
-function faulty(reader: Reader, { place, path }: At, says: string): Tree {
+function faulty(reader: YamlReader, { place, path }: At, says: string): Tree {
   reader.report(place, path, says)
   return { kind: 'faulty', place }
 }

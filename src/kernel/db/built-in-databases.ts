@@ -67,7 +67,7 @@ type BuiltIn = {
   at(role: string, database: string): string
 } & Pick<BuiltInDatabases, 'repairs'>
 
-type Ensuring = {
+type EnsureOptions = {
   readonly config: Config
   readonly secrets: Secrets
   readonly report: (step: string) => void
@@ -81,7 +81,7 @@ type Ensuring = {
 }
 
 /** The built-in databases that the configuration wants, created if the command may do that. */
-export async function ensureBuiltIn(options: Ensuring): Promise<BuiltIn> {
+export async function ensureBuiltIn(options: EnsureOptions): Promise<BuiltIn> {
   const { config, makes, names, provisionUrl, report, secrets, standing } = options
   const may = provisionUrl !== undefined
   const age = makes ? 'current' : standing.secret

@@ -2,7 +2,7 @@ import pg from 'pg'
 import { removeSettings } from './given-settings.ts'
 import { onConnection } from './guarded-client.ts'
 
-type Handed = {
+type Handover = {
   readonly name: string
   readonly owner: string
   /** The former owner, and the URL with which it logs in. */
@@ -14,7 +14,10 @@ type Handed = {
  * user may have altered is undone; the return value says which settings. Nothing runs in the database with more rights than the user's,
  * since functions and operators there are the user's too.
  */
-export async function takeOver(client: pg.Client, { name, owner, user }: Handed): Promise<readonly string[]> {
+export async function takeOver(
+  client: pg.Client,
+  { name, owner, user }: Handover,
+): Promise<readonly string[]> {
   await client.query(`set role ${id(user.name)}`)
   const repairs = await removeSettings(client, { roles: [], databases: [name] })
   await client.query(

@@ -4,7 +4,7 @@ import pg from 'pg'
 import { findBinaries } from './embedded/binaries.ts'
 import { EmbeddedServerError } from './embedded/error.ts'
 import { lockFolder } from './embedded/folder-lock.ts'
-import type { Guarded } from './embedded/guarded-process.ts'
+import type { GuardedProcess } from './embedded/guarded-process.ts'
 import { type Cluster, ensureData } from './embedded/initdb.ts'
 import { launch } from './embedded/launch.ts'
 import { logTail } from './embedded/log-file.ts'
@@ -116,7 +116,7 @@ export function urlsOf(socket: string, port: string): EmbeddedServer['url'] {
 }
 
 /** Checks the password, and returns the version. */
-async function logIn(url: string, cluster: Cluster, running: Guarded): Promise<string> {
+async function logIn(url: string, cluster: Cluster, running: GuardedProcess): Promise<string> {
   try {
     return await onConnection({ url, name: 'start' }, async (client) => {
       const { rows } = await client.query<{ server_version: string }>('show server_version')
@@ -134,7 +134,7 @@ async function logIn(url: string, cluster: Cluster, running: Guarded): Promise<s
 /** For a stop without a deadline: the checkpoint on a slow disk. */
 const STOP_MS = 60_000
 
-function endsOf(running: Guarded, { folder, lock }: Cluster): Pick<EmbeddedServer, 'stop' | 'died'> {
+function endsOf(running: GuardedProcess, { folder, lock }: Cluster): Pick<EmbeddedServer, 'stop' | 'died'> {
   let isAsked = false
   running.release()
   const ended = running.exited.then(async ({ code }) => {

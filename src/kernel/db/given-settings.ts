@@ -1,7 +1,7 @@
 import pg from 'pg'
 
 /** The sessions whose settings are removed. */
-type Given = { readonly roles: readonly string[]; readonly databases: readonly string[] }
+type Subjects = { readonly roles: readonly string[]; readonly databases: readonly string[] }
 
 type Row = {
   readonly role: string | null
@@ -14,7 +14,7 @@ type Row = {
  * them to itself, and an owner to its database; `role`, `local_preload_libraries` or `default_transaction_read_only` then change or prevent
  * the sessions of others. Returns a sentence for each subject.
  */
-export async function removeSettings(client: pg.ClientBase, given: Given): Promise<readonly string[]> {
+export async function removeSettings(client: pg.ClientBase, given: Subjects): Promise<readonly string[]> {
   const before = await settingsOf(client, given)
   for (const row of before) await client.query(`alter ${subjectOf(row, pg.escapeIdentifier)} reset all`)
   // A role that is no superuser removes only settings that it could have made.
@@ -29,7 +29,7 @@ export async function removeSettings(client: pg.ClientBase, given: Given): Promi
   })
 }
 
-async function settingsOf(client: pg.ClientBase, { roles, databases }: Given): Promise<readonly Row[]> {
+async function settingsOf(client: pg.ClientBase, { roles, databases }: Subjects): Promise<readonly Row[]> {
   const { rows } = await client.query<Row>(
     `select r.rolname as role, d.datname as database,
             array(select split_part(one, '=', 1) from unnest(s.setconfig) as one) as settings

@@ -41,7 +41,7 @@ export class GuardedClient extends pg.Client {
     // ends the process. Running statements fail by themselves.
     this.on('error', () => this.destroy())
     this.on('end', () => this.#stopWatching())
-    const connection = this.connection as unknown as Answering
+    const connection = this.connection as unknown as ReadyEmitter
     connection.on('readyForQuery', () => {
       this.#since = performance.now()
     })
@@ -135,9 +135,9 @@ type ClientQueue = {
   readonly _queryQueue: readonly object[]
   readonly _sentQueryQueue: readonly object[]
 }
-type Answering = { on(event: 'readyForQuery', listener: () => void): void }
+type ReadyEmitter = { on(event: 'readyForQuery', listener: () => void): void }
 
-type Short = {
+type ConnectionOptions = {
   readonly url: string
   /** In pg_stat_activity. */
   readonly name: string
@@ -147,7 +147,7 @@ type Short = {
 
 /** Opens a connection for this work, with the settings of our sessions. */
 export async function onConnection<T>(
-  { url, name, deadline = 10_000 }: Short,
+  { url, name, deadline = 10_000 }: ConnectionOptions,
   work: (client: pg.Client) => Promise<T>,
 ): Promise<T> {
   return connected(

@@ -12,7 +12,7 @@ export type Standing = {
 }
 
 /** The database as it is now. `standing` is undefined when it contains nothing of Gatehouse yet. */
-export type Seen = {
+export type InstallationState = {
   readonly database: string
   readonly standing: Standing | undefined
   /** The database was recorded under another name; only with `takeOver: 'copy'`. */
@@ -30,7 +30,7 @@ class ForeignInstallation extends InstallationError {
   }
 }
 
-export type Asking = {
+export type InstallationCheck = {
   readonly secrets: Secrets
   /** For the message when the secret does not fit: `the secret of SERVICE_SECRET does not fit`. */
   readonly mismatch: string
@@ -42,7 +42,10 @@ type Row = { readonly id: string; readonly secret_check: string; readonly contro
 type Facts = { readonly database: string; readonly is_used: boolean; readonly is_recorded: boolean }
 
 /** Reads which installation the database belongs to, and changes nothing. Throws when it is another one. */
-export async function seeInstallation(client: pg.ClientBase, asking: Asking): Promise<Seen> {
+export async function seeInstallation(
+  client: pg.ClientBase,
+  asking: InstallationCheck,
+): Promise<InstallationState> {
   const { rows } = await client.query<Facts>(
     `select current_database()::text as database, to_regnamespace('service') is not null as is_used,
        to_regclass('service.installation') is not null as is_recorded`,
@@ -73,7 +76,7 @@ const fitting = ({ id, secret_check }: Row, secrets: Secrets): Standing['secret'
 /** Records this installation in an empty database. Of several concurrent processes the first one inserts the row, and the others read it. */
 export async function establishInstallation(
   client: pg.Client,
-  asking: Asking,
+  asking: InstallationCheck,
   { random, now }: { readonly random: Random; readonly now: Date },
 ): Promise<Standing> {
   await client.query('begin')

@@ -70,7 +70,7 @@ export function createEvents({ db, now, random, metrics, log, ...parts }: Outbox
   const subscriptions = createSubscriptions(parts)
   const lost = createLostRequests()
   // Operations that end at the same time share a statement.
-  const commit = createGroupCommit<Entry, undefined>(
+  const commit = createGroupCommit<OutboxEvent, undefined>(
     MAX_PER_STATEMENT,
     async (entries) => {
       await insertEvents(db, entries)
@@ -79,7 +79,7 @@ export function createEvents({ db, now, random, metrics, log, ...parts }: Outbox
     ({ deliveries }) => Math.max(MIN_WEIGHT, deliveries.length),
   )
 
-  function entryOf(event: Omit<Payload, 'id' | 'at'>, webhooks: readonly Subscription[]): Entry {
+  function entryOf(event: Omit<Payload, 'id' | 'at'>, webhooks: readonly Subscription[]): OutboxEvent {
     const at = now()
     const id = uuidv7(at, random)
     const deliveries = webhooks.map(({ id: webhookId }) => ({ id: uuidv7(at, random), webhookId }))
@@ -96,7 +96,7 @@ export function createEvents({ db, now, random, metrics, log, ...parts }: Outbox
     const by: Record<Match, Subscription[]> = { met: [], unknown: [], unmet: [] }
     for (const webhook of webhooks) by[await judged(webhook, rows)].push(webhook)
     const cause = causeOf(kernel)
-    const entries: Entry[] = []
+    const entries: OutboxEvent[] = []
     if (by.met.length > 0) entries.push(entryOf({ name, data, rows, ...cause }, by.met))
     if (by.unknown.length > 0)
       entries.push(entryOf({ name, data, rows: { json: undefined }, ...cause }, by.unknown))
@@ -176,7 +176,7 @@ const MAX_PER_STATEMENT = 1_000
 /** So that a statement has at most 50 events, of 256 KB each at most. */
 const MIN_WEIGHT = 20
 
-type Entry = {
+type OutboxEvent = {
   readonly id: string
   readonly name: EventName
   readonly at: Date
@@ -187,7 +187,7 @@ type Entry = {
 /** Writes the events with their deliveries. A webhook that was removed or deactivated in the meantime gets none. */
 async function insertEvents(
   db: Db,
-  entries: readonly Entry[],
+  entries: readonly OutboxEvent[],
   { isRehearsal = false }: { readonly isRehearsal?: boolean } = {},
 ): Promise<void> {
   const deliveries = entries.flatMap(({ id: eventId, at, deliveries }) =>

@@ -78,13 +78,13 @@ type Index = ReadonlyMap<string, readonly Subscription[]>
 
 const NONE: readonly Subscription[] = []
 
-const keyOf = (name: string, client: string | null): string => `${name} ${client ?? ''}`
+const indexKey = (name: string, client: string | null): string => `${name} ${client ?? ''}`
 
 function indexOf(subscriptions: readonly Subscription[]): Index {
   const index = new Map<string, Subscription[]>()
   for (const subscription of subscriptions) {
     for (const name of namesOf(subscription)) {
-      const key = keyOf(name, subscription.clientName)
+      const key = indexKey(name, subscription.clientName)
       const others = index.get(key)
       if (others === undefined) index.set(key, [subscription])
       else others.push(subscription)
@@ -98,7 +98,7 @@ const namesOf = ({ routeKeys, clientName }: Subscription): readonly EventName[] 
   eventsOf(routeKeys).filter((name) => (EVENTS[name].category === 'auth') === (clientName === null))
 
 function found(index: Index, { name, client, table }: Occasion): readonly Subscription[] {
-  const all = index.get(keyOf(name, client)) ?? NONE
+  const all = index.get(indexKey(name, client)) ?? NONE
   return all.some(({ tableName }) => tableName !== null)
     ? all.filter(({ tableName }) => tableName === null || tableName === table)
     : all

@@ -36,11 +36,11 @@ export async function callFunction(
   const chosen = chooseFunction(candidates, table, request.arguments)
   const plan = planOf(chosen, request)
   return runUntrusted(request.presence, async (client) => {
-    const job: Job = { client, chosen, plan, given: request, maxBytes }
+    const call: FunctionCall = { client, chosen, plan, given: request, maxBytes }
     await begin(client, request.readOnly)
     if (persona !== undefined) await become(client, persona)
-    const result = plan.count === undefined ? await readRows(job) : await readCounted(job)
-    if (client.pooled === undefined) await say(client, createSql('commit'))
+    const result = request.read.count === undefined ? await readRows(call) : await readCounted(call)
+    if (client.pooled === undefined) await execute(client, createSql('commit'))
     else await finishPooled(client, 'commit').catch((error) => Promise.reject(failureOf(error)))
     return result
   })
@@ -48,11 +48,11 @@ export async function callFunction(
 
 /** With a pooler the transaction is already open. */
 async function begin(client: RowClient, readOnly: boolean): Promise<void> {
-  if (client.pooled === undefined) await say(client, createSql(readOnly ? 'begin read only' : 'begin'))
-  else if (readOnly) await say(client, createSql('set transaction read only'))
+  if (client.pooled === undefined) await execute(client, createSql(readOnly ? 'begin read only' : 'begin'))
+  else if (readOnly) await execute(client, createSql('set transaction read only'))
 }
 
-type Job = {
+type FunctionCall = {
   readonly client: RowClient
   readonly chosen: CallableFunction
   readonly plan: ReadPlan
@@ -67,35 +67,36 @@ function planOf(chosen: CallableFunction, { read }: CallRequest): ReadPlan {
   return resolve(only, read, EVERY_RIGHT) as ReadPlan // a read request gives a read plan
 }
 
-async function readRows(job: Job): Promise<RowsResult> {
-  const { plan, client, chosen } = job
-  const query = await say(client, statementOf(job, plan), job)
-  const rows = isSilent(chosen, plan) ? 0 : (query.writer?.rows ?? 0)
-  const json = isSilent(chosen, plan) ? [EMPTY] : (query.writer?.take() ?? [EMPTY])
+async function readRows(call: FunctionCall): Promise<RowsResult> {
+  const { plan, client, chosen } = call
+  const query = await execute(client, statementOf(call, plan), call)
+  const rows = returnsNoRows(chosen, plan) ? 0 : (query.writer?.rows ?? 0)
+  const json = returnsNoRows(chosen, plan) ? [EMPTY] : (query.writer?.take() ?? [EMPTY])
   return {
     json,
-    facts: () => ({ rows, hasMore: plan.page.open && query.writer?.more === true, total: undefined }),
+    facts: () => ({ rows, hasMore: plan.request.page.open && query.writer?.more === true, total: undefined }),
   }
 }
 
 const EMPTY = Buffer.from('[]')
-const isSilent = (chosen: CallableFunction, { head }: ReadPlan): boolean =>
-  head || chosen.columns === undefined
+const returnsNoRows = (chosen: CallableFunction, { request }: ReadPlan): boolean =>
+  request.head || chosen.columns === undefined
 
 /** Counts all rows and reads a page with a single call, because the function may write, and a second call may return other rows. */
-async function readCounted(job: Job): Promise<RowsResult> {
-  const { plan, client, chosen } = job
-  const { limit, offset, open } = plan.page
-  const all = statementOf(job, { ...plan, page: { limit: Number.MAX_SAFE_INTEGER, offset: 0, open: false } })
-  await say(client, { ...all, text: `declare called scroll cursor for ${all.text}` })
-  const { affected } = await say(client, createSql('move forward all in called'))
+async function readCounted(call: FunctionCall): Promise<RowsResult> {
+  const { plan, client, chosen } = call
+  const { limit, offset, open } = plan.request.page
+  const page = { limit: Number.MAX_SAFE_INTEGER, offset: 0, open: false }
+  const all = statementOf(call, { ...plan, request: { ...plan.request, page } })
+  await execute(client, { ...all, text: `declare called scroll cursor for ${all.text}` })
+  const { affected } = await execute(client, createSql('move forward all in called'))
   const total = chosen.columns === undefined ? 0 : affected
-  if (isSilent(chosen, plan)) return { json: [EMPTY], facts: () => ({ rows: 0, hasMore: false, total }) }
-  await say(client, createSql(`move absolute ${Math.min(offset, total)} in called`))
-  const { writer } = await say(
+  if (returnsNoRows(chosen, plan)) return { json: [EMPTY], facts: () => ({ rows: 0, hasMore: false, total }) }
+  await execute(client, createSql(`move absolute ${Math.min(offset, total)} in called`))
+  const { writer } = await execute(
     client,
     { ...createSql(`fetch forward ${limit} in called`), members: all.members },
-    job,
+    call,
   )
   const rows = writer?.rows ?? 0
   return {
@@ -104,7 +105,7 @@ async function readCounted(job: Job): Promise<RowsResult> {
   }
 }
 
-const statementOf = ({ chosen, given }: Job, plan: ReadPlan): BuiltSql =>
+const statementOf = ({ chosen, given }: FunctionCall, plan: ReadPlan): BuiltSql =>
   selectSql(plan, (sql) => callText(sql, chosen, given))
 
 /** `"public"."f"("a" => $1::integer, variadic "b" => $2::text[])`; names and types are from the catalogue. */
@@ -125,15 +126,15 @@ function callText(
   return `${quoteName(schema)}.${quoteName(name)}(${texts.join(', ')}) as t${named}`
 }
 
-async function say(client: RowClient, sql: BuiltSql, job?: Job): Promise<RowQuery> {
-  const plan = job?.plan
+async function execute(client: RowClient, sql: BuiltSql, call?: FunctionCall): Promise<RowQuery> {
+  const request = call?.plan.request
   const query = new RowQuery(client, sql, {
     name: '',
     members: sql.members.length > 0 ? sql.members : undefined,
-    stripNulls: plan?.stripNulls ?? false,
-    limit: plan?.page.limit ?? Number.POSITIVE_INFINITY,
+    stripNulls: request?.stripNulls ?? false,
+    limit: request?.page.limit ?? Number.POSITIVE_INFINITY,
     highWater: Number.POSITIVE_INFINITY,
-    ...(job && { maxBytes: job.maxBytes }),
+    ...(call && { maxBytes: call.maxBytes }),
   })
   client.query(query)
   try {

@@ -14,7 +14,7 @@ import { wholeText } from '#databases/request/decimal.ts'
 import type { Json } from '#databases/request/request.ts'
 import { Failure } from '#kernel/errors.ts'
 
-type Running = {
+type SqlRunner = {
   readonly run: RunUntrusted
   readonly maxBytes: number
   /** Its role and claims apply to the one transaction of the text. Only for fixed SQL, because a caller's own could change the role. */
@@ -23,7 +23,7 @@ type Running = {
 
 /** Runs the caller's own SQL, or fixed SQL, on an untrusted connection. */
 export function runSql(
-  { run: runUntrusted, maxBytes, persona }: Running,
+  { run: runUntrusted, maxBytes, persona }: SqlRunner,
   request: SqlRequest,
 ): Promise<SqlResult> {
   const { readOnly, text } = request

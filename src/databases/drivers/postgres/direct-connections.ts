@@ -16,7 +16,7 @@ type DirectConnections = {
   close(): Promise<void>
 }
 
-type Options = Omit<PoolOptions, 'connect' | 'maxConnections'> &
+type DirectConnectionOptions = Omit<PoolOptions, 'connect' | 'maxConnections'> &
   ConnectOptions & {
     /** The client, for messages. */
     readonly name: string
@@ -31,7 +31,7 @@ const MAX_CONNECTIONS = 4
 export function createDirectConnections(
   direct: string | undefined,
   own: Pool,
-  options: Options,
+  options: DirectConnectionOptions,
 ): DirectConnections {
   const missing = `A pooler answers at the address of client ${options.name}, and this needs a session of its own: set `
   if (direct === undefined)
@@ -54,10 +54,10 @@ export function createDirectConnections(
   }
 }
 
-const settingOf = ({ name }: Pick<Options, 'name'>): string =>
+const settingOf = ({ name }: Pick<DirectConnectionOptions, 'name'>): string =>
   `clients.${name}.direct_url (of a registered client its direct_url) to PostgreSQL's own address`
 
-const unusable = ({ name }: Pick<Options, 'name'>, why: string) =>
+const unusable = ({ name }: Pick<DirectConnectionOptions, 'name'>, why: string) =>
   fail('direct_url_unusable', {
     message: `The direct_url of client ${name} ${why}`,
     hint: `Set ${settingOf({ name })}, for the same database and role as url.`,
@@ -72,8 +72,8 @@ async function requireServer(pool: Pool, refusal: () => Error): Promise<void> {
   }
 }
 
-/** Of another database or role, changes and restores would be in the wrong place, and new tables would belong to somebody else. */
-async function sameDatabase(client: RowClient, options: Options): Promise<RowClient> {
+/** A direct connection to another database or role would change or restore the wrong tables, or give new ones another owner. */
+async function sameDatabase(client: RowClient, options: DirectConnectionOptions): Promise<RowClient> {
   try {
     if (client.pooled !== undefined) throw unusable(options, 'leads to a pooler')
     const own = await options.reached()

@@ -37,14 +37,15 @@ import {
 import { connect, createConnector, within } from '#databases/drivers/postgres/protocol/connect.ts'
 import type { Terminate } from '#databases/drivers/postgres/protocol/connection.ts'
 import { failureOf } from '#databases/drivers/postgres/protocol/errors.ts'
+import { countRows, selectRows, streamRows } from '#databases/drivers/postgres/read-rows.ts'
 import { OWN } from '#databases/drivers/postgres/roles/persona.ts'
 import { createRoleCheck, type RoleCheck } from '#databases/drivers/postgres/roles/role-check.ts'
 import { loginAs, OWN_ROLES_SQL } from '#databases/drivers/postgres/roles/sql-role.ts'
-import { countRows, selectRows, streamRows, writeRows } from '#databases/drivers/postgres/run-plan.ts'
 import { createRunner } from '#databases/drivers/postgres/runner.ts'
 import { requireOneStatement } from '#databases/drivers/postgres/sql/fixed-statement.ts'
 import { createSql } from '#databases/drivers/postgres/sql/sql-builder.ts'
 import { inTransaction } from '#databases/drivers/postgres/transaction.ts'
+import { writeRows } from '#databases/drivers/postgres/write-rows.ts'
 import type { DatabaseFailureCode } from '#databases/failures.ts'
 import type { ReadPlan, WritePlan } from '#databases/plan/plan.ts'
 import { IDENTITY_SQL } from '#kernel/db/database-identity.ts'
@@ -187,7 +188,7 @@ export function createPostgresDriver(given: PostgresOptions): PostgresDriver {
         return { lines: json, facts }
       },
       count: (planned, on, presence) =>
-        attempt(planned, (plan) => countRows(mine, plan, plan.mode, on, presence), on !== undefined),
+        attempt(planned, (plan) => countRows(mine, plan, plan.request.mode, on, presence), on !== undefined),
       insert: write,
       update: write,
       delete: write,

@@ -29,7 +29,7 @@ import { createTablePolicies } from '#databases/drivers/postgres/table-policies.
 import { fail } from '#databases/failures.ts'
 import { Failure } from '#kernel/errors.ts'
 
-type Options = {
+type ManagementOptions = {
   /** The client's own role, on a client with row-level security. */
   readonly persona: Persona | undefined
   readonly rowLevelSecurity: RowLevelSecurity | undefined
@@ -39,7 +39,7 @@ type Options = {
   readonly changed: () => void
 }
 
-export const createManagement = (pool: Pool, runner: Runner, options: Options): Management => ({
+export const createManagement = (pool: Pool, runner: Runner, options: ManagementOptions): Management => ({
   run: (statements, conditions) => run(pool, { ...conditions, statements }, options),
   requireUnreserved,
   tables: {
@@ -70,7 +70,7 @@ export const createManagement = (pool: Pool, runner: Runner, options: Options): 
   indexMethods: ALLOWED_INDEX_METHODS,
 })
 
-async function run(pool: Pool, change: SchemaStatements, options: Options): Promise<void> {
+async function run(pool: Pool, change: SchemaStatements, options: ManagementOptions): Promise<void> {
   const client = await pool.acquire()
   // Checks and index expressions of the table may run the client's own functions.
   client.mayBeDirty = true
@@ -84,7 +84,11 @@ async function run(pool: Pool, change: SchemaStatements, options: Options): Prom
   }
 }
 
-async function transact<T>(client: RowClient, { persona }: Options, work: () => Promise<T>): Promise<T> {
+async function transact<T>(
+  client: RowClient,
+  { persona }: ManagementOptions,
+  work: () => Promise<T>,
+): Promise<T> {
   client.since = performance.now()
   try {
     await (client.pooled === undefined ? client.query('begin') : beginPooled(client))
@@ -100,7 +104,7 @@ async function transact<T>(client: RowClient, { persona }: Options, work: () => 
   }
 }
 
-async function apply(client: RowClient, change: SchemaStatements, options: Options): Promise<void> {
+async function apply(client: RowClient, change: SchemaStatements, options: ManagementOptions): Promise<void> {
   const { statements, check, verify, timeout = options.statementTimeout } = change
   await limitTime(client, change.timeout)
   const { rows } = await client.query<{ search_path: string }>('show search_path')
@@ -158,7 +162,7 @@ const queryOn =
 async function explained(
   client: RowClient,
   { explain }: ChangeConditions,
-  { error, options }: { readonly error: unknown; readonly options: Options },
+  { error, options }: { readonly error: unknown; readonly options: ManagementOptions },
 ): Promise<unknown> {
   if (codeOf(error) === LOCK_NOT_AVAILABLE)
     return fail('object_busy', { cause: error, headers: { 'retry-after': '5' } })

@@ -50,7 +50,7 @@ export type Job = {
 >
 
 /** A statement whose rows are buffered or streaming; `release` gives the connection back, at once or after the last row. */
-export type Running = {
+export type RunningStatement = {
   readonly query: RowQuery
   readonly release: () => void
   readonly explain: (error: unknown) => unknown
@@ -58,7 +58,7 @@ export type Running = {
 
 export type Runner = {
   /** Settles when all rows are buffered or at `highWater`. Throws a Failure. */
-  start(job: Job, on?: OpenTransaction): Promise<Running>
+  start(job: Job, on?: OpenTransaction): Promise<RunningStatement>
   /** Runs to the end and frees the connection. */
   finish(job: Job, on?: OpenTransaction): Promise<RowQuery>
   /** Reads the only value of the only row, which is JSON. */
@@ -81,7 +81,7 @@ type Resources = {
 function runnerAs(persona: Persona | undefined, resources: Resources): Runner {
   const { pool, nameOf } = resources
 
-  async function start(job: Job, on?: OpenTransaction): Promise<Running> {
+  async function start(job: Job, on?: OpenTransaction): Promise<RunningStatement> {
     // Policies may run any code, so no read with a persona is known to be short.
     const joined = job.short && on === undefined && persona === undefined ? resources.join() : undefined
     if (joined === undefined) return startAlone(job, on)
@@ -90,7 +90,7 @@ function runnerAs(persona: Persona | undefined, resources: Resources): Runner {
   }
 
   /** Undefined when the read was displaced. */
-  async function share(connection: SharedConnection, job: Job): Promise<Running | undefined> {
+  async function share(connection: SharedConnection, job: Job): Promise<RunningStatement | undefined> {
     const explain = (error: unknown) => failureOf(error, about(job, persona))
     if (job.runsCode) connection.client.mayBeDirty = true
     try {
@@ -106,7 +106,7 @@ function runnerAs(persona: Persona | undefined, resources: Resources): Runner {
     }
   }
 
-  async function startAlone(job: Job, on?: OpenTransaction, attempt = 1): Promise<Running> {
+  async function startAlone(job: Job, on?: OpenTransaction, attempt = 1): Promise<RunningStatement> {
     requirePresence(job.presence)
     // Only this driver makes connections of transactions, as RowClients.
     const client = on instanceof RowClient ? on : await pool.acquire(job.presence)
@@ -150,7 +150,7 @@ function runnerAs(persona: Persona | undefined, resources: Resources): Runner {
   return { start, finish, value, systemValue, as: (other) => runnerAs(other, resources) }
 }
 
-/** Of a statement whose connection is found to be stale. */
+/** Attempts of a statement whose connection has a stale function. */
 const ATTEMPTS = 5
 
 function soleValue({ writer }: RowQuery): unknown {

@@ -8,7 +8,7 @@ import { requirePresence } from '#databases/drivers/presence.ts'
 import { fail } from '#databases/failures.ts'
 import { Failure } from '#kernel/errors.ts'
 
-type Options = TransactionOptions & {
+type TransactionSetup = TransactionOptions & {
   /** Time limit of BEGIN, COMMIT and ROLLBACK, milliseconds. */
   readonly timeout: number
   readonly persona: Persona | undefined
@@ -21,7 +21,7 @@ type Options = TransactionOptions & {
 export async function inTransaction<T>(
   pool: Pool,
   work: (on: OpenTransaction) => Promise<T>,
-  options: Options,
+  options: TransactionSetup,
 ): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     const client = await pool.acquire(options.presence)
@@ -42,7 +42,7 @@ const ATTEMPTS = 5
 async function transactAgain<T>(
   client: RowClient,
   work: (on: OpenTransaction) => Promise<T>,
-  options: Options,
+  options: TransactionSetup,
 ): Promise<T> {
   try {
     return await transact(client, work, options)
@@ -57,7 +57,7 @@ async function transactAgain<T>(
 async function transact<T>(
   client: RowClient,
   work: (on: OpenTransaction) => Promise<T>,
-  options: Options,
+  options: TransactionSetup,
 ): Promise<T> {
   client.presence = options.presence
   try {
@@ -77,7 +77,7 @@ async function transact<T>(
 async function begun<T>(
   client: RowClient,
   work: (on: OpenTransaction) => Promise<T>,
-  options: Options,
+  options: TransactionSetup,
 ): Promise<T> {
   try {
     await control(client, beginText(options), options)
@@ -101,7 +101,7 @@ async function begun<T>(
 const beginText = ({ isolation, readOnly }: TransactionOptions): string =>
   `begin${isolation === undefined ? '' : ` isolation level ${isolation}`}${readOnly === true ? ' read only' : ''}`
 
-async function commit(client: RowClient, options: Options): Promise<void> {
+async function commit(client: RowClient, options: TransactionSetup): Promise<void> {
   try {
     const command = await control(client, 'commit', options)
     // The server answers ROLLBACK when the work has swallowed a failure.
@@ -117,7 +117,7 @@ async function commit(client: RowClient, options: Options): Promise<void> {
 }
 
 /** Rolls back. If the outcome is uncertain, closes the connection, and the server rolls back. */
-async function undo(client: RowClient, options: Options): Promise<void> {
+async function undo(client: RowClient, options: TransactionSetup): Promise<void> {
   client.presence = undefined
   if (client.active !== undefined) return client.destroy()
   if (!client.isAlive()) return
@@ -129,7 +129,7 @@ async function undo(client: RowClient, options: Options): Promise<void> {
 }
 
 /** Returns the command tag of the server. */
-async function control(client: RowClient, text: string, { timeout }: Options): Promise<string> {
+async function control(client: RowClient, text: string, { timeout }: TransactionSetup): Promise<string> {
   try {
     client.since = performance.now()
     // query_timeout is missing in pg's types.

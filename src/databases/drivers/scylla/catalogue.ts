@@ -100,12 +100,12 @@ function buildTable(
   isView: boolean,
 ): ScyllaTable {
   const [{ keyspace_name: keyspace, table_name: name } = { keyspace_name: '', table_name: '' }] = rows
-  const keyOf = (kind: ColumnRow['kind']) =>
+  const columnsOfKind = (kind: ColumnRow['kind']) =>
     rows
       .filter((row) => row.kind === kind)
       .sort((a, b) => a.position - b.position)
       .map((row) => row.column_name)
-  const [partitionKey, clusteringKey] = [keyOf('partition_key'), keyOf('clustering')]
+  const [partitionKey, clusteringKey] = [columnsOfKind('partition_key'), columnsOfKind('clustering')]
   const primaryKey = [...partitionKey, ...clusteringKey]
   const others = rows.map((row) => row.column_name).filter((column) => !primaryKey.includes(column))
   const byName = new Map(rows.map((row) => [row.column_name, row]))

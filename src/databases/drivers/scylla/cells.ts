@@ -24,10 +24,13 @@ type Column = {
   readonly cell?: CellColumn
 }
 type Metadata = { readonly keyspace?: string; columns: readonly Column[] }
-type Reader = { readMetadata(this: Reader, kind: number): Metadata; readType(this: Reader): CqlType }
+type FrameReader = {
+  readMetadata(this: FrameReader, kind: number): Metadata
+  readType(this: FrameReader): CqlType
+}
 
 const { FrameReader } = createRequire(import.meta.url)('cassandra-driver/lib/readers.js') as {
-  readonly FrameReader: { readonly prototype: Reader }
+  readonly FrameReader: { readonly prototype: FrameReader }
 }
 const { readMetadata, readType } = FrameReader.prototype
 /** Kind of result in the protocol, version 4, section 4.2.5. */

@@ -14,13 +14,13 @@ export type ConnectionOptions = {
   readonly applicationName: string
 }
 
-type Connected = { readonly client: Client; readonly watch: Watch }
+type OpenClient = { readonly client: Client; readonly watch: Watch }
 
 /** The library's client for one cluster, with its connections to the nodes. */
 type ClusterConnection = {
   /** Connects if need be. Waits no longer than for one node, however many nodes there are to try. */
-  get(): Promise<Connected>
-  current(): Connected | undefined
+  get(): Promise<OpenClient>
+  current(): OpenClient | undefined
   /** Closes the connections. The library would reconnect in its own time; the next `get` does at once. */
   retire(): void
   close(): Promise<void>
@@ -32,17 +32,17 @@ export function createClusterConnection(
   onFailure: () => void,
 ): ClusterConnection {
   const { connectTimeout } = options
-  let opened: Promise<Connected> | undefined
-  let current: Connected | undefined
+  let opened: Promise<OpenClient> | undefined
+  let current: OpenClient | undefined
   let closed = false
 
-  async function get(): Promise<Connected> {
+  async function get(): Promise<OpenClient> {
     if (current !== undefined) return current
     opened ??= open()
     return within(opened, connectTimeout)
   }
 
-  async function open(): Promise<Connected> {
+  async function open(): Promise<OpenClient> {
     const client = clientOf(options)
     try {
       await client.connect()

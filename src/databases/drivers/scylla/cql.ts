@@ -30,7 +30,8 @@ export function selectText(plan: ReadPlan): Statement {
   }
   writeWhere(sql, table, plan.where)
   writeSort(sql, table, plan)
-  sql.text += ` limit ${bind(sql, plan.page.open ? plan.page.limit + 1 : plan.page.limit, 'limit')}`
+  const { limit, open } = plan.request.page
+  sql.text += ` limit ${bind(sql, open ? limit + 1 : limit, 'limit')}`
   return sql
 }
 

@@ -93,7 +93,7 @@ export function createScyllaDriver(options: ScyllaOptions): Driver {
 
   return {
     name: 'scylladb',
-    // Its conditions fail by their types, never by a row.
+    // Conditions fail by their types, never by a row.
     keepsGuards: true,
     plan<R extends DataRequest>(request: R, rights: Rights): Promise<PlanOf<R>> {
       if ('columns' in request && request.columns.some(({ kind }) => kind === 'relation'))
@@ -109,7 +109,7 @@ export function createScyllaDriver(options: ScyllaOptions): Driver {
       return attempt(planned, (plan) => selectRows(whilePresent(presence), plan))
     },
     async count(planned, _on, presence) {
-      requireExact(planned.mode)
+      requireExact(planned.request.mode)
       requireFewLookUps(planned.where, options.inProduct)
       return attempt(planned, (plan) => countRows(whilePresent(presence), plan))
     },

@@ -53,7 +53,8 @@ const partsOf = (
   )
 
 export type StoredRow = { readonly key: string; readonly text: string }
-type Shape = { readonly output: readonly Output[]; readonly stripNulls: boolean }
+/** How a row is written. */
+export type RowShape = { readonly output: readonly Output[]; readonly stripNulls: boolean }
 
 /** Statements that run at once. Serial ones of the same partition would conflict. */
 const MAX_CONCURRENT = 16
@@ -65,7 +66,7 @@ export async function findByKeys(
   session: Session,
   table: ScyllaTable,
   rows: readonly RowWithKey[],
-  shape: Shape & { readonly isSerial: boolean },
+  shape: RowShape & { readonly isSerial: boolean },
 ): Promise<ReadonlyMap<string, StoredRow>> {
   const parts = [...Map.groupBy(rows, ({ partition }) => partition).values()].flatMap(portions)
   const found: StoredRow[] = []
@@ -87,7 +88,7 @@ async function findInPartition(
   session: Session,
   table: ScyllaTable,
   rows: readonly RowWithKey[],
-  { output, stripNulls, isSerial }: Shape & { readonly isSerial: boolean },
+  { output, stripNulls, isSerial }: RowShape & { readonly isSerial: boolean },
 ): Promise<StoredRow[]> {
   const statement = byKeysText(
     table,

@@ -16,7 +16,7 @@ const FIRST_PAGE = 100
 const MAX_PAGE = 5_000
 
 export async function selectRows(session: Session, plan: ReadPlan): Promise<RowsResult> {
-  const { page, count, head } = plan
+  const { page, count, head } = plan.request
   if (page.offset > 0) throw cannot('offset')
   if (count !== undefined) requireExact(count)
   const statement = selectText(plan)
@@ -54,9 +54,10 @@ const flowing = (
 async function* chunksOf(
   session: Session,
   statement: Statement,
-  { output, stripNulls, page: { limit } }: ReadPlan,
+  { output, request }: ReadPlan,
   state: { rows: number; more: boolean; ended: boolean },
 ): AsyncGenerator<Buffer> {
+  const { limit } = request.page
   let [size, bytes] = [Math.min(FIRST_PAGE, limit + 1), 0]
   let after: string | undefined
   do {
@@ -64,7 +65,7 @@ async function* chunksOf(
     const wanted = page.rows.slice(0, limit - state.rows)
     state.more ||= page.rows.length > wanted.length
     const columns = writers(page, output)
-    const text = wanted.map((row) => rowText(row, columns, stripNulls)).join(',')
+    const text = wanted.map((row) => rowText(row, columns, request.stripNulls)).join(',')
     const chunk = Buffer.from(
       `${after === undefined ? '[' : wanted.length > 0 && state.rows > 0 ? ',' : ''}${text}`,
     )

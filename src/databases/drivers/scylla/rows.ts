@@ -43,7 +43,7 @@ export const columnWriter = ({ type }: Pick<CellColumn, 'type'>, at: number, nam
 
 /** Types for which zero bytes are null. The server has such values, but they can only be written by hand. */
 export function writerOf(type: CqlType): Write {
-  const write = textOf(type)
+  const write = plainWriterOf(type)
   return HAS_EMPTY.has(type.code) ? write : (bytes) => (bytes.length === 0 ? 'null' : write(bytes))
 }
 
@@ -57,7 +57,7 @@ const HAS_EMPTY: ReadonlySet<number> = new Set([
   dataTypes.tuple,
 ])
 
-function textOf(type: CqlType): Write {
+function plainWriterOf(type: CqlType): Write {
   const vector = vectorOf(type)
   if (vector !== undefined) return vectors(vector)
   switch (type.code) {

@@ -8,18 +8,18 @@ export const { dataTypes } = types
 /** The protocol has no number for vectors. Its own numbers have two bytes. */
 const VECTOR = 0x10000
 
-/** Of a list or a set. */
+/** The type of the elements of a list or a set. */
 export const elementOf = (type: CqlType): CqlType => type.info as CqlType // as the protocol has it
 
 export const entryOf = (type: CqlType): readonly [key: CqlType, value: CqlType] =>
   type.info as readonly [CqlType, CqlType] // as the protocol has it
 
-/** Of a tuple. */
+/** The types of the members of a tuple. */
 export const membersOf = (type: CqlType): readonly CqlType[] => type.info as readonly CqlType[] // as the protocol has it
 
 type Field = { readonly name: string; readonly type: CqlType }
 
-/** Of a user-defined type. */
+/** The fields of a user-defined type. */
 export const fieldsOf = (type: CqlType): readonly Field[] =>
   (type.info as { readonly fields: readonly Field[] }).fields // as the protocol has it
 

@@ -26,7 +26,7 @@ export type UnpreparedStatements = {
   page(text: string, how: PageOptions): Promise<Page>
 }
 
-type Options = {
+type UnpreparedOptions = {
   readonly keyspace: string
   readonly statementTimeout: number
   readonly isWrite: boolean
@@ -36,7 +36,7 @@ type Options = {
 /** A connection has one keyspace for all its users, so another keyspace gets a separate connection while the work runs. */
 export async function runUnprepared<T>(
   client: Client,
-  { keyspace, statementTimeout, isWrite, watch }: Options,
+  { keyspace, statementTimeout, isWrite, watch }: UnpreparedOptions,
   work: (own: UnpreparedStatements) => Promise<T>,
 ): Promise<T> {
   const optionsOf = ({ size, after }: PageOptions) => ({
@@ -61,7 +61,7 @@ export async function runUnprepared<T>(
 
 async function onConnection<T>(
   client: Client,
-  { keyspace, watch }: Pick<Options, 'keyspace' | 'watch'>,
+  { keyspace, watch }: Pick<UnpreparedOptions, 'keyspace' | 'watch'>,
   work: (connection: Connection) => Promise<T>,
 ): Promise<T> {
   const host = nearestHost(client)

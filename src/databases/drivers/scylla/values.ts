@@ -47,13 +47,13 @@ function convert(value: Json, type: CqlType): Buffer | null | undefined {
     case dataTypes.udt:
       return recordBytes(value, type)
   }
-  const given = textOf(value)
+  const given = plainText(value)
   if (given === undefined) return undefined
   const text = JSON.isRawJSON(value) && WHOLES.has(type.code) ? wholeText(given) : given
   return SCALARS.get(type.code)?.(text)
 }
 
-const textOf = (value: Exclude<Json, null>): string | undefined => {
+const plainText = (value: Exclude<Json, null>): string | undefined => {
   if (typeof value === 'string') return value
   if (typeof value !== 'object') return String(value)
   // The types do not know JSON.isRawJSON.

@@ -8,12 +8,25 @@ import {
   insertText,
   updateText,
 } from '#databases/drivers/scylla/cql.ts'
-import { findByKeys, type RowWithKey, type StoredRow, withKeys } from '#databases/drivers/scylla/keys.ts'
+import {
+  findByKeys,
+  type RowShape,
+  type RowWithKey,
+  type StoredRow,
+  withKeys,
+} from '#databases/drivers/scylla/keys.ts'
 import { requireExact } from '#databases/drivers/scylla/reads.ts'
 import type { Session, Statement } from '#databases/drivers/scylla/session.ts'
 import { fail } from '#databases/failures.ts'
 import type { Column } from '#databases/plan/catalogue.ts'
-import type { Assignment, DeletePlan, InsertPlan, UpdatePlan, WritePlan } from '#databases/plan/plan.ts'
+import type {
+  Assignment,
+  ChangePlan,
+  DeletePlan,
+  InsertPlan,
+  UpdatePlan,
+  WritePlan,
+} from '#databases/plan/plan.ts'
 import type { Json, Row } from '#databases/request/request.ts'
 
 /**
@@ -87,24 +100,24 @@ export async function deleteRows(session: Session, plan: DeletePlan, limit: numb
     rows,
     (found) =>
       rows.filter(({ key }) => found.has(key)).map((row) => ({ row, statement: deleteText(table, row.row) })),
-    plan,
+    shapeOf(plan),
   )
   return answerOf(plan, done.rows, done.found)
 }
 
 type Step = { readonly row: RowWithKey; readonly statement: Statement }
-type Seen = ReadonlyMap<string, StoredRow>
+type StoredRows = ReadonlyMap<string, StoredRow>
 
 /** Reads which rows exist, writes what follows from that, and tries again when they have changed meanwhile. */
 async function asSeen(
   session: Session,
   table: ScyllaTable,
   rows: readonly RowWithKey[],
-  stepsFor: (found: Seen) => readonly Step[],
-  { output, stripNulls }: Pick<WritePlan, 'output' | 'stripNulls'> = { output: [], stripNulls: false },
-): Promise<{ readonly rows: readonly RowWithKey[]; readonly found: Seen }> {
+  stepsFor: (found: StoredRows) => readonly Step[],
+  shape: RowShape = { output: [], stripNulls: false },
+): Promise<{ readonly rows: readonly RowWithKey[]; readonly found: StoredRows }> {
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-    const found = await findByKeys(session, table, rows, { output, stripNulls, isSerial: true })
+    const found = await findByKeys(session, table, rows, { ...shape, isSerial: true })
     const steps = stepsFor(found)
     if (await session.write(steps.map(({ statement }) => statement)))
       return { rows: steps.map(({ row }) => row), found }
@@ -114,20 +127,21 @@ async function asSeen(
 
 /** The result of a write, read after it. */
 async function written(session: Session, plan: WritePlan, rows: readonly RowWithKey[]): Promise<WriteResult> {
-  if (plan.head) return answerOf(plan, rows, new Map())
-  const { output, stripNulls } = plan
-  const found = await findByKeys(session, tableOf(plan), rows, { output, stripNulls, isSerial: false })
+  if (plan.request.head) return answerOf(plan, rows, new Map())
+  const found = await findByKeys(session, tableOf(plan), rows, { ...shapeOf(plan), isSerial: false })
   return answerOf(plan, rows, found)
 }
 
-function answerOf(plan: WritePlan, rows: readonly RowWithKey[], found: Seen): WriteResult {
-  const texts = plan.head ? [] : rows.flatMap(({ key }) => found.get(key)?.text ?? [])
+const shapeOf = ({ output, request: { stripNulls } }: WritePlan): RowShape => ({ output, stripNulls })
+
+function answerOf(plan: WritePlan, rows: readonly RowWithKey[], found: StoredRows): WriteResult {
+  const texts = plan.request.head ? [] : rows.flatMap(({ key }) => found.get(key)?.text ?? [])
   return {
     json: [Buffer.from(`[${texts.join()}]`)],
     rows: texts.length,
     affected: rows.length,
     truncated: false,
-    total: plan.kind !== 'insert' && plan.count ? rows.length : undefined,
+    total: plan.kind !== 'insert' && plan.request.count ? rows.length : undefined,
   }
 }
 
@@ -198,15 +212,11 @@ const isSame = (one: Json | undefined, other: Json | undefined): boolean =>
   JSON.stringify(one) === JSON.stringify(other)
 
 /** The rows that the conditions name by whole keys. */
-async function chosenRows(
-  session: Session,
-  plan: UpdatePlan | DeletePlan,
-  limit: number,
-): Promise<RowWithKey[]> {
+async function chosenRows(session: Session, plan: ChangePlan, limit: number): Promise<RowWithKey[]> {
   const table = tableOf(plan)
-  if (plan.limit !== undefined || plan.offset > 0 || plan.sort.length > 0)
-    throw cannot('limit, offset and order of a write')
-  if (plan.count) requireExact(plan.count)
+  const { limit: given, offset, sort, count } = plan.request
+  if (given !== undefined || offset > 0 || sort.length > 0) throw cannot('limit, offset and order of a write')
+  if (count) requireExact(count)
   const chosen = await withKeys(session, table, combinations(table, choices(table, plan), limit))
   const rows = [...new Map(chosen.map((row) => [row.key, row])).values()]
   requireOnePartition(rows)
@@ -214,7 +224,7 @@ async function chosenRows(
 }
 
 /** Values of each column of the key. */
-function choices(table: ScyllaTable, plan: UpdatePlan | DeletePlan): ReadonlyMap<string, readonly Json[]> {
+function choices(table: ScyllaTable, plan: ChangePlan): ReadonlyMap<string, readonly Json[]> {
   const values = new Map<string, readonly Json[]>()
   for (const { column, operator, value, columnCast, valueCast } of comparisonsOf(plan.where)) {
     if (columnCast !== undefined || valueCast !== undefined) throw cannot('casts')

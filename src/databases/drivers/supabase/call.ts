@@ -49,14 +49,14 @@ export async function callFunction(
         ...rowParameters(plan),
       ],
       // Always count, because a second call could not tell whether the backend has cut the rows (db-max-rows).
-      prefer: [`count=${plan.count ?? 'exact'}`],
+      prefer: [`count=${read.count ?? 'exact'}`],
     },
     request.presence.signal(),
   )
   return answered(plan, name, answer)
 }
 
-function rowParameters({ where, sort, page, head }: ReadPlan): readonly Parameter[] {
+function rowParameters({ where, sort, request: { page, head } }: ReadPlan): readonly Parameter[] {
   const limit = head ? 0 : page.limit + (page.open ? 1 : 0)
   const range = rangeParameters({ limit, offset: page.offset })
   return [...conditionParameters(where), ...orderParameters(sort), ...range]
@@ -64,16 +64,16 @@ function rowParameters({ where, sort, page, head }: ReadPlan): readonly Paramete
 
 /** The result is rows of a table, one row as an object, or values: each becomes a row with one member named like the function. */
 async function answered(plan: ReadPlan, name: string, answer: Answer): Promise<RowsResult> {
-  const { limit, offset, open } = plan.page
+  const { head, count, page } = plan.request
+  const { limit, offset, open } = page
   const { body, is, total: all } = answer
-  const total = plan.count === undefined ? undefined : all
-  if (is.kind === 'nothing' || is.kind === 'null' || plan.head)
+  const total = count === undefined ? undefined : all
+  if (is.kind === 'nothing' || is.kind === 'null' || head)
     return collectedRows([Buffer.from('[]')], { rows: 0, hasMore: false, total })
   if (is.kind !== 'rows')
     return collectedRows([oneRow(name, body, is.kind)], { rows: 1, hasMore: false, total })
   const { json } = await shaped(answer, is.count, { rows: limit }, plan)
-  const isCut =
-    plan.count !== 'planned' && plan.count !== 'estimated' && all !== undefined && offset + is.count < all
+  const isCut = count !== 'planned' && count !== 'estimated' && all !== undefined && offset + is.count < all
   return collectedRows([json], {
     rows: Math.min(is.count, limit),
     hasMore: (open && is.count > limit) || (is.count < limit && isCut),

@@ -6,7 +6,7 @@ import { hasMoved } from '#databases/drivers/supabase/errors.ts'
 import { createExchange, type Exchange, type ExchangeOptions } from '#databases/drivers/supabase/exchange.ts'
 import { refuse } from '#databases/drivers/supabase/grammar.ts'
 import { type OpenApiCatalogue, readOpenApi } from '#databases/drivers/supabase/openapi.ts'
-import { countRows, nothingSeen, type Seen, selectRows } from '#databases/drivers/supabase/read.ts'
+import { countRows, type RowLimit, selectRows, unknownRowLimit } from '#databases/drivers/supabase/read.ts'
 import { writeRows } from '#databases/drivers/supabase/write.ts'
 import { fail } from '#databases/failures.ts'
 import type { WritePlan } from '#databases/plan/plan.ts'
@@ -47,13 +47,13 @@ export function createSupabaseDriver(options: SupabaseOptions): Driver {
     name: 'supabase',
     plan: (request, rights) => of(request.table.schema).plan(request, rights),
     select(planned, _on, presence) {
-      const { tables, attempt, seen } = of(planned.table.schema)
+      const { tables, attempt, rowLimit } = of(planned.table.schema)
       return attempt(planned, async (plan) =>
         selectRows(
           {
             exchange: whilePresent(presence),
             catalogue: await tables.current(),
-            seen,
+            rowLimit,
             maxRows: options.maxRows,
           },
           plan,
@@ -87,14 +87,14 @@ export function createSupabaseDriver(options: SupabaseOptions): Driver {
 
 const DEFAULT_SCHEMA = 'public'
 
-type Schema = Planner & { readonly tables: CatalogueCache<OpenApiCatalogue>; readonly seen: Seen }
+type Schema = Planner & { readonly tables: CatalogueCache<OpenApiCatalogue>; readonly rowLimit: RowLimit }
 
 /** PostgREST describes one schema at a time, and a request reaches only one. */
 function schemas(read: (schema: string) => Promise<OpenApiCatalogue>) {
   const known = new Map<string, Schema>()
   const open = (schema: string): Schema => {
     const tables = createCatalogueCache(() => read(schema))
-    const opened = { tables, seen: nothingSeen(), ...createPlanner(tables, hasMoved) }
+    const opened = { tables, rowLimit: unknownRowLimit(), ...createPlanner(tables, hasMoved) }
     // Names come from requests. Few schemas are exposed, and unknown names must not accumulate.
     const [oldest] = known.size >= MAX_SCHEMAS ? known.keys() : []
     if (oldest !== undefined) known.delete(oldest)

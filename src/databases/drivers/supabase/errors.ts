@@ -132,14 +132,18 @@ function reportedBy({ headers, body }: OutboundAnswer, mask: Mask): ReportedErro
   if (!isJson(headers) || body.length > 65_536) return undefined
   try {
     const { code, message, details } = JSON.parse(body.toString()) ?? {}
-    return { code: textOf(code), message: mask(textOf(message)), details: mask(textOf(details)) }
+    return {
+      code: textOrEmpty(code),
+      message: mask(textOrEmpty(message)),
+      details: mask(textOrEmpty(details)),
+    }
   } catch {
     // It claims JSON but is not: only its status counts.
     return undefined
   }
 }
 
-const textOf = (value: unknown): string => (typeof value === 'string' ? value : '')
+const textOrEmpty = (value: unknown): string => (typeof value === 'string' ? value : '')
 
 export const isJson = (headers: OutboundAnswer['headers']): boolean =>
   /^application\/([\w.+-]+\+)?json\b/i.test(String(headers['content-type'] ?? ''))

@@ -87,7 +87,7 @@ async function read(
 ): Promise<Answer> {
   const { status, headers, body, isWhole } = answer
   const total = totalIn(headers['content-range'], status)
-  // Behind the last row, when rows are counted.
+  // The page begins after the last row, and the rows are counted.
   if (status === 416 && total !== undefined)
     return { body: Buffer.from('[]'), is: { kind: 'rows', count: 0 }, total }
   if (status >= 400) throw refusalOf(answer, mask, subject)

@@ -40,7 +40,7 @@ class JsonCheck {
   #at = 0
   #state: State = 'value'
   readonly #open: number[] = []
-  /** Of the whole text. */
+  /** The first byte of the text; then its elements and objects at the top level. */
   #first = 0
   #elements = 0
   #objects = 0

@@ -17,50 +17,54 @@ import { namesOneRow } from '#databases/plan/by-key.ts'
 import type { Column } from '#databases/plan/catalogue.ts'
 import type { CountPlan, ReadPlan } from '#databases/plan/plan.ts'
 import { comparisons } from '#databases/request/conditions.ts'
-import type { Condition } from '#databases/request/request.ts'
+import type { Condition, CountMode } from '#databases/request/request.ts'
 
 /** Known bounds of the backend's row limit (db-max-rows), kept as long as its structure. */
-export type Seen = {
+export type RowLimit = {
   catalogue: OpenApiCatalogue | undefined
   /** It has returned this many rows. */
   rows: number
   /** It returns no more rows. */
   max: number
 }
-export const nothingSeen = (): Seen => ({ catalogue: undefined, rows: 0, max: Number.POSITIVE_INFINITY })
+export const unknownRowLimit = (): RowLimit => ({
+  catalogue: undefined,
+  rows: 0,
+  max: Number.POSITIVE_INFINITY,
+})
 
-type Reader = {
+type RowReader = {
   readonly exchange: Exchange
   readonly catalogue: OpenApiCatalogue
-  readonly seen: Seen
+  readonly rowLimit: RowLimit
   /** The most rows of a result with those of relations (`gateway.max_rows`). */
   readonly maxRows: number
 }
 
-export async function selectRows(reader: Reader, plan: ReadPlan): Promise<RowsResult> {
-  const { head, page } = plan
+export async function selectRows(reader: RowReader, plan: ReadPlan): Promise<RowsResult> {
+  const { head, page, count: mode } = plan.request
   const asked = head ? 0 : page.limit + (page.open ? 1 : 0)
-  const answer = await ask(reader, plan, { limit: asked, offset: page.offset })
+  const answer = await ask(reader, plan, { limit: asked, offset: page.offset }, mode)
   const count = countOf(answer)
   if (count > asked) throw strange('with more rows than were asked for')
   const { json, longest } = await shaped(answer, count, { rows: page.limit, related: reader.maxRows }, plan)
-  const total = plan.count === undefined ? undefined : totalOf(answer)
-  if (plan.count === 'exact' && count > 0 && page.offset + count > Number(total))
+  const total = mode === undefined ? undefined : totalOf(answer)
+  if (mode === 'exact' && count > 0 && page.offset + count > Number(total))
     throw strange('with more rows than it counts')
   learn(reader, count, count === asked)
   const isCut = count < asked && (await hasMore(reader, plan, count, total))
   return collectedRows([json], {
     rows: Math.min(count, page.limit),
     // A relation's list that is as long as the row limit may have been cut too.
-    hasMore: isCut || (page.open && count > page.limit) || longest >= reader.seen.max,
+    hasMore: isCut || (page.open && count > page.limit) || longest >= reader.rowLimit.max,
     total,
   })
 }
 
-function learn({ seen, catalogue }: Reader, count: number, isAll: boolean): void {
-  if (seen.catalogue !== catalogue) Object.assign(seen, nothingSeen(), { catalogue })
-  if (count > seen.max) seen.max = Number.POSITIVE_INFINITY
-  if (isAll) seen.rows = Math.max(seen.rows, count)
+function learn({ rowLimit, catalogue }: RowReader, count: number, isAll: boolean): void {
+  if (rowLimit.catalogue !== catalogue) Object.assign(rowLimit, unknownRowLimit(), { catalogue })
+  if (count > rowLimit.max) rowLimit.max = Number.POSITIVE_INFINITY
+  if (isAll) rowLimit.rows = Math.max(rowLimit.rows, count)
 }
 
 /**
@@ -68,23 +72,28 @@ function learn({ seen, catalogue }: Reader, count: number, isAll: boolean): void
  * can have only one row; after any other answer one more row is requested.
  */
 async function hasMore(
-  reader: Reader,
+  reader: RowReader,
   plan: ReadPlan,
   count: number,
   total: number | undefined,
 ): Promise<boolean> {
-  const { seen } = reader
-  const next = plan.page.offset + count
-  if (plan.count === 'exact' && total !== undefined) return next < total
-  if (count === 0 || count < seen.rows || namesOneRow(plan.table, plan.where)) return false
-  seen.rows = count
-  const isCut = countOf(await ask(reader, { ...plan, count: undefined }, { limit: 1, offset: next })) > 0
-  if (isCut) seen.max = count
+  const { rowLimit } = reader
+  const next = plan.request.page.offset + count
+  if (plan.request.count === 'exact' && total !== undefined) return next < total
+  if (count === 0 || count < rowLimit.rows || namesOneRow(plan.table, plan.where)) return false
+  rowLimit.rows = count
+  const isCut = countOf(await ask(reader, plan, { limit: 1, offset: next })) > 0
+  if (isCut) rowLimit.max = count
   return isCut
 }
 
-function ask({ exchange, catalogue }: Reader, plan: ReadPlan, range: RowRange): Promise<Answer> {
-  const { table, output, where, sort, count } = plan
+function ask(
+  { exchange, catalogue }: RowReader,
+  plan: ReadPlan,
+  range: RowRange,
+  count?: CountMode,
+): Promise<Answer> {
+  const { table, output, where, sort } = plan
   requireDistinct(plan)
   return exchange.run({
     schema: table.schema,
@@ -102,14 +111,14 @@ function ask({ exchange, catalogue }: Reader, plan: ReadPlan, range: RowRange): 
 }
 
 export async function countRows(exchange: Exchange, plan: CountPlan): Promise<number> {
-  const { table, where, mode } = plan
+  const { table, where, request } = plan
   const answer = await exchange.run({
     schema: table.schema,
     // Not HEAD, whose answer cannot describe an invalid condition.
     method: 'GET',
     path: pathSegment(table.name),
     parameters: [['select', '*'], ...conditionParameters(where), ['limit', '0']],
-    prefer: [`count=${mode}`],
+    prefer: [`count=${request.mode}`],
     subject: aboutConditions(plan),
   })
   return totalOf(answer)

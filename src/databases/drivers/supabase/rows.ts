@@ -2,19 +2,19 @@ import { eachRow, membersOf, NotRows } from '#databases/drivers/json-rows.ts'
 import { tooManyRelated } from '#databases/drivers/result-limits.ts'
 import { type Answer, strange } from '#databases/drivers/supabase/exchange.ts'
 import { fail } from '#databases/failures.ts'
-import type { Output } from '#databases/plan/plan.ts'
+import type { Output, ReadPlan, WritePlan } from '#databases/plan/plan.ts'
 import { startTimeSlice } from '#kernel/time-slice.ts'
 
 /** How rows are rewritten after PostgREST. */
-export type Shape = { readonly output: readonly Output[]; readonly stripNulls: boolean }
+type RowShape = { readonly output: readonly Output[]; readonly stripNulls: boolean }
 
-type Limits = {
+type RowLimits = {
   readonly rows: number
   /** The most rows with those of relations (`gateway.max_rows`). */
   readonly related?: number
 }
 
-type Shaped = {
+type ShapedRows = {
   readonly json: Buffer
   /** The most rows of a relation for one row. */
   readonly longest: number
@@ -30,12 +30,12 @@ const MAX_ROW_BYTES = 4_194_304
 export async function shaped(
   { body }: Pick<Answer, 'body'>,
   count: number,
-  limits: Limits,
-  shape: Shape,
-): Promise<Shaped> {
-  const isRewritten = shape.stripNulls || shape.output.some((item) => item.kind === 'relation')
+  limits: RowLimits,
+  { output, request: { stripNulls } }: ReadPlan | WritePlan,
+): Promise<ShapedRows> {
+  const isRewritten = stripNulls || output.some((item) => item.kind === 'relation')
   if (!isRewritten && count <= limits.rows) return { json: body, longest: 0 }
-  const writer = rowWriter(isRewritten ? shape : undefined, limits.related)
+  const writer = rowWriter(isRewritten ? { output, stripNulls } : undefined, limits.related)
   const slice = startTimeSlice()
   const rows: string[] = []
   try {
@@ -50,11 +50,11 @@ export async function shaped(
 }
 
 /** Without a shape, rows stay unchanged. */
-function rowWriter(shape: Shape | undefined, budget = Number.POSITIVE_INFINITY) {
+function rowWriter(shape: RowShape | undefined, budget = Number.POSITIVE_INFINITY) {
   let written = 0
   let longest = 0
 
-  function rowText(row: string, { output, stripNulls }: Shape): string {
+  function rowText(row: string, { output, stripNulls }: RowShape): string {
     if (++written > budget) throw tooManyRelated(budget)
     const relations = new Map(
       output.filter((item) => item.kind === 'relation').map((item) => [item.as, item]),

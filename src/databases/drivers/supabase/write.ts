@@ -16,7 +16,7 @@ import type { Parameter, PostgrestRequest } from '#databases/drivers/supabase/re
 import { shaped } from '#databases/drivers/supabase/rows.ts'
 import { fail } from '#databases/failures.ts'
 import type { Column } from '#databases/plan/catalogue.ts'
-import type { DeletePlan, InsertPlan, UpdatePlan, WritePlan } from '#databases/plan/plan.ts'
+import type { ChangePlan, DeletePlan, InsertPlan, UpdatePlan, WritePlan } from '#databases/plan/plan.ts'
 import type { Row } from '#databases/request/request.ts'
 import { Failure } from '#kernel/errors.ts'
 
@@ -40,8 +40,8 @@ export async function writeRows(writer: Writer, plan: WritePlan): Promise<WriteR
 
 async function answered(writer: Writer, plan: WritePlan, answer: Answer): Promise<WriteResult> {
   const affected = totalOf(answer)
-  const total = plan.kind !== 'insert' && plan.count ? affected : undefined
-  if (plan.head) return { json: [Buffer.from('[]')], rows: 0, affected, truncated: false, total }
+  const total = plan.kind !== 'insert' && plan.request.count ? affected : undefined
+  if (plan.request.head) return { json: [Buffer.from('[]')], rows: 0, affected, truncated: false, total }
   const count = countOf(answer)
   if (count !== affected) throw strange(`with ${count} rows, and counts ${affected}`)
   const maxRows = plan.kind === 'insert' ? count : writer.maxRows
@@ -66,11 +66,11 @@ const returned = (head: boolean, list: string): Extra =>
   head ? NOTHING : { parameters: [['select', list]], prefer: ['return=representation'] }
 
 function insert({ exchange, catalogue }: Writer, plan: InsertPlan): Promise<Answer> {
-  const { table, rows, columns } = plan
-  const back = returned(plan.head, selectList(catalogue, table, plan.output))
+  const { table, rows, columns, request } = plan
+  const back = returned(request.head, selectList(catalogue, table, plan.output))
   const conflict = onConflict(plan)
   const isUniform = rows.every((row) => Object.keys(row).length === columns.length)
-  const missing = plan.defaultToNull || isUniform ? [] : ['missing=default']
+  const missing = request.defaultToNull || isUniform ? [] : ['missing=default']
   const names: readonly Parameter[] = columns.length === 0 ? [] : [['columns', nameList(columns)]]
   return exchange.run({
     schema: table.schema,
@@ -130,9 +130,9 @@ const remove = ({ exchange, catalogue }: Writer, plan: DeletePlan): Promise<Answ
   })
 
 /** The rows that an update or delete concerns. */
-function matching(catalogue: OpenApiCatalogue, plan: UpdatePlan | DeletePlan) {
-  const { table, where, head } = plan
-  const back = returned(head, listOf(catalogue, plan))
+function matching(catalogue: OpenApiCatalogue, plan: ChangePlan) {
+  const { table, where, request } = plan
+  const back = returned(request.head, listOf(catalogue, plan))
   return {
     schema: table.schema,
     path: pathSegment(table.name),
@@ -141,8 +141,9 @@ function matching(catalogue: OpenApiCatalogue, plan: UpdatePlan | DeletePlan) {
   }
 }
 
-function listOf(catalogue: OpenApiCatalogue, plan: UpdatePlan | DeletePlan): string {
-  if (plan.limit !== undefined || plan.offset > 0) throw refuse('limit and offset of a write')
+function listOf(catalogue: OpenApiCatalogue, plan: ChangePlan): string {
+  const { limit, offset } = plan.request
+  if (limit !== undefined || offset > 0) throw refuse('limit and offset of a write')
   if (plan.sort.length > 0) throw refuse('sort_by of a write')
   requireDistinct(plan)
   return selectList(catalogue, plan.table, plan.output)

@@ -15,7 +15,7 @@ import {
 } from '#kernel/db/embedded/replacement.ts'
 import { startEmbedded } from '#kernel/db/embedded.ts'
 import { onConnection } from '#kernel/db/guarded-client.ts'
-import { type Asking, seeInstallation } from '#kernel/db/installation.ts'
+import { type InstallationCheck, seeInstallation } from '#kernel/db/installation.ts'
 import { scramVerifier } from '#kernel/db/scram.ts'
 import { secureRandom } from '#kernel/random.ts'
 import { unpackArchive } from './archive.ts'
@@ -25,7 +25,7 @@ import type { ArchiveFacts } from './make-archive.ts'
 import { becomeOwnInstallation, type RestoredFile } from './own-installation.ts'
 import { openStream } from './sealed-stream.ts'
 
-type RestoreOptions = Asking & {
+type RestoreOptions = InstallationCheck & {
   readonly archive: AsyncIterable<Buffer>
   /** Of the archive: its file, or s3://bucket/key. */
   readonly location: string

@@ -10,6 +10,11 @@ const extensionForm = textForm(
   'the name of an extension: at most 63 lower-case letters, digits, "_" and "-"',
 )
 
+const EXTENSIONS = [
+  'pgcrypto', 'uuid-ossp', 'citext', 'pg_trgm', 'hstore', 'ltree', 'unaccent', 'btree_gin',
+  'btree_gist', 'fuzzystrmatch', 'vector',
+] // biome-ignore format: a list
+
 export const gateway = section('The data gateway.', {
   enforce_api_keys: flag('Whether data operations need an API key; clients can override it.', {
     default: true,
@@ -42,10 +47,7 @@ export const gateway = section('The data gateway.', {
     extensions: list(
       'Extensions of PostgreSQL that a key with management.extensions.write may install.',
       extensionForm,
-      [
-        ...['pgcrypto', 'uuid-ossp', 'citext', 'pg_trgm', 'hstore', 'ltree', 'unaccent', 'btree_gin'],
-        ...['btree_gist', 'fuzzystrmatch', 'vector'],
-      ],
+      EXTENSIONS,
     ),
   }),
   pipelines: section('Pipelines.', {

@@ -5,7 +5,7 @@ import { ENVIRONMENT, type SystemUser } from './system-user.ts'
 
 type Exit = { readonly code: number | null; readonly signal: NodeJS.Signals | null }
 
-export type Guarded = {
+export type GuardedProcess = {
   readonly pid: number
   readonly exited: Promise<Exit>
   /** Sends SIGINT: a fast shutdown of postgres, and of initdb after it has cleaned up. Kills the process after that many milliseconds. */
@@ -33,7 +33,7 @@ export function spawnGuarded(
   command: readonly string[],
   output: number,
   lock: number,
-): Promise<Guarded> {
+): Promise<GuardedProcess> {
   const child = spawn('/bin/sh', ['-c', WATCHED, 'gatehouse', ...user.wrap, ...command], {
     cwd: '/',
     env: ENVIRONMENT,

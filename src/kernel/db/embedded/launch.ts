@@ -1,6 +1,6 @@
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type Guarded, spawnGuarded } from './guarded-process.ts'
+import { type GuardedProcess, spawnGuarded } from './guarded-process.ts'
 import type { Cluster } from './initdb.ts'
 import { boundLog, logTail, openLog } from './log-file.ts'
 import { readPidFile } from './pid-file.ts'
@@ -17,7 +17,10 @@ const GIVEN_UP_MS = 5_000
 const SURVIVORS_MS = 10_000
 
 /** Starts the server and resolves when it accepts connections, without a limit for its recovery from a crash. */
-export async function launch(cluster: Cluster, settings: Readonly<Record<string, string>>): Promise<Guarded> {
+export async function launch(
+  cluster: Cluster,
+  settings: Readonly<Record<string, string>>,
+): Promise<GuardedProcess> {
   cluster.report('start')
   const since = performance.now()
   for (;;) {
@@ -35,7 +38,7 @@ export async function launch(cluster: Cluster, settings: Readonly<Record<string,
   }
 }
 
-type Attempt = { readonly running: Guarded } | { readonly code: number | null; readonly log: string }
+type Attempt = { readonly running: GuardedProcess } | { readonly code: number | null; readonly log: string }
 
 async function tryLaunch(cluster: Cluster, settings: Readonly<Record<string, string>>): Promise<Attempt> {
   const log = await openLog(cluster.folder)
@@ -53,7 +56,7 @@ async function tryLaunch(cluster: Cluster, settings: Readonly<Record<string, str
   return { code, log: await logTail(path.join(cluster.folder, 'server.log')) }
 }
 
-async function becomesReady({ folder, signal }: Cluster, running: Guarded): Promise<boolean> {
+async function becomesReady({ folder, signal }: Cluster, running: GuardedProcess): Promise<boolean> {
   let hasEnded = false
   running.exited.then(() => {
     hasEnded = true

@@ -65,7 +65,7 @@ async function removeWork(folder: string): Promise<void> {
 }
 
 /** How a restore has ended that has left no database in the folder. */
-type Interrupted = {
+type InterruptedRestore = {
   /** The next start completes it. */
   readonly isComplete: boolean
   /** Advice to the operator. */
@@ -73,7 +73,7 @@ type Interrupted = {
 }
 
 /** Undefined if there is a database, or if no restore has begun. Changes nothing. */
-export function findInterrupted(folder: string): Interrupted | undefined {
+export function findInterrupted(folder: string): InterruptedRestore | undefined {
   if (hasDatabase(folder)) return undefined
   const names = namesIn(folder)
   const former = names.findLast((name) => name.startsWith(FORMER))

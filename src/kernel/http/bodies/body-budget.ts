@@ -34,7 +34,7 @@ type BudgetOptions = {
   readonly onRefusal: () => void
 }
 
-type Entry = ArrivingBody & { taken: number; arrived: number; isArriving: boolean; readonly since: number }
+type HeldBody = ArrivingBody & { taken: number; arrived: number; isArriving: boolean; readonly since: number }
 
 /** Time before a new body can count as slow, milliseconds. */
 const BEGINNING = 1_000
@@ -47,7 +47,7 @@ export function createBodyBudget({ max, rate, now, onRefusal }: BudgetOptions): 
   const share = Math.floor(max / 2)
   const ledger = createLedger()
 
-  function take(entry: Entry, bytes: number): void {
+  function take(entry: HeldBody, bytes: number): void {
     // Bytes that arrive after a release are not counted.
     if (!ledger.has(entry)) return
     if (entry.taken + bytes > share) throw tooHeavy(share)
@@ -58,8 +58,8 @@ export function createBodyBudget({ max, rate, now, onRefusal }: BudgetOptions): 
   }
 
   /** Aborts the slowest body that may go. Throws the failure for the caller when none is slow. */
-  function abortSlowest(mayGo: (entry: Entry) => boolean): void {
-    const slow = (entry: Entry) => entry.isArriving && rateOf(entry) < rate && mayGo(entry)
+  function abortSlowest(mayGo: (entry: HeldBody) => boolean): void {
+    const slow = (entry: HeldBody) => entry.isArriving && rateOf(entry) < rate && mayGo(entry)
     const slowest = ledger.lowest(slow, rateOf)
     if (slowest === undefined) throw noRoom()
     ledger.remove(slowest)
@@ -71,13 +71,13 @@ export function createBodyBudget({ max, rate, now, onRefusal }: BudgetOptions): 
     return busy()
   }
 
-  const rateOf = ({ arrived, since }: Entry): number =>
+  const rateOf = ({ arrived, since }: HeldBody): number =>
     now() - since < BEGINNING ? Number.POSITIVE_INFINITY : (arrived * 1_000) / (now() - since)
 
   return {
     held: ledger.total,
     open(body) {
-      const entry: Entry = { ...body, taken: 0, arrived: 0, isArriving: true, since: now() }
+      const entry: HeldBody = { ...body, taken: 0, arrived: 0, isArriving: true, since: now() }
       ledger.add(entry, 0)
       return {
         take(bytes) {
@@ -96,10 +96,10 @@ export function createBodyBudget({ max, rate, now, onRefusal }: BudgetOptions): 
 
 /** The bodies that are counted, with their bytes in total and of each payer. */
 function createLedger() {
-  const entries = new Set<Entry>()
+  const entries = new Set<HeldBody>()
   const byPayer = new Map<string, number>()
   let total = 0
-  const count = (entry: Entry, bytes: number): void => {
+  const count = (entry: HeldBody, bytes: number): void => {
     const { payer } = entry
     const own = (byPayer.get(payer) ?? 0) + bytes
     if (own === 0) byPayer.delete(payer)
@@ -110,16 +110,19 @@ function createLedger() {
   return {
     total: () => total,
     of: (payer: string) => byPayer.get(payer) ?? 0,
-    has: (entry: Entry) => entries.has(entry),
-    add(entry: Entry, bytes: number) {
+    has: (entry: HeldBody) => entries.has(entry),
+    add(entry: HeldBody, bytes: number) {
       entries.add(entry)
       count(entry, bytes)
     },
-    remove(entry: Entry) {
+    remove(entry: HeldBody) {
       if (entries.delete(entry)) count(entry, -entry.taken)
     },
-    lowest(includes: (entry: Entry) => boolean, rateOf: (entry: Entry) => number): Entry | undefined {
-      let lowest: Entry | undefined
+    lowest(
+      includes: (entry: HeldBody) => boolean,
+      rateOf: (entry: HeldBody) => number,
+    ): HeldBody | undefined {
+      let lowest: HeldBody | undefined
       for (const entry of entries)
         if (includes(entry) && (lowest === undefined || rateOf(entry) < rateOf(lowest))) lowest = entry
       return lowest

@@ -1,4 +1,3 @@
-import { isIPv6 } from 'node:net'
 import type { Readable } from 'node:stream'
 import type { FastifyRequest } from 'fastify'
 import type { Kernel } from '../../kernel.ts'
@@ -45,21 +44,19 @@ export function budgetBodies(app: App, { config, metrics, now }: Kernel): void {
   app.decorateRequest('bodyHold', undefined)
   app.decorateRequest('stopBody', undefined)
   app.decorateRequest('openBody', function (this: FastifyRequest, breakOff: (refusal: Error) => void) {
-    this.bodyHold = budget.open({ payer: this.bodyPayer ?? payerAt(this.clientAddress), breakOff })
+    this.bodyHold = budget.open({ payer: this.bodyPayer ?? networkOf(this.clientAddress), breakOff })
     return this.bodyHold
   })
 }
 
-const payerAt = (address: string): string => (isIPv6(address) ? networkOf(address) : address)
-
-type Collected = (error: Error | null, bytes: Buffer) => void
+type BodyCallback = (error: Error | null, bytes: Buffer) => void
 
 /** Calls `done` with the bytes of a body when it is complete. `limit` in bytes. */
 export function collectBody(
   request: FastifyRequest,
   payload: Readable,
   limit: number,
-  done: Collected,
+  done: BodyCallback,
 ): void {
   const declared = Number(request.headers['content-length'] ?? 0)
   if (declared > limit) {

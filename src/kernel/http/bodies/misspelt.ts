@@ -65,9 +65,13 @@ function firstMisspelt(members: Members, body: unknown): ReturnType<FindMisspelt
   return undefined
 }
 
-type Unknown = { readonly path: string; readonly name: string; readonly known: Iterable<string> }
+type UnknownMember = { readonly path: string; readonly name: string; readonly known: Iterable<string> }
 
-function* unknownMembers({ byName, ofItems }: Members, value: unknown, path: string): Generator<Unknown> {
+function* unknownMembers(
+  { byName, ofItems }: Members,
+  value: unknown,
+  path: string,
+): Generator<UnknownMember> {
   if (typeof value !== 'object' || value === null || JSON.isRawJSON(value)) return
   if (Array.isArray(value)) {
     if (ofItems === undefined) return

@@ -58,7 +58,10 @@ const isBelow = (prefix: string, path: string): boolean => path === prefix || pa
 
 const authEnvelope = ({ message, code }: Failure) => ({ message, code: code.toUpperCase() })
 const gatewayEnvelope = ({ message, code }: Failure, id: string) => ({
-  ...{ status: 'error', message, error: message, code },
+  status: 'error',
+  message,
+  error: message,
+  code,
   request_id: id,
 })
 

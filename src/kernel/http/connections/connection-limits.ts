@@ -1,4 +1,4 @@
-import { isIPv6, type Socket } from 'node:net'
+import type { Socket } from 'node:net'
 import type { Config } from '../../config/config.ts'
 import { createPeers } from '../client-address.ts'
 import { networkOf } from '../limits/limits.ts'
@@ -50,7 +50,7 @@ export function createConnectionLimits(
   return {
     admit(socket) {
       const { address, isProxy } = peerOf(socket)
-      const key = keyOf(address)
+      const key = networkOf(address)
       const own = byAddress.get(key)
       if (own !== undefined && !isProxy && own.size >= perAddress && !makeRoom(own)) return false
       if (all.size >= most && !makeRoom(all.keys())) return false
@@ -59,8 +59,6 @@ export function createConnectionLimits(
     },
   }
 }
-
-const keyOf = (address: string): string => (isIPv6(address) ? networkOf(address) : address)
 
 /** Connections that a process accepts, however many files it may open: each takes about 20 kB. */
 const MOST = 10_000

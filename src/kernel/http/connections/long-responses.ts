@@ -13,14 +13,14 @@ declare module 'fastify' {
      * Sends a body that is not complete yet, or long, as fast as the caller reads it. The route sets the headers. `isTimed`: for at most
      * `limits.stream_time`, the default.
      */
-    sendLong(source: Source, how?: { readonly isTimed?: boolean }): FastifyReply
+    sendLong(source: ResponseBody, how?: { readonly isTimed?: boolean }): FastifyReply
     /** Added by a surface: begins to watch over the caller of a stream. The returned function throws when the caller may have no more of it. */
     watchCaller?(): OpenStream['mayGoOn']
   }
 }
 
 /** `return()` releases resources; it is called when the caller has received everything or has disconnected. */
-type Source = Iterable<Buffer> | AsyncIterable<Buffer>
+type ResponseBody = Iterable<Buffer> | AsyncIterable<Buffer>
 
 /** Bytes. A longer complete answer is sent in pieces, to measure how fast it is read. */
 export const LONG_RESPONSE = 1_048_576
@@ -32,7 +32,7 @@ export function addLongResponses(app: App, { config, now, streams }: Kernel): vo
   const { min_rate: rate, answer, stream_time: time } = config.limits
   const held = createResponseBudget(MAX_HELD * answer, () => now().getTime())
   app.decorateReply('isPaced', false)
-  app.decorateReply('sendLong', function (this: FastifyReply, source: Source, { isTimed = true } = {}) {
+  app.decorateReply('sendLong', function (this: FastifyReply, source: ResponseBody, { isTimed = true } = {}) {
     this.isPaced = true
     const pace = createReaderPace(rate, () => now().getTime())
     // A streamed answer is bounded at its source.
@@ -47,9 +47,9 @@ export function addLongResponses(app: App, { config, now, streams }: Kernel): vo
   })
 }
 
-type Watched = { readonly pace: ReaderPace; readonly hasTime: () => boolean }
+type StreamLimits = { readonly pace: ReaderPace; readonly hasTime: () => boolean }
 
-function streamOf(reply: FastifyReply, { pace, hasTime }: Watched): OpenStream {
+function streamOf(reply: FastifyReply, { pace, hasTime }: StreamLimits): OpenStream {
   const { request, raw } = reply
   const callerMay = reply.watchCaller?.()
   return {
@@ -67,7 +67,12 @@ function streamOf(reply: FastifyReply, { pace, hasTime }: Watched): OpenStream {
   }
 }
 
-function bodyOf({ raw }: FastifyReply, source: Source, pace: ReaderPace, unwatch: () => void): Readable {
+function bodyOf(
+  { raw }: FastifyReply,
+  source: ResponseBody,
+  pace: ReaderPace,
+  unwatch: () => void,
+): Readable {
   const chunks = iteratorOf(source)
   const release = () => {
     unwatch()
@@ -81,7 +86,7 @@ function bodyOf({ raw }: FastifyReply, source: Source, pace: ReaderPace, unwatch
 
 type Chunks = Iterator<Buffer> | AsyncIterator<Buffer>
 
-const iteratorOf = (source: Source): Chunks =>
+const iteratorOf = (source: ResponseBody): Chunks =>
   Symbol.asyncIterator in source ? source[Symbol.asyncIterator]() : source[Symbol.iterator]()
 
 async function* pieces(chunks: Chunks, pace: ReaderPace): AsyncGenerator<Buffer> {

@@ -17,11 +17,11 @@ type ResponseBudget = {
 const CREDIT = 1_048_576
 const BEGINNING = 1_000
 
-type Entry = WaitingResponse & { readonly since: number; readonly release: () => void }
+type HeldResponse = WaitingResponse & { readonly since: number; readonly release: () => void }
 
 /** `now` in milliseconds. */
 export function createResponseBudget(max: number, now: () => number): ResponseBudget {
-  const entries = new Set<Entry>()
+  const entries = new Set<HeldResponse>()
   /** Cached answers share their buffers. */
   const users = new Map<ArrayBufferLike, number>()
   let total = 0
@@ -29,7 +29,7 @@ export function createResponseBudget(max: number, now: () => number): ResponseBu
   function hold(body: WaitingResponse): () => void {
     const memory = new Set([...body.parts].map(({ buffer }) => buffer))
     for (const buffer of memory) take(buffer)
-    const entry: Entry = {
+    const entry: HeldResponse = {
       ...body,
       since: now(),
       release() {
@@ -59,7 +59,7 @@ export function createResponseBudget(max: number, now: () => number): ResponseBu
 
   function makeRoom(): void {
     while (total > max) {
-      const slowest = [...entries].reduce<Entry | undefined>(
+      const slowest = [...entries].reduce<HeldResponse | undefined>(
         (slow, entry) => (slow === undefined || rateOf(entry) < rateOf(slow) ? entry : slow),
         undefined,
       )
@@ -69,7 +69,7 @@ export function createResponseBudget(max: number, now: () => number): ResponseBu
     }
   }
 
-  const rateOf = ({ taken, since }: Entry): number => (taken() + CREDIT) / (now() - since + BEGINNING)
+  const rateOf = ({ taken, since }: HeldResponse): number => (taken() + CREDIT) / (now() - since + BEGINNING)
 
   return { hold }
 }

@@ -16,17 +16,17 @@ export const namedAs = (name: string): Readonly<Record<string, string>> => ({ [R
 
 /** The schema with another description at one place; a named schema stays a shared component. */
 export function described<T extends object>(schema: T, description: string, more: object = {}): object {
-  const { [NAME]: name } = schema as Described // any schema
+  const { [NAME]: name } = schema as JsonSchema // any schema
   return { ...(typeof name === 'string' ? namedAs(name) : schema), description, ...more }
 }
 
 /** The document with every named schema once, in `components.schemas`, and references elsewhere. */
-export function withComponents(document: Described): Described {
-  const schemas: Record<string, Described> = {}
+export function withComponents(document: JsonSchema): JsonSchema {
+  const schemas: Record<string, JsonSchema> = {}
   const hoist = (node: unknown): unknown => {
     if (Array.isArray(node)) return node.map(hoist)
     if (typeof node !== 'object' || node === null) return node
-    const { [NAME]: name, [REFERENCE]: reference, ...rest } = without(node as Described, INTERNAL) // of a JSON document
+    const { [NAME]: name, [REFERENCE]: reference, ...rest } = without(node as JsonSchema, INTERNAL) // of a JSON document
     if (typeof reference === 'string') return { ...refTo(reference), ...rest }
     const members = Object.fromEntries(
       Object.entries(rest).map(([key, value]) => [
@@ -40,21 +40,21 @@ export function withComponents(document: Described): Described {
     return use
   }
   const { components, ...rest } = document
-  const hoisted = hoist(rest) as Described // an object stays one
-  return { ...hoisted, components: { ...(components as Described), schemas: sorted(schemas) } }
+  const hoisted = hoist(rest) as JsonSchema // an object stays one
+  return { ...hoisted, components: { ...(components as JsonSchema), schemas: sorted(schemas) } }
 }
 
 /** Keywords for validation only. */
 const INTERNAL = [PARSED, EXACT, SPELLINGS]
 
-const without = (members: Described, names: readonly string[]): Described =>
+const without = (members: JsonSchema, names: readonly string[]): JsonSchema =>
   Object.fromEntries(Object.entries(members).filter(([name]) => !names.includes(name)))
 
 /**
  * A named schema, and how to use it in its place. An object that may also be null is a union of the object and null, because generators
  * have no class for a list of types.
  */
-function split(members: Described, name: string): { readonly use: Described; readonly shape: Described } {
+function split(members: JsonSchema, name: string): { readonly use: JsonSchema; readonly shape: JsonSchema } {
   const { type, description, ...shape } = members
   if (!Array.isArray(type) || !type.includes('object')) return { use: refTo(name), shape: members }
   const others = type.filter((one) => one !== 'object').map((one) => ({ type: one }))
@@ -63,7 +63,7 @@ function split(members: Described, name: string): { readonly use: Described; rea
 }
 
 /** Descriptions may differ, because those of parameters are next to the schema. */
-function sameAs(known: Described | undefined, schema: Described, name: string): Described {
+function sameAs(known: JsonSchema | undefined, schema: JsonSchema, name: string): JsonSchema {
   if (known === undefined) return schema
   const { description, ...rest } = known
   const { description: other = description, ...others } = schema
@@ -72,7 +72,7 @@ function sameAs(known: Described | undefined, schema: Described, name: string): 
 }
 
 /** A single word becomes a constant. Generators would create a class for an `enum`. */
-function withConst(schema: Described): Described {
+function withConst(schema: JsonSchema): JsonSchema {
   const { enum: words, ...rest } = schema
   return schema.type === 'string' && Array.isArray(words) && words.length === 1
     ? { ...rest, const: words[0] }
@@ -86,7 +86,7 @@ function withConst(schema: Described): Described {
 function withoutDefaults(properties: unknown): unknown {
   if (typeof properties !== 'object' || properties === null) return properties
   return Object.fromEntries(
-    Object.entries(properties).map(([name, schema]: [string, Described]) => {
+    Object.entries(properties).map(([name, schema]: [string, JsonSchema]) => {
       if (schema?.default === undefined) return [name, schema]
       const { default: value, description, ...rest } = schema
       const words = `Default: ${String(value)}`
@@ -95,9 +95,9 @@ function withoutDefaults(properties: unknown): unknown {
   )
 }
 
-export type Described = Readonly<Record<string, unknown>>
+export type JsonSchema = Readonly<Record<string, unknown>>
 
-const refTo = (name: string): Described => ({ $ref: `#/components/schemas/${name}` })
+const refTo = (name: string): JsonSchema => ({ $ref: `#/components/schemas/${name}` })
 
-const sorted = (members: Described): Described =>
+const sorted = (members: JsonSchema): JsonSchema =>
   Object.fromEntries(Object.entries(members).sort(([a], [b]) => (a < b ? -1 : 1)))

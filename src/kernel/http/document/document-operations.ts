@@ -1,12 +1,12 @@
-import type { Described } from './components.ts'
+import type { JsonSchema } from './components.ts'
 
 /**
  * The document with the responses to failures once, in `components.responses`. A reference keeps the description of its operation, which
  * lists the codes. Expects schemas that are components already.
  */
-export function withSharedFailures(document: Described): Described {
-  const responses: Record<string, Described> = {}
-  const shared = (response: Described): Described => {
+export function withSharedFailures(document: JsonSchema): JsonSchema {
+  const responses: Record<string, JsonSchema> = {}
+  const shared = (response: JsonSchema): JsonSchema => {
     const { description, ...rest } = response
     const error = errorOf(rest)
     if (error === undefined) return response
@@ -16,19 +16,19 @@ export function withSharedFailures(document: Described): Described {
   }
   const changed = withOperations(document, ({ responses = {}, ...operation }) => ({
     ...operation,
-    responses: eachOf(responses as Described, shared), // by status
+    responses: eachOf(responses as JsonSchema, shared), // by status
   }))
-  return { ...changed, components: { ...(changed.components as Described), responses } }
+  return { ...changed, components: { ...(changed.components as JsonSchema), responses } }
 }
 
 /** `AuthError` or `GatewayError`, where the body of the response is one. */
-function errorOf({ content }: Described): string | undefined {
+function errorOf({ content }: JsonSchema): string | undefined {
   const { 'application/json': { schema: { $ref = '' } = {} } = {} } = (content ?? {}) as Content
   return /\/(AuthError|GatewayError)$/.exec($ref)?.[1]
 }
 
 /** The document in which a body is required unless the service takes an absent one: an object of which no member is required. */
-export function withOptionalBodies(document: Described): Described {
+export function withOptionalBodies(document: JsonSchema): JsonSchema {
   return withOperations(document, ({ requestBody, ...operation }) =>
     requestBody === undefined
       ? operation
@@ -51,11 +51,11 @@ const isRequired = ({ content }: Body): boolean =>
       type !== 'object' || required.length > 0 || minProperties > 0,
   )
 
-const withOperations = (document: Described, change: (operation: Described) => Described): Described => ({
+const withOperations = (document: JsonSchema, change: (operation: JsonSchema) => JsonSchema): JsonSchema => ({
   ...document,
-  paths: eachOf(document.paths as Described, (methods) => eachOf(methods, change)),
+  paths: eachOf(document.paths as JsonSchema, (methods) => eachOf(methods, change)),
 })
 
 /** Members that are objects, each changed. */
-const eachOf = (members: Described, change: (member: Described) => Described): Described =>
-  Object.fromEntries(Object.entries(members).map(([name, member]) => [name, change(member as Described)]))
+const eachOf = (members: JsonSchema, change: (member: JsonSchema) => JsonSchema): JsonSchema =>
+  Object.fromEntries(Object.entries(members).map(([name, member]) => [name, change(member as JsonSchema)]))

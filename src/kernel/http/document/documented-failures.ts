@@ -35,10 +35,10 @@ const RETRY_AFTER = {
 }
 
 /** A failure that a route may answer. */
-type Declared = { readonly status: number; readonly code: string }
+type DeclaredFailure = { readonly status: number; readonly code: string }
 
 /** Every failure that a route may answer: those of its access, its method, its surface, and its own. */
-function declaredFailures({ method, url, config = {} }: Route): readonly Declared[] {
+function declaredFailures({ method, url, config = {} }: Route): readonly DeclaredFailure[] {
   const { access = open, failures = [] } = config
   const codes: FailureTable = config.codes ?? EDGE_FAILURES
   const taken = method === 'GET' || method === 'HEAD' ? [] : BODY_FAILURES

@@ -11,7 +11,7 @@ import { VERSION } from '../../version.ts'
 import { open } from '../access.ts'
 import { HEADER } from '../header-names.ts'
 import type { App } from '../surface.ts'
-import { type Described, withComponents } from './components.ts'
+import { type JsonSchema, withComponents } from './components.ts'
 import { withOptionalBodies, withSharedFailures } from './document-operations.ts'
 import { createOperationNames, documentedOperation, type Feature } from './operations.ts'
 
@@ -45,7 +45,7 @@ export function describeRoutes(app: App, { config }: Kernel): void {
             ...('openapiObject' in made ? made.openapiObject : made.swaggerObject),
             tags: [...features.values()],
             webhooks: documentedEvents(WEBHOOKS),
-          } as Described),
+          } as JsonSchema),
         ),
       ),
   })

@@ -34,18 +34,18 @@ export function documentedOperation(route: RouteOptions, name: Name): object {
     ].join(' '),
     ...(name.aliasOf !== undefined && { 'x-alias-of': name.aliasOf }),
     security: access.security,
-    ...(schema?.body !== undefined && { body: namedFor(name, 'Body', schema.body as Described) }),
+    ...(schema?.body !== undefined && { body: namedFor(name, 'Body', schema.body as SchemaObject) }),
     response: { ...successes(route, name), ...failureResponses(route) },
-    ...(access.needsClient === true && { headers: withClient(access, schema?.headers as Described) }),
-    ...openQuery(schema?.querystring as Described | undefined),
+    ...(access.needsClient === true && { headers: withClient(access, schema?.headers as SchemaObject) }),
+    ...openQuery(schema?.querystring as SchemaObject | undefined),
   }
 }
 
 /** JSON Schema objects, as TypeBox builds them. */
-type Described = Readonly<Record<string, object>>
+type SchemaObject = Readonly<Record<string, object>>
 
 function successes({ method, schema, config }: RouteOptions, name: Name): object {
-  const responses = (schema?.response ?? {}) as Described
+  const responses = (schema?.response ?? {}) as SchemaObject
   const isLink = method === 'GET' && (config?.redirects ?? []).length > 0
   return Object.fromEntries(
     Object.entries({ ...responses, ...(isLink && responses[302] === undefined && { 302: REDIRECT }) }).map(
@@ -76,7 +76,7 @@ const REDIRECT = {
 
 const CLIENT = shownHeader(HEADER.client)
 
-const withClient = ({ takesProject = false }: Access, headers: Described = {}): object => ({
+const withClient = ({ takesProject = false }: Access, headers: SchemaObject = {}): object => ({
   type: 'object',
   required: [CLIENT],
   properties: {
@@ -96,7 +96,7 @@ const PROJECT = {
 }
 
 /** Queries with names that the caller chooses: in OpenAPI, an object whose members are parameters. */
-function openQuery(query: Described = {}): object {
+function openQuery(query: SchemaObject = {}): object {
   if (!query.additionalProperties) return {}
   const { description, properties } = query
   const others = { type: 'object', additionalProperties: TEXT, description }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Failure } from '#kernel/errors.ts'
 import { controlDatabase, testClock, testKernel } from '#test/harness.ts'
-import type { Limits } from './limits.ts'
+import type { RateLimits } from './limits.ts'
 
 const config = { rate_limits: { enabled: true } }
 const controlUrl = await controlDatabase()
@@ -14,7 +14,7 @@ const second = await testKernel({ controlUrl, config, clock })
 
 /** Seconds to wait, or the result of the check. */
 async function guess(
-  { limits }: { limits: Limits },
+  { limits }: { limits: RateLimits },
   key: string,
   right = false,
   total?: string,

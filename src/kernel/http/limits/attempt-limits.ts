@@ -56,19 +56,25 @@ export function createAttemptLimit(name: string, rule: Rule, pool: Pool, now: Cl
 }
 
 /** The ends of the windows in which an attempt was counted, as the table has them. */
-type Admitted = { readonly own: string; readonly total: string; readonly hasTurn: boolean }
+type AttemptWindows = { readonly own: string; readonly total: string; readonly hasTurn: boolean }
 
-type Counted = { readonly key: string; readonly points: number; readonly expire: string }
+type AttemptRow = { readonly key: string; readonly points: number; readonly expire: string }
 
 /** Counts an attempt, or throws 429. */
-async function admit(pool: Pool, now: Clock, { requests, window }: Rule, rows: Rows): Promise<Admitted> {
+async function admit(
+  pool: Pool,
+  now: Clock,
+  { requests, window }: Rule,
+  rows: Rows,
+): Promise<AttemptWindows> {
   const present = now().getTime()
-  const counted = await pool.query<Counted>({
-    ...{ name: 'attempt:count', text: COUNT },
+  const counted = await pool.query<AttemptRow>({
+    name: 'attempt:count',
+    text: COUNT,
     values: [rows.turn, rows.own, present, window, rows.total, requests],
   })
   const find = (wanted: string | undefined) => counted.rows.find(({ key }) => key === wanted)
-  const leftIn = ({ expire }: Counted) => Number(expire) - present
+  const leftIn = ({ expire }: AttemptRow) => Number(expire) - present
   const [turn, own, total] = [find(rows.turn), find(rows.own), find(rows.total)]
   if (turn !== undefined) throw tooMany(leftIn(turn))
   if (own === undefined) throw new Error('an attempt was not counted')
@@ -97,14 +103,14 @@ async function takeTurn(
   if (rowCount === 0) throw tooMany(wait)
 }
 
-async function clear(pool: Pool, { own, turn, total }: Rows, counted: Admitted): Promise<void> {
+async function clear(pool: Pool, { own, turn, total }: Rows, counted: AttemptWindows): Promise<void> {
   if (total === undefined && !counted.hasTurn)
     return void (await pool.query({ name: 'attempt:clear-own', text: CLEAR_OWN, values: [own] }))
   const values = [own, counted.hasTurn ? turn : null, total, counted.total]
   await pool.query({ name: 'attempt:clear', text: CLEAR, values })
 }
 
-async function takeBack(pool: Pool, { own, turn, total }: Rows, counted: Admitted): Promise<void> {
+async function takeBack(pool: Pool, { own, turn, total }: Rows, counted: AttemptWindows): Promise<void> {
   const values = [own, counted.own, counted.hasTurn ? turn : null, total, counted.total]
   await pool.query({ name: 'attempt:take-back', text: TAKE_BACK, values })
 }

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Failure } from '#kernel/errors.ts'
 import { eventually } from '#test/embedded.ts'
 import { controlDatabase, testKernel } from '#test/harness.ts'
-import { deleteExpiredLimits, type Limits, type RuleName } from './limits.ts'
+import { deleteExpiredLimits, type RateLimits, type RuleName } from './limits.ts'
 
 const minute = (requests: number) => ({ requests, window: 60_000 })
 const rules = {
@@ -22,7 +22,7 @@ const second = await testKernel({ controlUrl, config })
 
 /** The number of concurrent requests that pass. */
 async function passing(
-  limits: readonly Limits[],
+  limits: readonly RateLimits[],
   rule: RuleName,
   key: string,
   count: number,
@@ -32,7 +32,7 @@ async function passing(
 }
 
 /** The failure of a request that does not pass. */
-async function refusal(limits: Limits, rule: RuleName, key: string): Promise<Failure> {
+async function refusal(limits: RateLimits, rule: RuleName, key: string): Promise<Failure> {
   const failure = await limits.consume(rule, key).then(
     () => undefined,
     (error: unknown) => error,

@@ -29,7 +29,7 @@ export type RuleName =
 /** Rules that count only wrong attempts, with growing waits. */
 type AttemptRule = 'sign_in_account'
 
-export type Limits = {
+export type RateLimits = {
   /**
    * Throws 429 when this process knows that the bucket is empty; runs no query and takes nothing. For use before
    * work that precedes `consume` and costs a query.
@@ -51,12 +51,12 @@ export type Limits = {
 /** A limit that a record has by itself. When its numbers change, what was counted stays, unless a new window would end earlier. */
 type OwnLimit = { readonly name: string; readonly requests: number; readonly seconds: number }
 
-/** Of all mails to a recipient, whoever asks for them. */
+/** The limit of all mails to one recipient together. */
 const totalOf = ({ requests, window }: Rule): Rule => ({ requests: 3 * requests, window })
 
 type Rule = { readonly requests: number; readonly window: number }
 
-export function createRateLimits(config: Config, pool: pg.Pool, now: Clock): Limits {
+export function createRateLimits(config: Config, pool: pg.Pool, now: Clock): RateLimits {
   const table = createLimiterTable(pool, now)
   const consumeOwn = createOwnLimits(table)
   if (!config.rate_limits.enabled) return { ...UNLIMITED, consumeOwn }
@@ -101,7 +101,7 @@ export function createRateLimits(config: Config, pool: pg.Pool, now: Clock): Lim
 /** Limiters by their numbers: they count in the same rows, and a limiter beyond this number is made again when it is needed. */
 const OWN_LIMITERS = 1_000
 
-function createOwnLimits(table: LimiterTableFor): Limits['consumeOwn'] {
+function createOwnLimits(table: LimiterTableFor): RateLimits['consumeOwn'] {
   const limiters = new Map<string, Limiter>()
   return async ({ name, requests, seconds }, address) => {
     const numbers = `${requests}/${seconds}`
@@ -123,7 +123,7 @@ type Limiter = {
   emptyFor(key: string): number | Promise<number>
 }
 
-const UNLIMITED: Omit<Limits, 'consumeOwn'> = {
+const UNLIMITED: Omit<RateLimits, 'consumeOwn'> = {
   expectRoom: async () => {},
   consume: async () => {},
   allows: async () => true,
@@ -154,11 +154,12 @@ function limiterOf(name: string, { requests, window }: Rule, table: LimiterTable
 function bucketOf(key: string): string {
   // Sockets for both families write IPv4 addresses so (RFC 4291 section 2.5.5.2).
   const plain = key.replace(/^::ffff:(?=[\d.]+$)/i, '')
-  return hash('sha256', isIPv6(plain) ? networkOf(plain) : plain, 'base64url')
+  return hash('sha256', networkOf(plain), 'base64url')
 }
 
-/** The /64 of an IPv6 address, the size of one household's or server's network; in one spelling. */
+/** The /64 of an IPv6 address, the size of one household's or server's network; in one spelling. Any other text is returned as it is. */
 export function networkOf(address: string): string {
+  if (!isIPv6(address)) return address
   const [head = '', tail] = address.split('::')
   const before = head.split(':').filter((part) => part !== '')
   const after = tail?.split(':').filter((part) => part !== '') ?? []

@@ -8,7 +8,7 @@ import { fail } from '#databases/failures.ts'
 import type { ConstraintDefinition, Index, IndexName } from '#databases/plan/catalogue.ts'
 import { Failure } from '#kernel/errors.ts'
 
-type Limits = {
+type DefinitionLimits = {
   readonly maxConnections: number
   readonly maxWaiting: number
   readonly connectTimeout: number
@@ -22,7 +22,7 @@ export function createDefinitionReader({
   maxConnections,
   maxWaiting,
   connectTimeout,
-}: Limits): ReadDefinitions {
+}: DefinitionLimits): ReadDefinitions {
   const places = createConcurrencyLimit({
     places: Math.max(1, Math.min(AT_ONCE, maxConnections - 1)),
     waiting: maxWaiting,

@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import { type Pooled, RowClient } from '#databases/drivers/postgres/protocol/connection.ts'
+import { type Pooler, RowClient } from '#databases/drivers/postgres/protocol/connection.ts'
 import { connectFailure } from '#databases/drivers/postgres/protocol/errors.ts'
 import { isPoolersRefusal, pooledBy } from '#databases/drivers/postgres/protocol/pooler.ts'
 import { fail } from '#databases/failures.ts'
@@ -20,7 +20,7 @@ export type ConnectOptions = {
  * session settings. Any error of connecting becomes a Failure.
  */
 export function createConnector(options: ConnectOptions): () => Promise<RowClient> {
-  let pooled: Pooled | undefined
+  let pooled: Pooler | undefined
   return async () => {
     const client = await connect(options, pooled)
     pooled = client.pooled
@@ -28,7 +28,7 @@ export function createConnector(options: ConnectOptions): () => Promise<RowClien
   }
 }
 
-export async function connect(options: ConnectOptions, pooled?: Pooled): Promise<RowClient> {
+export async function connect(options: ConnectOptions, pooled?: Pooler): Promise<RowClient> {
   try {
     if (pooled !== undefined) return await opened(options, pooled)
     return await opened(options).catch((error) => {
@@ -42,7 +42,7 @@ export async function connect(options: ConnectOptions, pooled?: Pooled): Promise
   }
 }
 
-async function opened(options: ConnectOptions, through?: Pooled | 'unknown'): Promise<RowClient> {
+async function opened(options: ConnectOptions, through?: Pooler | 'unknown'): Promise<RowClient> {
   const settings = sessionSettings(options)
   const client = new RowClient(configOf(options, through === undefined ? settings : undefined))
   try {

@@ -15,7 +15,7 @@ import { GuardedClient } from '#kernel/db/guarded-client.ts'
 export class RowClient extends GuardedClient {
   readonly statements = new PreparedStatements()
   /** Set for a connection through a pooler; undefined: the session belongs to this connection. */
-  pooled: Pooled | undefined
+  pooled: Pooler | undefined
   active: ActiveQuery | undefined
   /** For the pool: when the current statement began or the connection became idle (performance.now()). */
   since = 0
@@ -244,7 +244,7 @@ const SETTLED = [
  * A connection through a pooler (PgBouncer in transaction mode): each transaction may run in another session, which others use next. So
  * every transaction sets the session's settings itself and leaves nothing.
  */
-export type Pooled = {
+export type Pooler = {
   /** Expressions for a SELECT that sets them until the end of the transaction. */
   readonly settings: string
   /** The pooler supports prepared statements (PgBouncer from 1.21, with max_prepared_statements). */

@@ -132,7 +132,8 @@ function serverFailure(state: DatabaseFailureCode, error: ServerError, about: Ab
   const code = about.table ? ofPlan(state, error) : state
   const column = error.column ?? columnOf(error, about)?.name
   const columns =
-    about.table?.constraints.find(({ name }) => name === error.constraint)?.columns ?? keyOf(error.detail)
+    about.table?.constraints.find(({ name }) => name === error.constraint)?.columns ??
+    columnsInDetail(error.detail)
   const details = {
     ...(about.table && { schema_name: about.table.schema, table_name: about.table.name }),
     ...(column !== undefined && { column }),
@@ -151,7 +152,7 @@ function ofPlan(state: DatabaseFailureCode, { code, where, position }: ServerErr
   if (MISSING.has(state) && where !== undefined && position === undefined) return 'rejected_by_database'
   // An operator or an array type of the column is missing.
   if (state === 'object_not_found') return 'invalid_operator'
-  // Of a value that has a syntax of its own: tsquery, hstore, ltree.
+  // A value with a syntax of its own is wrong: tsquery, hstore, ltree.
   return code === '42601' ? 'invalid_value' : state
 }
 
@@ -217,7 +218,7 @@ function messageFor(code: DatabaseFailureCode, column: string): { message?: stri
 }
 
 /** Column names of `Key (a, b)=(1, 2) already exists.`, never the values. */
-const keyOf = (detail: string | undefined): string[] => {
+const columnsInDetail = (detail: string | undefined): string[] => {
   const end = detail?.indexOf(')=') ?? -1
   // The values after the names may be a megabyte.
   const names = end < 0 ? undefined : detail?.slice(detail.lastIndexOf('(', end) + 1, end)

@@ -1,4 +1,4 @@
-import type { Pooled, RowClient } from '#databases/drivers/postgres/protocol/connection.ts'
+import type { Pooler, RowClient } from '#databases/drivers/postgres/protocol/connection.ts'
 import { firstWord } from '#databases/drivers/postgres/sql/statement-text.ts'
 import { fail } from '#databases/failures.ts'
 import { keepsStatements } from '#kernel/db/pooler.ts'
@@ -10,7 +10,7 @@ export const isPoolersRefusal = (error: unknown): boolean =>
 export async function pooledBy(
   client: RowClient,
   settings: Readonly<Record<string, string>>,
-): Promise<Pooled> {
+): Promise<Pooler> {
   const local = Object.entries(settings).map(
     ([name, value]) =>
       `pg_catalog.set_config('${name.replace(/^default_(?=transaction_)/, '')}', '${value}', true)`,

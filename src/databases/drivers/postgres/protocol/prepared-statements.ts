@@ -5,7 +5,7 @@ import type { Column } from '#databases/plan/catalogue.ts'
 /** The most prepared statements of one connection; each takes about ten kilobytes of the server. */
 const MAX_PREPARED = 100
 
-export type Prepared = {
+export type CachedStatement = {
   readonly text: string
   /** Known after the first run, so that the server need not describe the rows again. */
   types: readonly number[] | undefined
@@ -14,10 +14,10 @@ export type Prepared = {
 
 /** Prepared statements of one connection, the least recently used first. */
 export class PreparedStatements {
-  readonly #prepared = new Map<string, Prepared>()
+  readonly #prepared = new Map<string, CachedStatement>()
   #closing: string[] = []
 
-  find(name: string, text: string): Prepared | undefined {
+  find(name: string, text: string): CachedStatement | undefined {
     const known = this.#prepared.get(name)
     if (known?.text !== text) return undefined
     this.#prepared.delete(name)
@@ -25,7 +25,7 @@ export class PreparedStatements {
     return known
   }
 
-  add(name: string, statement: Prepared): void {
+  add(name: string, statement: CachedStatement): void {
     const [oldest] = this.#prepared.keys()
     if (oldest !== undefined && this.#prepared.size >= MAX_PREPARED) this.drop(oldest)
     this.#prepared.set(name, statement)

@@ -1,7 +1,7 @@
 import type { Presence } from '#databases/drivers/driver.ts'
 import type { MemoryBudget } from '#databases/drivers/memory-budget.ts'
 import type { RowClient } from '#databases/drivers/postgres/protocol/connection.ts'
-import type { Prepared } from '#databases/drivers/postgres/protocol/prepared-statements.ts'
+import type { CachedStatement } from '#databases/drivers/postgres/protocol/prepared-statements.ts'
 import {
   codeOf,
   Displaced,
@@ -39,7 +39,7 @@ export class RowQuery {
   readonly #statement: Statement
   readonly #options: RunOptions
   readonly #ready = Promise.withResolvers<void>()
-  #prepared: Prepared | undefined
+  #prepared: CachedStatement | undefined
   #isKnown = false
   /** The preceding statement has not succeeded yet. */
   #isWaiting = false

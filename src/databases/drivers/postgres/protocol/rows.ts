@@ -48,7 +48,7 @@ const MAX_CHUNK = 65_536
 /** A tab before a JSON null, where that has to differ from an SQL NULL. The server writes no tab before a member of jsonb. */
 const JSON_NULL_MARK = 0x09
 
-type Writing = {
+type RowWriterOptions = {
   readonly stripNulls: boolean
   readonly limit: number
   readonly marksJsonNull?: boolean
@@ -66,7 +66,7 @@ export class RowWriter {
   /** Bytes in finished chunks that have not been taken. */
   waiting = 0
   readonly #columns: readonly ColumnWriter[]
-  readonly #writing: Writing
+  readonly #writing: RowWriterOptions
   /** The most bytes that a row needs besides its values: names, quotes, commas, braces. */
   readonly #frame: number
   #chunks: Buffer[] = []
@@ -75,7 +75,7 @@ export class RowWriter {
   /** The bytes of the last row. */
   #from: Place = NOWHERE
 
-  constructor(columns: readonly ColumnWriter[], writing: Writing) {
+  constructor(columns: readonly ColumnWriter[], writing: RowWriterOptions) {
     this.#columns = columns
     this.#writing = writing
     this.#frame = columns.reduce((sum, column) => sum + column.absent.length + 8, 4 + SLACK)

@@ -58,13 +58,16 @@ function personaStatement({ readOnly }: Persona, isLong: boolean): Statement {
   return isLong ? LONG_PERSONA : PERSONA
 }
 
-type Wanted = Readonly<Record<'isLong' | 'isPrepared' | 'isOwn', boolean>> & {
+type FirstStatementOptions = Readonly<Record<'isLong' | 'isPrepared' | 'isOwn', boolean>> & {
   /** With a pooler: the settings that the session needs. */
   readonly settings?: string | undefined
 }
 
 /** The statement that precedes another one, in its transaction. */
-export function firstStatement(persona: Persona | undefined, wanted: Wanted): FirstStatement | undefined {
+export function firstStatement(
+  persona: Persona | undefined,
+  wanted: FirstStatementOptions,
+): FirstStatement | undefined {
   const { isLong, isPrepared, isOwn, settings } = wanted
   if (settings !== undefined) return pooledStatement(persona, { ...wanted, settings })
   if (isOwn)
@@ -85,7 +88,7 @@ const valuesOf = (persona: Persona | undefined): string[] =>
 /** With a pooler, the session's settings come first. */
 function pooledStatement(
   persona: Persona | undefined,
-  { isLong, isPrepared, isOwn, settings }: Wanted & { readonly settings: string },
+  { isLong, isPrepared, isOwn, settings }: FirstStatementOptions & { readonly settings: string },
 ): FirstStatement {
   const { name, text } = statementOf(
     settings,

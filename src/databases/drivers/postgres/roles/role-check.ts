@@ -12,7 +12,7 @@ import { ONLY_CATALOG } from '#databases/drivers/postgres/roles/persona.ts'
 import { reachableRolesSql, unsafeSqlRole } from '#databases/drivers/postgres/roles/sql-role.ts'
 import type { Failure } from '#kernel/errors.ts'
 
-type Options = {
+type RoleCheckOptions = {
   /** Milliseconds. */
   readonly connectTimeout: number
   readonly allowServerRights?: boolean
@@ -27,7 +27,7 @@ export type RoleCheck = (open: () => Promise<RowClient>) => Promise<RowClient>
 const VETTED_FOR = 60_000
 
 /** Checks the roles of new connections, at most every 60 s; for that time a refusal is repeated without connecting. */
-export function createRoleCheck(options: Options): RoleCheck {
+export function createRoleCheck(options: RoleCheckOptions): RoleCheck {
   let verdict: { readonly at: number; readonly refusal: Failure | undefined } | undefined
   return async (open) => {
     const valid = verdict && performance.now() - verdict.at < VETTED_FOR ? verdict : undefined
@@ -58,7 +58,13 @@ async function inCatalog<T extends pg.QueryResultRow>(
 
 async function refusalOf(
   client: RowClient,
-  { allowServerRights = false, controlServer, rowLevelSecurity, mayNotBecome, connectTimeout }: Options,
+  {
+    allowServerRights = false,
+    controlServer,
+    rowLevelSecurity,
+    mayNotBecome,
+    connectTimeout,
+  }: RoleCheckOptions,
 ): Promise<Failure | undefined> {
   const timer = setTimeout(() => client.destroy(), connectTimeout)
   try {

@@ -1,4 +1,5 @@
-import type { A_Const, FuncCall, Node, ParseResult, TypeCast } from 'libpg-query'
+import type { FuncCall, Node, ParseResult, TypeCast } from 'libpg-query'
+import { constantText, soleExpression, systemName } from '#databases/drivers/postgres/sql/parse-tree.ts'
 import { parse } from '#databases/drivers/postgres/sql/parser.ts'
 import { fail } from '#databases/failures.ts'
 import { castOf, castText } from '#databases/plan/casts.ts'
@@ -48,23 +49,6 @@ async function parsed(expression: string, refuse: () => Error): Promise<ParseRes
   }
 }
 
-/** `select x` and nothing else: no second statement, no FROM, no alias. */
-export function soleExpression(result: ParseResult): Node | undefined {
-  const [only, ...others] = result.stmts ?? []
-  if (!only?.stmt || others.length > 0 || !('SelectStmt' in only.stmt)) return undefined
-  const { targetList = [], limitOption, op, ...rest } = only.stmt.SelectStmt
-  if (
-    Object.keys(rest).length > 0 ||
-    targetList.length !== 1 ||
-    limitOption !== 'LIMIT_OPTION_DEFAULT' ||
-    op !== 'SETOP_NONE'
-  )
-    return undefined
-  const [target] = targetList
-  if (!target || !('ResTarget' in target) || target.ResTarget.name !== undefined) return undefined
-  return target.ResTarget.val
-}
-
 function expressionText(node: Node): string | undefined {
   if ('A_Const' in node) return constantText(node.A_Const)
   if ('TypeCast' in node) return typedText(node.TypeCast)
@@ -84,20 +68,6 @@ const VALUE_FUNCTIONS = new Map<string, string>([
   ['SVFOP_LOCALTIMESTAMP', 'localtimestamp'],
   ['SVFOP_LOCALTIME', 'localtime'],
 ])
-
-/** The parser omits values that are zero, empty or false. */
-export function constantText(constant: A_Const): string | undefined {
-  if (constant.isnull) return 'null'
-  if (constant.boolval) return constant.boolval.boolval ? 'true' : 'false'
-  if (constant.ival) return String(constant.ival.ival ?? 0)
-  if (constant.fval)
-    return /^-?[\d.]+(?:[eE][+-]?\d+)?$/.test(constant.fval.fval ?? '') ? constant.fval.fval : undefined
-  if (constant.sval) return literal(constant.sval.sval ?? '')
-  return undefined
-}
-
-/** standard_conforming_strings is on in every connection, so only the quote needs escaping. */
-export const literal = (text: string): string => `'${text.replaceAll("'", "''")}'`
 
 function typedText({ arg, typeName }: TypeCast): string | undefined {
   const text = arg && expressionText(arg)
@@ -135,13 +105,6 @@ function callText(call: FuncCall): string | undefined {
   if (known === undefined || items === undefined || Object.keys(rest).length > 0) return undefined
   // The extension uuid-ossp defines this function, in any schema, so its name stays unqualified.
   return known === 'uuid_generate_v4' ? `${known}(${items})` : `pg_catalog.${known}(${items})`
-}
-
-/** The name without its schema, if it is unqualified or of pg_catalog. */
-function systemName(nodes: readonly Node[] = []): string | undefined {
-  const names = nodes.flatMap((node) => ('String' in node ? [node.String.sval ?? ''] : []))
-  if (names.length === 1) return names[0]
-  return names.length === 2 && names[0] === 'pg_catalog' ? names[1] : undefined
 }
 
 function listText(nodes: readonly Node[]): string | undefined {

@@ -55,7 +55,7 @@ function writeNames(sql: SqlBuilder, plan: InsertPlan): void {
 
 function writeMany(sql: SqlBuilder, plan: InsertPlan, defaults: Defaults): void {
   const sources = plan.columns.map((column, index) =>
-    source(sql, plan, column, index, defaults.get(column.name)),
+    columnSource(sql, plan, column, index, defaults.get(column.name)),
   )
   writeNames(sql, plan)
   sql.text += ` select ${sources.map((item) => item.value).join(', ')}`
@@ -69,7 +69,7 @@ export type Defaults = ReadonlyMap<string, string>
 /** Whether some rows give this column a value and others leave it to its default. */
 export const takesDefault = (plan: InsertPlan, column: Column): boolean =>
   plan.rows.length > 1 &&
-  !plan.defaultToNull &&
+  !plan.request.defaultToNull &&
   column.fallback !== undefined &&
   plan.rows.some((row) => !Object.hasOwn(row, column.name))
 
@@ -77,7 +77,7 @@ export const takesDefault = (plan: InsertPlan, column: Column): boolean =>
 const given = (row: Row, column: Column): Json =>
   Object.hasOwn(row, column.name) ? (row[column.name] ?? null) : null
 
-type Source = {
+type ColumnSource = {
   readonly value: string
   readonly arrays: readonly string[]
 }
@@ -86,13 +86,13 @@ type Source = {
  * The values of one column. When only some rows name the column, a second array marks these rows, and the others take the default, whose
  * SQL is the database's own.
  */
-function source(
+function columnSource(
   sql: SqlBuilder,
   plan: InsertPlan,
   column: Column,
   index: number,
   fallback: string | undefined,
-): Source {
+): ColumnSource {
   const name = `c${index}`
   const values = plan.rows.map((row) => given(row, column))
   const array = `pg_catalog.unnest(${bind(sql, arrayText(values.map((value) => writeText(value, column))), column)}::${elementOf(column)}[]) as ${name}`

@@ -19,7 +19,7 @@ export async function qualifyNames(expression: string): Promise<string> {
 type Edit = { readonly at: number; readonly length: number; readonly becomes: string }
 
 /** Nodes with names, in the parser's form. */
-type Named = {
+type NamedNode = {
   readonly kind?: string
   readonly funcname?: Names
   readonly names?: Names
@@ -37,14 +37,14 @@ function collect(node: unknown, edits: Edit[]): void {
   }
 }
 
-const EDITS = new Map<string, (node: Named) => Edit | undefined>([
+const EDITS = new Map<string, (node: NamedNode) => Edit | undefined>([
   ['FuncCall', ({ funcname, location }) => schemaAt(funcname, location)],
   // A node inside a typed field is not wrapped.
   ['typeName', ({ names, location }) => schemaAt(names, location)],
   ['A_Expr', operatorAt],
 ])
 
-function operatorAt({ kind, name, location }: Named): Edit | undefined {
+function operatorAt({ kind, name, location }: NamedNode): Edit | undefined {
   const operator = soleName(name)
   if (operator === undefined || location === undefined || !kind?.startsWith('AEXPR_OP')) return undefined
   return { at: location, length: operator.length, becomes: `operator(pg_catalog.${operator})` }

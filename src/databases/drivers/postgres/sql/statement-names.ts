@@ -45,9 +45,14 @@ const IMPLIED = ['=', '<>', '<', '>', '<=', '>='].map(
 
 /** Statements that EXPLAIN runs or plans. It would also create a table, which a read-only transaction does not prevent. */
 const PLANNED: ReadonlySet<string> = new Set([
-  ...['SelectStmt', 'ExplainStmt', 'VariableShowStmt'],
+  'SelectStmt',
+  'ExplainStmt',
+  'VariableShowStmt',
   // A read-only transaction prevents these.
-  ...['InsertStmt', 'UpdateStmt', 'DeleteStmt', 'MergeStmt'],
+  'InsertStmt',
+  'UpdateStmt',
+  'DeleteStmt',
+  'MergeStmt',
 ])
 
 /** `select … into` is a member of its statement. */
@@ -65,44 +70,44 @@ function requirePlanned(member: string): void {
  * long.
  */
 function collect(tree: unknown): readonly StatementName[] {
-  const found = new Map(IMPLIED.map((name) => [keyOf(name), name]))
+  const found = new Map(IMPLIED.map((name) => [nameKey(name), name]))
   const open: unknown[] = [tree]
   while (open.length > 0) {
     const node = open.pop()
     if (typeof node !== 'object' || node === null) continue
     for (const [key, value] of Object.entries(node)) {
       requirePlanned(key)
-      for (const name of READERS.get(key)?.(value, node) ?? []) found.set(keyOf(name), name)
+      for (const name of READERS.get(key)?.(value, node) ?? []) found.set(nameKey(name), name)
       open.push(value)
     }
   }
   return [...found.values()]
 }
 
-const keyOf = ({ kind, schema = '', name }: StatementName) => JSON.stringify([kind, schema, name])
+const nameKey = ({ kind, schema = '', name }: StatementName) => JSON.stringify([kind, schema, name])
 
-type Reader = (value: unknown, node: object) => readonly StatementName[]
+type NameReader = (value: unknown, node: object) => readonly StatementName[]
 
 const qualified =
-  (kind: StatementName['kind']): Reader =>
+  (kind: StatementName['kind']): NameReader =>
   (value) => {
     const [name, schema] = partsOf(value).toReversed()
     return name === undefined ? [] : [{ kind, schema, name }]
   }
 
 const attributes =
-  (from: number): Reader =>
+  (from: number): NameReader =>
   (value) =>
     partsOf(value)
       .slice(from)
       .map((name) => ({ kind: 'attribute', schema: undefined, name }))
 
-const relation: Reader = (value, node) => {
+const relation: NameReader = (value, node) => {
   const { schemaname } = node as { readonly schemaname?: string } // as the parser builds it
   return typeof value === 'string' ? [{ kind: 'relation', schema: schemaname, name: value }] : []
 }
 
-const READERS: ReadonlyMap<string, Reader> = new Map([
+const READERS: ReadonlyMap<string, NameReader> = new Map([
   ['funcname', qualified('function')],
   ['relname', relation],
   ['names', qualified('type')],

@@ -16,8 +16,16 @@ import { fail } from '#databases/failures.ts'
 import { allColumns } from '#databases/plan/all-columns.ts'
 import { castText } from '#databases/plan/casts.ts'
 import type { Column, Table } from '#databases/plan/catalogue.ts'
-import type { CountPlan, DeletePlan, Output, ReadPlan, UpdatePlan } from '#databases/plan/plan.ts'
-import type { Condition, Json, Sort } from '#databases/request/request.ts'
+import type {
+  ChangePlan,
+  CountPlan,
+  DeletePlan,
+  Output,
+  ReadPlan,
+  UpdatePlan,
+  WritePlan,
+} from '#databases/plan/plan.ts'
+import type { Json, Sort } from '#databases/request/request.ts'
 
 /**
  * Writes plans as statements of PostgreSQL. Names are quoted (drivers/quote-name.ts), every value is a bound parameter. The text depends
@@ -41,7 +49,8 @@ export function selectSql(
   sql.text += ` from ${source(sql)}`
   writeWhere(sql, plan.where)
   writeSort(sql, 't', plan.sort)
-  writeRange(sql, plan.page.open ? plan.page.limit + 1 : plan.page.limit, plan.page.offset)
+  const { limit, offset, open } = plan.request.page
+  writeRange(sql, open ? limit + 1 : limit, offset)
   return sql
 }
 
@@ -74,13 +83,12 @@ export function deleteSql(plan: DeletePlan, relationRows = Number.POSITIVE_INFIN
   return finishWrite(sql, plan)
 }
 
-type Chosen = UpdatePlan | DeletePlan
-
 /** RETURNING has no order. For a sorted result the write becomes a CTE. */
-const isOrdered = (plan: Chosen): boolean => plan.sort.length > 0 && !plan.head
+const isOrdered = (plan: ChangePlan): boolean => plan.sort.length > 0 && !plan.request.head
 
-function finishWrite(sql: SqlBuilder, plan: Chosen): BuiltSql {
-  if (plan.limit === undefined && plan.offset === 0) writeWhere(sql, plan.where)
+function finishWrite(sql: SqlBuilder, plan: ChangePlan): BuiltSql {
+  const { limit, offset } = plan.request
+  if (limit === undefined && offset === 0) writeWhere(sql, plan.where)
   else writeChoice(sql, plan)
   if (!isOrdered(plan)) {
     writeReturning(sql, plan)
@@ -102,29 +110,30 @@ function finishWrite(sql: SqlBuilder, plan: Chosen): BuiltSql {
  * A write with limit or offset first chooses and locks its rows. It names them by primary key, because a row that another transaction has
  * just updated keeps its key but not its ctid; without a unique key, by ctid.
  */
-function writeChoice(sql: SqlBuilder, plan: Chosen): void {
-  const keys = keyOf(plan.table)
+function writeChoice(sql: SqlBuilder, plan: ChangePlan): void {
+  const keys = rowKey(plan.table)
   // ctid is not a column of the client's table.
   const among = hasOwnKey(plan.table) ? 'in' : 'operator(pg_catalog.=) any'
   sql.text += ` where (${keys.map((key) => `t.${key}`).join(', ')}) ${among} (select ${keys.map((key) => `t.${key}`).join(', ')}`
   sql.text += ` from ${tableText(plan.table)} as t`
   writeWhere(sql, plan.where)
   writeSort(sql, 't', plan.sort)
-  writeRange(sql, plan.limit, plan.offset)
+  writeRange(sql, plan.request.limit, plan.request.offset)
   sql.text += ' for update)'
 }
 
 const hasOwnKey = (table: Table): boolean => table.primaryKey.length > 0 && table.hasChildren !== true
 
-function keyOf(table: Table): string[] {
+function rowKey(table: Table): string[] {
   if (hasOwnKey(table)) return table.primaryKey.map(quoteName)
   if (table.kind === 'table' || table.kind === 'partitioned table') return ['tableoid', 'ctid']
   throw fail('not_supported', { hint: 'limit and offset of a write need a table, or a primary key.' })
 }
 
 /** The check is no member of the rows: it is after all that are. */
-export function writeReturning(sql: SqlBuilder, plan: Returned): void {
-  const { head, check } = plan
+export function writeReturning(sql: SqlBuilder, plan: WritePlan): void {
+  const { head } = plan.request
+  const check = plan.kind === 'delete' ? undefined : plan.check
   if (head && check === undefined) return
   sql.text += ' returning '
   if (!head) writeOutput(sql, plan)
@@ -133,20 +142,18 @@ export function writeReturning(sql: SqlBuilder, plan: Returned): void {
   writeRowCheck(sql, check)
 }
 
-type Returned = Answer & { readonly head: boolean; readonly check?: Condition<Column> }
-
-type Answer = { readonly table: Table; readonly output: readonly Output[]; readonly stripNulls: boolean }
-
-function writeOutput(sql: SqlBuilder, { table, output, stripNulls }: Answer): void {
+function writeOutput(sql: SqlBuilder, { table, output, request }: ReadPlan | WritePlan): void {
   const { text, members } =
-    output === allColumns(table) ? allColumnsText(sql, output) : textOf(sql, output, stripNulls)
+    output === allColumns(table)
+      ? allColumnsText(sql, output)
+      : outputListText(sql, output, request.stripNulls)
   sql.text += text
   sql.members = members
 }
 
 type OutputText = { readonly text: string; readonly members: readonly string[] }
 
-const textOf = (sql: SqlBuilder, output: readonly Output[], stripNulls: boolean): OutputText => ({
+const outputListText = (sql: SqlBuilder, output: readonly Output[], stripNulls: boolean): OutputText => ({
   text: output.map((item) => outputText(sql, 't', item, stripNulls, false)).join(', '),
   members: output.map((item) => item.as),
 })
@@ -155,7 +162,7 @@ const textOf = (sql: SqlBuilder, output: readonly Output[], stripNulls: boolean)
 function allColumnsText(sql: SqlBuilder, output: readonly Output[]): OutputText {
   const known = TEXTS.get(output)
   if (known !== undefined) return known
-  const written = textOf(sql, output, false)
+  const written = outputListText(sql, output, false)
   TEXTS.set(output, written)
   return written
 }

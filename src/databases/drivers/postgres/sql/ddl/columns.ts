@@ -6,10 +6,10 @@ import { FURTHER_TYPES, NUMBER_TYPES, TYPE_ALIASES } from '#databases/plan/data-
 
 export const ALLOWED_COLUMN_DATA_TYPES = [
   ...NUMBER_TYPES,
-  ...['smallserial', 'serial', 'bigserial', 'text', 'varchar', 'char', 'boolean', 'date', 'time', 'timetz'],
+  'smallserial', 'serial', 'bigserial', 'text', 'varchar', 'char', 'boolean', 'date', 'time', 'timetz',
   ...FURTHER_TYPES,
-  ...['citext', 'hstore', 'ltree', 'vector'],
-]
+  'citext', 'hstore', 'ltree', 'vector',
+] // biome-ignore format: a list
 
 /** `"name" type [not null] [default …] [unique] [references …]`. */
 export async function columnDefinition(column: NewColumn): Promise<string> {
@@ -50,7 +50,7 @@ type Range = readonly [min: number, max: number]
 const LENGTH: readonly Range[] = [[1, 10_485_760]]
 /** The server lowers more than 6 digits to 6. */
 const DIGITS: readonly Range[] = [[0, 99_999_999]]
-/** Of the length or precision and of the scale; other types have none. */
+/** Ranges of length or precision, and of scale. Other types take no modifiers. */
 const MODIFIERS: ReadonlyMap<string, readonly Range[]> = new Map([
   ['numeric', [[1, 1_000], [-1_000, 1_000]]],
   ['varchar', LENGTH],

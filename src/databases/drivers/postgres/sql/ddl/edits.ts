@@ -15,7 +15,7 @@ import { fail } from '#databases/failures.ts'
 import type { Table } from '#databases/plan/catalogue.ts'
 
 /** A table as the edits so far leave it: its name, its columns with whether they are text, and which of them are new. */
-type Edited = {
+type TableDraft = {
   name: string
   readonly columns: Map<string, boolean>
   readonly added: Set<string>
@@ -24,7 +24,7 @@ type Edited = {
 export async function editTable(table: Table, edits: readonly TableEdit[]): Promise<SchemaStatements> {
   existingTable(table)
   const columns = new Map([...table.columns].map(([name, { category }]) => [name, category === STRING]))
-  const edited: Edited = { name: table.name, columns, added: new Set() }
+  const edited: TableDraft = { name: table.name, columns, added: new Set() }
   const statements: string[] = []
   for (const edit of edits) {
     const target = `${quoteName(table.schema)}.${quoteName(edited.name)}`
@@ -46,7 +46,7 @@ const addsSequence = (edit: TableEdit): boolean =>
 
 /** Roles that insert by policies of the gateway need a sequence that comes later, too; set.ts has given them the others. */
 const grantSequences =
-  (schema: string, edited: Edited) =>
+  (schema: string, edited: TableDraft) =>
   async (query: RunQuery): Promise<void> => {
     const grants = await query<{ text: string }>(SEQUENCE_GRANTS_SQL, [schema, edited.name])
     for (const { text } of grants) await query(text, [])
@@ -65,7 +65,7 @@ where n.nspname = $1 and c.relname = $2 and g.privilege_type = 'INSERT' and g.gr
 const touchedColumn = (edit: TableEdit): readonly string[] =>
   edit.operation === 'add_column' || edit.operation === 'rename_table' ? [] : [edit.column]
 
-async function editText(schema: string, edited: Edited, edit: TableEdit): Promise<string> {
+async function editText(schema: string, edited: TableDraft, edit: TableEdit): Promise<string> {
   switch (edit.operation) {
     case 'add_column':
       return addColumn(edited, edit.column)
@@ -78,14 +78,14 @@ async function editText(schema: string, edited: Edited, edit: TableEdit): Promis
   }
 }
 
-async function addColumn({ columns, added }: Edited, column: NewColumn): Promise<string> {
+async function addColumn({ columns, added }: TableDraft, column: NewColumn): Promise<string> {
   const definition = await columnDefinition(column)
   columns.set(column.name, isText(dataTypeText(column.name, column.data_type)))
   added.add(column.name)
   return `add column ${definition}${column.primary_key ? ' primary key' : ''}`
 }
 
-function renameColumn({ columns, added }: Edited, { column, newName: name }: RenamedColumn): string {
+function renameColumn({ columns, added }: TableDraft, { column, newName: name }: RenamedColumn): string {
   const text = `rename column ${existingColumn(columns, column)} to ${newName(name, 'operations.new_name')}`
   columns.set(name, columns.get(column) === true)
   columns.delete(column)
@@ -93,13 +93,13 @@ function renameColumn({ columns, added }: Edited, { column, newName: name }: Ren
   return text
 }
 
-function renameTable(schema: string, edited: Edited, name: string): string {
+function renameTable(schema: string, edited: TableDraft, name: string): string {
   requireUnreserved(schema, name)
   edited.name = name
   return `rename to ${newName(name, 'operations.new_name')}`
 }
 
-async function alteration({ columns }: Edited, edit: ColumnEdit): Promise<string> {
+async function alteration({ columns }: TableDraft, edit: ColumnEdit): Promise<string> {
   switch (edit.operation) {
     case 'set_default':
       return `set default ${await defaultText(edit.expression, edit.column)}`
@@ -118,7 +118,7 @@ async function alteration({ columns }: Edited, edit: ColumnEdit): Promise<string
  * Text is converted to other types as in a literal, which PostgreSQL does not do by itself. For all other types its own conversion
  * applies: an explicit cast would cut values off without an error.
  */
-function typeText(columns: Edited['columns'], column: string, dataType: string): string {
+function typeText(columns: TableDraft['columns'], column: string, dataType: string): string {
   const type = dataTypeText(column, dataType)
   if (type.includes('serial'))
     throw fail('invalid_data_type', {

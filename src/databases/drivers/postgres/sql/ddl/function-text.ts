@@ -1,5 +1,6 @@
 import type { CreateFunctionStmt, DefElem, Node } from 'libpg-query'
 import { typeText } from '#databases/drivers/postgres/sql/ddl/type-names.ts'
+import { nameParts } from '#databases/drivers/postgres/sql/parse-tree.ts'
 import { DepthFailure, parse, SyntaxFailure } from '#databases/drivers/postgres/sql/parser.ts'
 import { fail } from '#databases/failures.ts'
 
@@ -25,7 +26,7 @@ export async function readFunction(
 ): Promise<FunctionText> {
   const statement = await soleStatement(ddl)
   const { funcname = [], parameters = [] } = statement
-  const [name = '', schema = 'public', ...others] = namesOf(funcname).toReversed()
+  const [name = '', schema = 'public', ...others] = nameParts(funcname).toReversed()
   if (others.length > 0) throw refuse('The name of a function has at most a schema in front of it')
   requireOptions(statement, bound)
   const argTypes = parameters.flatMap(inputType)
@@ -60,7 +61,7 @@ function requireOptions(statement: CreateFunctionStmt, bound: boolean): void {
   const unknown = [...options.keys()].find((name) => !OPTIONS.has(name))
   if (unknown !== undefined) throw refuse(`The option ${unknown} is not allowed`)
   if (listOf(options.get('as')?.arg).length > 1) throw refuse('AS has one text, the body')
-  const language = textOf(options.get('language')?.arg) ?? (statement.sql_body ? 'sql' : '')
+  const language = stringIn(options.get('language')?.arg) ?? (statement.sql_body ? 'sql' : '')
   if (MACHINE_CODE.has(language.toLowerCase())) throw refuse(`Language ${language} is not allowed`)
   if (!bound) return
   if (language !== 'sql' && language !== 'plpgsql')
@@ -71,8 +72,8 @@ function requireOptions(statement: CreateFunctionStmt, bound: boolean): void {
 }
 
 const OPTIONS = new Set([
-  ...['language', 'as', 'volatility', 'strict', 'cost', 'rows', 'parallel', 'security', 'set'],
-])
+  'language', 'as', 'volatility', 'strict', 'cost', 'rows', 'parallel', 'security', 'set',
+]) // biome-ignore format: a list
 const MACHINE_CODE = new Set(['c', 'internal'])
 
 function inputType(parameter: Node): readonly string[] {
@@ -84,8 +85,7 @@ function inputType(parameter: Node): readonly string[] {
   return [type]
 }
 
-const namesOf = (nodes: readonly Node[]): string[] => nodes.flatMap((node) => textOf(node) ?? [])
-const textOf = (node: Node | undefined): string | undefined =>
+const stringIn = (node: Node | undefined): string | undefined =>
   node && 'String' in node ? (node.String.sval ?? '') : undefined
 const listOf = (node: Node | undefined): readonly Node[] =>
   node && 'List' in node ? (node.List.items ?? []) : []

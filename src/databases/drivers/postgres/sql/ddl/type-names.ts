@@ -1,4 +1,5 @@
 import type { Node, TypeName } from 'libpg-query'
+import { nameParts } from '#databases/drivers/postgres/sql/parse-tree.ts'
 import { DepthFailure, parse, SyntaxFailure } from '#databases/drivers/postgres/sql/parser.ts'
 import { quoteName } from '#databases/drivers/quote-name.ts'
 import { fail } from '#databases/failures.ts'
@@ -34,8 +35,8 @@ function castIn([only, ...others]: readonly (Node | undefined)[] = []): TypeName
 }
 
 /** `"pg_catalog"."int4"[]`; undefined for sets and for `table.column%type`. */
-export function typeText({ names = [], setof, pct_type, arrayBounds = [] }: TypeName): string | undefined {
-  const parts = names.flatMap((part) => ('String' in part ? [part.String.sval ?? ''] : []))
+export function typeText({ names, setof, pct_type, arrayBounds = [] }: TypeName): string | undefined {
+  const parts = nameParts(names)
   if (setof || pct_type || parts.length === 0 || parts.length > 2) return undefined
   return `${parts.map(quoteName).join('.')}${arrayBounds.length > 0 ? '[]' : ''}`
 }

@@ -21,7 +21,7 @@ export type ConcretePolicy = {
   readonly owned?: { readonly column: string; readonly fallback: string }
 }
 
-/** With the policy as it is read back. */
+/** A policy to create, with its definition in the request. */
 export type NewPolicy = ConcretePolicy & { readonly asked: MarkedPolicy }
 
 /** Names of the presets' policies begin so, and no others do. */

@@ -1,12 +1,19 @@
-import type { A_Const, A_Expr, CaseExpr, FuncCall, Node, SelectStmt, SubLink, TypeCast } from 'libpg-query'
-import { constantText, soleExpression } from '#databases/drivers/postgres/sql/defaults.ts'
+import type { A_Const, A_Expr, CaseExpr, FuncCall, Node, TypeCast } from 'libpg-query'
+import {
+  constantText,
+  nameParts,
+  soleExpression,
+  systemName,
+} from '#databases/drivers/postgres/sql/parse-tree.ts'
 import { DepthFailure, parse, SyntaxFailure } from '#databases/drivers/postgres/sql/parser.ts'
-import { fromText } from '#databases/drivers/postgres/sql/policies/from-clause.ts'
+import { subqueryText } from '#databases/drivers/postgres/sql/policies/subquery.ts'
 import {
   type ExpressionScope,
+  type ExpressionWriter,
+  listText,
   namesText,
+  operatorText,
   type Refuse,
-  type Writer,
 } from '#databases/drivers/postgres/sql/policies/writer.ts'
 import { quoteName } from '#databases/drivers/quote-name.ts'
 import { fail } from '#databases/failures.ts'
@@ -16,49 +23,21 @@ const MAX_EXPRESSION = 5_000
 const MAX_DEPTH = 40
 
 /** Functions of the system that a policy may call: they compute a value from their arguments or tell the time. */
-const ALLOWED_POLICY_FUNCTIONS = [
-  ...[
-    'lower',
-    'upper',
-    'btrim',
-    'ltrim',
-    'rtrim',
-    'length',
-    'concat',
-    'left',
-    'right',
-    'starts_with',
-    'split_part',
-  ],
-  ...['abs', 'round', 'floor', 'ceil', 'mod'],
-  ...[
-    'now',
-    'transaction_timestamp',
-    'statement_timestamp',
-    'date_trunc',
-    'date_part',
-    'extract',
-    'timezone',
-    'age',
-  ],
-  ...['array_length', 'cardinality', 'array_position', 'json_array_length', 'jsonb_array_length'],
-  ...['json_extract_path_text', 'jsonb_extract_path_text', 'jsonb_exists'],
-] as const
-
-const FUNCTIONS: ReadonlySet<string> = new Set(ALLOWED_POLICY_FUNCTIONS)
-
-const OPERATORS: ReadonlySet<string> = new Set([
-  ...['=', '<>', '<', '>', '<=', '>=', '+', '-', '*', '/', '%', '||'],
-  ...['->', '->>', '#>', '#>>', '@>', '<@', '&&', '?', '?|', '?&'],
-  // As the server writes like, not like, ilike and not ilike.
-  ...['~~', '!~~', '~~*', '!~~*'],
-])
+const FUNCTIONS: ReadonlySet<string> = new Set([
+  'lower', 'upper', 'btrim', 'ltrim', 'rtrim', 'length', 'concat',
+  'left', 'right', 'starts_with', 'split_part',
+  'abs', 'round', 'floor', 'ceil', 'mod',
+  'now', 'transaction_timestamp', 'statement_timestamp',
+  'date_trunc', 'date_part', 'extract', 'timezone', 'age',
+  'array_length', 'cardinality', 'array_position', 'json_array_length', 'jsonb_array_length',
+  'json_extract_path_text', 'jsonb_extract_path_text', 'jsonb_exists',
+]) // biome-ignore format: a list
 
 /** Types of the system that a cast may name. None of them names an object of the database, as `regclass` does. */
 const TYPES: ReadonlySet<string> = new Set([
-  ...['text', 'varchar', 'bpchar', 'uuid', 'bool', 'int2', 'int4', 'int8', 'numeric', 'float4', 'float8'],
-  ...['date', 'time', 'timetz', 'timestamp', 'timestamptz', 'interval', 'json', 'jsonb', 'inet', 'cidr'],
-])
+  'text', 'varchar', 'bpchar', 'uuid', 'bool', 'int2', 'int4', 'int8', 'numeric', 'float4', 'float8',
+  'date', 'time', 'timetz', 'timestamp', 'timestamptz', 'interval', 'json', 'jsonb', 'inet', 'cidr',
+]) // biome-ignore format: a list
 
 /**
  * The expression of a policy (gateway.md 10), parsed by PostgreSQL's own grammar and written anew from the tree, so no text of the request
@@ -76,7 +55,7 @@ export async function policyExpression(text: string, scope: ExpressionScope): Pr
   })
   const node = soleExpression(tree)
   if (node === undefined) throw refuse('This is not one expression')
-  return writerIn(scope, refuse).expression(node, 0)
+  return createWriter(scope, refuse).expression(node)
 }
 
 const refusalOf =
@@ -84,91 +63,82 @@ const refusalOf =
   (hint) =>
     fail('invalid_policy', { hint, details: { field } })
 
-function writerIn(scope: ExpressionScope, refuse: Refuse): Writer {
-  const writer: Writer = {
+function createWriter(scope: ExpressionScope, refuse: Refuse): ExpressionWriter {
+  let depth = 0
+  const writer: ExpressionWriter = {
     scope,
     refuse,
-    expression(node, depth) {
-      if (depth > MAX_DEPTH) throw refuse('The expression is nested too deep')
+    expression(node) {
+      writer.requireDepth('The expression is nested too deep')
       const [kind = '', content] = Object.entries(node ?? {})[0] ?? []
-      const write = WRITERS[kind]
-      if (write === undefined) throw refuse(`${kind || 'An empty expression'} is not allowed in a policy`)
       // The parser names each node by its kind.
-      return write(content as never, writer, depth + 1)
+      const write = WRITERS[kind as Kind] as
+        | ((content: unknown, writer: ExpressionWriter) => string)
+        | undefined
+      if (write === undefined) throw refuse(`${kind || 'An empty expression'} is not allowed in a policy`)
+      return writer.nested(() => write(content, writer))
     },
-    select(node, depth) {
-      if (!node || !('SelectStmt' in node)) throw refuse('A subquery is one select')
-      return selectText(node.SelectStmt, writer, depth)
+    operand: (node) => `(${writer.expression(node)})`,
+    nested(write) {
+      depth++
+      const text = write()
+      depth--
+      return text
+    },
+    requireDepth(hint) {
+      if (depth > MAX_DEPTH) throw refuse(hint)
     },
   }
   return writer
 }
 
-/** By the kind of a node. Every operand is in parentheses, so precedence does not matter. */
-const WRITERS: Readonly<Record<string, (node: never, writer: Writer, depth: number) => string>> = {
-  A_Const: (node: Parameters<typeof constantText>[0], { refuse }: Writer) => {
-    const text = constantText(node)
+type Kind = Node extends infer N ? (N extends unknown ? keyof N : never) : never
+type Content<K extends Kind> = Extract<Node, { readonly [k in K]: unknown }>[K]
+
+/** The kinds of nodes that a policy may have. */
+const WRITERS: { readonly [K in Kind]?: (content: Content<K>, writer: ExpressionWriter) => string } = {
+  A_Const(constant, { refuse }) {
+    const text = constantText(constant)
     if (text === undefined) throw refuse('This constant is not allowed')
     return text
   },
-  ColumnRef: ({ fields = [] }: { fields?: Node[] }, { refuse }: Writer) => namesText(fields, 3, refuse),
-  A_Expr: operatorText,
-  BoolExpr: ({ boolop, args = [] }: { boolop?: string; args?: Node[] }, writer: Writer, depth: number) => {
-    const texts = args.map((arg) => `(${writer.expression(arg, depth)})`)
+  ColumnRef: ({ fields = [] }, { refuse }) => namesText(fields, 3, refuse),
+  A_Expr: comparisonText,
+  BoolExpr({ boolop, args = [] }, { operand }) {
+    const texts = args.map((arg) => operand(arg))
     return boolop === 'NOT_EXPR' ? `not ${texts[0]}` : texts.join(boolop === 'AND_EXPR' ? ' and ' : ' or ')
   },
-  NullTest: ({ arg, nulltesttype }: { arg?: Node; nulltesttype?: string }, writer: Writer, depth: number) =>
-    `(${writer.expression(arg, depth)}) is ${nulltesttype === 'IS_NULL' ? 'null' : 'not null'}`,
-  BooleanTest: (
-    { arg, booltesttype = '' }: { arg?: Node; booltesttype?: string },
-    writer: Writer,
-    depth: number,
-  ) => `(${writer.expression(arg, depth)}) ${booltesttype.replaceAll('_', ' ').toLowerCase()}`,
+  NullTest: ({ arg, nulltesttype }, { operand }) =>
+    `${operand(arg)} is ${nulltesttype === 'IS_NULL' ? 'null' : 'not null'}`,
+  BooleanTest: ({ arg, booltesttype = '' }, { operand }) =>
+    `${operand(arg)} ${booltesttype.replaceAll('_', ' ').toLowerCase()}`,
   TypeCast: castText,
   FuncCall: callText,
-  CoalesceExpr: ({ args = [] }: { args?: Node[] }, writer: Writer, depth: number) =>
-    `coalesce(${listText(args, writer, depth)})`,
-  MinMaxExpr: ({ op, args = [] }: { op?: string; args?: Node[] }, writer: Writer, depth: number) =>
-    `${op === 'IS_GREATEST' ? 'greatest' : 'least'}(${listText(args, writer, depth)})`,
-  A_ArrayExpr: ({ elements = [] }: { elements?: Node[] }, writer: Writer, depth: number) =>
-    `array[${listText(elements, writer, depth)}]`,
+  CoalesceExpr: ({ args }, writer) => `coalesce(${listText(args, writer)})`,
+  MinMaxExpr: ({ op, args }, writer) =>
+    `${op === 'IS_GREATEST' ? 'greatest' : 'least'}(${listText(args, writer)})`,
+  A_ArrayExpr: ({ elements }, writer) => `array[${listText(elements, writer)}]`,
   CaseExpr: caseText,
   SubLink: subqueryText,
-  SQLValueFunction: ({ op = '' }: { op?: string }, { refuse }: Writer) => {
+  SQLValueFunction({ op }, { refuse }) {
     if (op !== 'SVFOP_CURRENT_TIMESTAMP' && op !== 'SVFOP_CURRENT_DATE')
       throw refuse('Of these, only current_timestamp and current_date are allowed')
     return op === 'SVFOP_CURRENT_DATE' ? 'current_date' : 'current_timestamp'
   },
 }
 
-const listText = (nodes: readonly Node[], writer: Writer, depth: number): string =>
-  nodes.map((node) => writer.expression(node, depth)).join(', ')
-
-/** An operator without a schema, from the list. */
-function soleOperator(name: readonly Node[] = [], { refuse }: Writer): string {
-  const [only, ...others] = name.flatMap((part) => ('String' in part ? [part.String.sval ?? ''] : []))
-  if (only === undefined || others.length > 0) throw refuse('An operator is named without its schema')
-  if (!OPERATORS.has(only)) throw refuse(`The operator ${only} is not allowed in a policy`)
-  return only
-}
-
-function operatorText({ kind, name, lexpr, rexpr }: A_Expr, writer: Writer, depth: number): string {
-  const left = () => `(${writer.expression(lexpr, depth)})`
-  const right = () => `(${writer.expression(rexpr, depth)})`
-  const list = () => {
-    const items = rexpr && 'List' in rexpr ? (rexpr.List.items ?? []) : []
-    return items.map((item) => `(${writer.expression(item, depth)})`)
-  }
-  const word = name?.flatMap((part) => ('String' in part ? [part.String.sval ?? ''] : [])).join('.') ?? ''
+function comparisonText({ kind, name, lexpr, rexpr }: A_Expr, writer: ExpressionWriter): string {
+  const left = () => writer.operand(lexpr)
+  const right = () => writer.operand(rexpr)
+  const items = () => (rexpr && 'List' in rexpr ? (rexpr.List.items ?? []) : []).map(writer.operand)
+  const not = () => (nameParts(name)[0]?.startsWith('!') ? 'not ' : '')
   switch (kind) {
     case 'AEXPR_OP':
-      return lexpr === undefined
-        ? `${soleOperator(name, writer)} ${right()}`
-        : `${left()} ${soleOperator(name, writer)} ${right()}`
+      return `${lexpr === undefined ? '' : `${left()} `}${operatorText(name, writer)} ${right()}`
     case 'AEXPR_OP_ANY':
-      return `${left()} ${soleOperator(name, writer)} any ${right()}`
+      return `${left()} ${operatorText(name, writer)} any ${right()}`
     case 'AEXPR_OP_ALL':
-      return `${left()} ${soleOperator(name, writer)} all ${right()}`
+      return `${left()} ${operatorText(name, writer)} all ${right()}`
     case 'AEXPR_DISTINCT':
       return `${left()} is distinct from ${right()}`
     case 'AEXPR_NOT_DISTINCT':
@@ -176,27 +146,26 @@ function operatorText({ kind, name, lexpr, rexpr }: A_Expr, writer: Writer, dept
     case 'AEXPR_NULLIF':
       return `nullif(${left()}, ${right()})`
     case 'AEXPR_IN':
-      return `${left()} ${word === '=' ? 'in' : 'not in'} (${list().join(', ')})`
+      return `${left()} ${nameParts(name)[0] === '=' ? '' : 'not '}in (${items().join(', ')})`
     case 'AEXPR_LIKE':
-      return `${left()} ${word === '~~' ? 'like' : 'not like'} ${right()}`
+      return `${left()} ${not()}like ${right()}`
     case 'AEXPR_ILIKE':
-      return `${left()} ${word === '~~*' ? 'ilike' : 'not ilike'} ${right()}`
+      return `${left()} ${not()}ilike ${right()}`
     case 'AEXPR_BETWEEN':
+      return `${left()} between ${items().join(' and ')}`
     case 'AEXPR_NOT_BETWEEN':
-      return `${left()} ${kind === 'AEXPR_BETWEEN' ? 'between' : 'not between'} ${list().join(' and ')}`
+      return `${left()} not between ${items().join(' and ')}`
     default:
       throw writer.refuse(`${kind} is not allowed in a policy`)
   }
 }
 
-function castText({ arg, typeName }: TypeCast, writer: Writer, depth: number): string {
-  const { names = [], setof, pct_type, arrayBounds = [], typmods = [] } = typeName ?? {}
-  const parts = names.flatMap((part) => ('String' in part ? [part.String.sval ?? ''] : []))
-  const type = parts.at(-1) ?? ''
-  const isSystem = parts.length === 1 || (parts.length === 2 && parts[0] === 'pg_catalog')
-  if (!isSystem || setof || pct_type || typmods.length > 0 || !TYPES.has(type))
-    throw writer.refuse(`A cast to ${parts.join('.').slice(0, 100)} is not allowed in a policy`)
-  return `(${writer.expression(arg, depth)})::pg_catalog.${quoteName(type)}${arrayBounds.length > 0 ? '[]' : ''}`
+function castText({ arg, typeName }: TypeCast, writer: ExpressionWriter): string {
+  const { names, setof, pct_type, arrayBounds = [], typmods = [] } = typeName ?? {}
+  const type = systemName(names)
+  if (type === undefined || setof || pct_type || typmods.length > 0 || !TYPES.has(type))
+    throw writer.refuse(`A cast to ${nameParts(names).join('.').slice(0, 100)} is not allowed in a policy`)
+  return `${writer.operand(arg)}::pg_catalog.${quoteName(type)}${arrayBounds.length > 0 ? '[]' : ''}`
 }
 
 const CLAIMS = 'request.claims'
@@ -204,21 +173,20 @@ const CLAIMS = 'request.claims'
 /** auth.uid() and the like, which policies of Supabase use. */
 const OF_SUPABASE = `: the user is (current_setting('${CLAIMS}')::json ->> 'user_id')::uuid`
 
-function callText(call: FuncCall, writer: Writer, depth: number): string {
-  const { funcname = [], args = [], funcformat: _format, location: _place, ...rest } = call
-  const parts = funcname.flatMap((part) => ('String' in part ? [part.String.sval ?? ''] : []))
-  const name = parts.at(-1) ?? ''
-  const isSystem = parts.length === 1 || (parts.length === 2 && parts[0] === 'pg_catalog')
-  if (isSystem && name === 'current_setting') return claimsText(args, writer)
-  if (!isSystem || !FUNCTIONS.has(name) || Object.keys(rest).length > 0)
-    throw writer.refuse(
-      `The function ${parts.join('.').slice(0, 100)} is not allowed in a policy${parts[0] === 'auth' ? OF_SUPABASE : ''}`,
-    )
-  return `pg_catalog.${quoteName(name)}(${listText(args, writer, depth)})`
+function callText(call: FuncCall, writer: ExpressionWriter): string {
+  const { funcname, args = [], funcformat: _format, location: _place, ...rest } = call
+  const name = systemName(funcname)
+  if (name === 'current_setting') return claimsText(args, writer)
+  if (name !== undefined && FUNCTIONS.has(name) && Object.keys(rest).length === 0)
+    return `pg_catalog.${quoteName(name)}(${listText(args, writer)})`
+  const parts = nameParts(funcname)
+  throw writer.refuse(
+    `The function ${parts.join('.').slice(0, 100)} is not allowed in a policy${parts[0] === 'auth' ? OF_SUPABASE : ''}`,
+  )
 }
 
 /** The only setting that a policy may read. */
-function claimsText(args: readonly Node[], { refuse }: Writer): string {
+function claimsText(args: readonly Node[], { refuse }: ExpressionWriter): string {
   const [setting, missingOk, ...others] = args.map(constantIn)
   if (
     setting?.sval?.sval !== CLAIMS ||
@@ -237,56 +205,16 @@ function constantIn(node: Node): A_Const | undefined {
   return arg && 'A_Const' in arg ? arg.A_Const : undefined
 }
 
-function caseText({ arg, args = [], defresult }: CaseExpr, writer: Writer, depth: number): string {
-  const whens = args.map((when) => {
-    if (!('CaseWhen' in when)) throw writer.refuse('This case is not allowed')
-    const { expr, result } = when.CaseWhen
-    return `when ${writer.expression(expr, depth)} then ${writer.expression(result, depth)}`
-  })
-  const parts = [
-    'case',
-    ...(arg === undefined ? [] : [`(${writer.expression(arg, depth)})`]),
-    ...whens,
-    ...(defresult === undefined ? [] : [`else ${writer.expression(defresult, depth)}`]),
-    'end',
-  ]
-  return parts.join(' ')
-}
-
-function subqueryText(
-  { subLinkType, testexpr, operName, subselect }: SubLink,
-  writer: Writer,
-  depth: number,
+function caseText(
+  { arg, args = [], defresult }: CaseExpr,
+  { expression, operand, refuse }: ExpressionWriter,
 ): string {
-  const select = `(${writer.select(subselect, depth)})`
-  if (subLinkType === 'EXISTS_SUBLINK') return `exists ${select}`
-  if (subLinkType === 'EXPR_SUBLINK') return select
-  if (subLinkType === 'ARRAY_SUBLINK') return `array${select}`
-  if (subLinkType !== 'ANY_SUBLINK' || testexpr === undefined)
-    throw writer.refuse('This form of a subquery is not allowed in a policy')
-  const operator = operName === undefined ? '=' : soleOperator(operName, writer)
-  return `(${writer.expression(testexpr, depth)}) ${operator} any ${select}`
-}
-
-function selectText(select: SelectStmt, writer: Writer, depth: number): string {
-  const { targetList = [], fromClause = [], whereClause, limitOption, op, ...rest } = select
-  if (Object.keys(rest).length > 0 || limitOption !== 'LIMIT_OPTION_DEFAULT' || op !== 'SETOP_NONE')
-    throw writer.refuse('A subquery is select … [from …] [where …]')
-  const targets = targetList.map((target) => {
-    if (!('ResTarget' in target) || target.ResTarget.indirection)
-      throw writer.refuse('A subquery returns expressions')
-    if (isStar(target.ResTarget.val)) return '*'
-    return writer.expression(target.ResTarget.val, depth)
+  const whens = args.map((when) => {
+    if (!('CaseWhen' in when)) throw refuse('This case is not allowed')
+    const { expr, result } = when.CaseWhen
+    return ` when ${expression(expr)} then ${expression(result)}`
   })
-  const from = fromClause.map((item) => fromText(item, writer, depth + 1))
-  return [
-    `select ${targets.join(', ')}`,
-    ...(from.length === 0 ? [] : [`from ${from.join(', ')}`]),
-    ...(whereClause === undefined ? [] : [`where ${writer.expression(whereClause, depth)}`]),
-  ].join(' ')
-}
-
-const isStar = (node: Node | undefined): boolean => {
-  const [field, ...others] = node && 'ColumnRef' in node ? (node.ColumnRef.fields ?? []) : []
-  return field !== undefined && others.length === 0 && 'A_Star' in field
+  const subject = arg === undefined ? '' : ` ${operand(arg)}`
+  const otherwise = defresult === undefined ? '' : ` else ${expression(defresult)}`
+  return `case${subject}${whens.join('')}${otherwise} end`
 }

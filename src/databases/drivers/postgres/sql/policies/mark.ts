@@ -1,10 +1,10 @@
 import { hash } from 'node:crypto'
 import type { PolicyDefinition } from '#databases/drivers/management.ts'
-import { literal } from '#databases/drivers/postgres/sql/defaults.ts'
+import { literal } from '#databases/drivers/postgres/sql/parse-tree.ts'
 import type { StoredPolicy } from '#databases/drivers/postgres/sql/policies/state.ts'
 import { quoteName } from '#databases/drivers/quote-name.ts'
 
-/** In the comment of a policy: what was asked for, and a digest of what it has become, by which a later change is noticed. */
+/** The comment of a policy: the definition of the request, and a digest of the stored policy, which shows later changes. */
 type Mark = {
   readonly policy: MarkedPolicy
   readonly digest: string

@@ -1,5 +1,5 @@
 import type { RunQuery } from '#databases/drivers/management.ts'
-import { soleExpression } from '#databases/drivers/postgres/sql/defaults.ts'
+import { soleExpression } from '#databases/drivers/postgres/sql/parse-tree.ts'
 import { parse } from '#databases/drivers/postgres/sql/parser.ts'
 import type { ConcretePolicy } from '#databases/drivers/postgres/sql/policies/concrete.ts'
 import { type MarkedDefault, markOf } from '#databases/drivers/postgres/sql/policies/mark.ts'

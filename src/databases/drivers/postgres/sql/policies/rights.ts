@@ -61,7 +61,7 @@ function keptCommands(role: string, { isEnabled, kept, state }: RightsChange) {
     : []
 }
 
-/** Whether policies of others allow callers anything. */
+/** Whether policies that are not of this change allow callers anything. */
 export const isInEffect = (change: RightsChange): boolean =>
   [change.roles.anonymousRole, change.roles.signedInRole].some(
     (role) => keptCommands(role, change).length > 0,
@@ -70,11 +70,11 @@ export const isInEffect = (change: RightsChange): boolean =>
 const heldBy = (role: string, { rights }: SecurityState): readonly string[] =>
   rights.find((other) => other.role === role)?.privileges ?? []
 
-/** With the role in place of PUBLIC. */
+/** A policy for PUBLIC also applies to the role. */
 const forRole = (role: string) => (policy: StoredPolicy) =>
   policy.roles.includes('public') ? { ...policy, roles: [...policy.roles, role] } : policy
 
-/** Policies of others that allow rows as soon as a role has the right that it gets by this change. */
+/** Policies outside this change that allow rows as soon as a role has the right that it gets by it. */
 export const awakenedPolicies = ({ roles, policies, kept, state }: RightsChange): readonly string[] =>
   [roles.anonymousRole, roles.signedInRole].flatMap((role) => {
     const held = heldBy(role, state)
@@ -87,7 +87,7 @@ export const awakenedPolicies = ({ roles, policies, kept, state }: RightsChange)
       .map(({ name }) => name)
   })
 
-/** With a column that never changes, the right to update is one to the other columns. Undefined: it is one to the table. */
+/** The columns with the right to update, where a policy fixes one column. Undefined: the right is to the table. */
 function updatableColumns(role: string, change: RightsChange): readonly string[] | undefined {
   const { policies, state } = change
   const fixed = fixedColumn(policies)

@@ -36,7 +36,7 @@ type SecurityChange = {
   readonly roles: RowLevelSecurity
   readonly asked: Pick<SecurityDefinition, 'enabled' | 'replace'>
   readonly policies: readonly NewPolicy[]
-  /** As it was when the statements were written. */
+  /** The state for which the statements are written. */
   readonly state: SecurityState
 }
 

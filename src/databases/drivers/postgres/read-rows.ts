@@ -1,29 +1,22 @@
 import { collectedRows } from '#databases/drivers/collected-rows.ts'
-import type { OpenTransaction, Presence, RowsResult, WriteResult } from '#databases/drivers/driver.ts'
-import type { Job, Runner, Running } from '#databases/drivers/postgres/runner.ts'
-import { type Defaults, insertSql } from '#databases/drivers/postgres/sql/insert.ts'
-import { isRowCheck } from '#databases/drivers/postgres/sql/row-check.ts'
-import {
-  countSql,
-  deleteSql,
-  explainSql,
-  selectSql,
-  updateSql,
-} from '#databases/drivers/postgres/sql/statements.ts'
-import { assignedTo, givenIn } from '#databases/drivers/postgres/sql/values.ts'
-import { fail } from '#databases/failures.ts'
-import { namesOneRow, readsByKey } from '#databases/plan/by-key.ts'
-import type { CountPlan, InsertPlan, Output, ReadPlan, UpdatePlan, WritePlan } from '#databases/plan/plan.ts'
+import type { OpenTransaction, Presence, RowsResult } from '#databases/drivers/driver.ts'
+import type { Job, Runner, RunningStatement } from '#databases/drivers/postgres/runner.ts'
+import { countSql, explainSql, selectSql } from '#databases/drivers/postgres/sql/statements.ts'
+import { readsByKey } from '#databases/plan/by-key.ts'
+import type { CountPlan, Output, ReadPlan, WritePlan } from '#databases/plan/plan.ts'
 import { redactFailure } from '#databases/plan/redact-failure.ts'
 import { tablesOf } from '#databases/plan/required-rights.ts'
-import type { CountMode } from '#databases/request/request.ts'
+import type { CountMode, Page } from '#databases/request/request.ts'
 import { Failure } from '#kernel/errors.ts'
 
 /** Larger results are streamed; below this, a failure in the middle still gets its own status. */
 const HIGH_WATER = 1_048_576
 /** `count: estimated` uses an estimate above this many rows; below it the rows are counted. */
 const WORTH_COUNTING = 10_000
-const EMPTY = Buffer.from('[]')
+export const EMPTY = Buffer.from('[]')
+
+/** Limits of a result: `rows` of an update or delete (the body bounds those of an insert), and `bytes`. */
+export type ResultLimits = { readonly rows: number; readonly bytes: number }
 
 /** The rows as JSON, or with `isCsv` as lines of CSV. */
 export async function selectRows(
@@ -33,8 +26,8 @@ export async function selectRows(
   on?: OpenTransaction,
   presence?: Presence,
 ): Promise<RowsResult> {
-  const { page, count, table, stripNulls } = plan
-  if (plan.head) return headOnly(run, plan, isCsv ? [] : [EMPTY], on, presence)
+  const { page, count, head, stripNulls } = plan.request
+  if (head) return headOnly(run, plan, isCsv ? [] : [EMPTY], on, presence)
   // With a count, wait for all rows, because they often determine it without another statement.
   // Up to the budget with relations too, and for an open page of CSV: only at the end it is known that they are too many, and that has its own status.
   const relations = relationsOf(plan.output, limits)
@@ -45,7 +38,7 @@ export async function selectRows(
     {
       sql: selectSql(plan, undefined, limits.rows + 1),
       relations,
-      table,
+      table: plan.table,
       runsCode: readsCode(plan),
       stripNulls,
       isCsv,
@@ -64,7 +57,7 @@ export async function selectRows(
   const { writer } = running.query
   const rows = writer?.rows ?? 0
   const total =
-    count && (endsWithin(plan, rows) ? page.offset + rows : await countRows(run, plan, count, on, presence))
+    count && (endsWithin(page, rows) ? page.offset + rows : await countRows(run, plan, count, on, presence))
   return collectedRows(writer?.take() ?? [EMPTY], {
     rows,
     hasMore: page.open && (writer?.more ?? false),
@@ -79,12 +72,12 @@ export async function streamRows(
   { isCsv = false, ...limits }: ResultLimits & { readonly isCsv?: boolean },
   presence: Presence | undefined,
 ): Promise<RowsResult> {
-  const { page, table, stripNulls } = plan
+  const { page, stripNulls } = plan.request
   const relations = relationsOf(plan.output, limits)
   const running = await run.start({
     sql: selectSql(plan, undefined, limits.rows + 1),
     relations: relations && { ...relations, perRow: true },
-    table,
+    table: plan.table,
     runsCode: readsCode(plan),
     stripNulls,
     marksJsonNull: true,
@@ -97,7 +90,7 @@ export async function streamRows(
   return flowing(running, plan)
 }
 
-const readsCode = (plan: ReadPlan | WritePlan): boolean =>
+export const readsCode = (plan: ReadPlan | WritePlan): boolean =>
   tablesOf(plan).some(({ readRunsCode }) => readRunsCode === true)
 
 async function headOnly(
@@ -107,19 +100,18 @@ async function headOnly(
   on?: OpenTransaction,
   presence?: Presence,
 ): Promise<RowsResult> {
-  const total = plan.count && (await countRows(run, plan, plan.count, on, presence))
+  const { count } = plan.request
+  const total = count && (await countRows(run, plan, count, on, presence))
   return collectedRows(json, { rows: 0, hasMore: false, total })
 }
 
 /** A page that is not full ends with the last row, unless it begins after all rows. */
-const endsWithin = ({ page }: ReadPlan, rows: number): boolean =>
-  rows < page.limit && (rows > 0 || page.offset === 0)
-
-type Matching = Pick<CountPlan, 'table' | 'where'>
+const endsWithin = ({ limit, offset }: Page, rows: number): boolean =>
+  rows < limit && (rows > 0 || offset === 0)
 
 export async function countRows(
   run: Runner,
-  plan: Matching,
+  plan: Pick<CountPlan, 'table' | 'where'>,
   mode: CountMode,
   on?: OpenTransaction,
   presence?: Presence,
@@ -135,106 +127,14 @@ export async function countRows(
 const plannedRows = (explained: unknown): number =>
   (explained as readonly [{ readonly Plan: { readonly 'Plan Rows': number } }])[0].Plan['Plan Rows'] // the form of EXPLAIN
 
-/** Limits of a result: `rows` of an update or delete (the body bounds those of an insert), and `bytes`. */
-type ResultLimits = { readonly rows: number; readonly bytes: number }
-
-type Writing = { readonly run: Runner; readonly defaultsFor: (plan: WritePlan) => Promise<Defaults> }
-
-export async function writeRows(
-  { run, defaultsFor }: Writing,
-  plan: WritePlan,
-  limits: ResultLimits,
-  on?: OpenTransaction,
-  presence?: Presence,
-): Promise<WriteResult> {
-  const matching = plan.kind === 'insert' ? undefined : await matchingRows(run, plan, on, presence)
-  const running = run.finish(
-    {
-      ...jobOf(plan, limits.rows, await defaultsFor(plan)),
-      relations: plan.head ? undefined : relationsOf(plan.output, limits),
-      ...boundOf(plan, limits.bytes, on),
-      table: plan.table,
-      runsCode: plan.table.writeRunsCode === true || readsCode(plan),
-      stripNulls: plan.stripNulls,
-      presence,
-    },
-    on,
-  )
-  const { writer, affected } = await running.catch(explainRowCheck(plan))
-  const total = plan.kind !== 'insert' && plan.count ? (matching ?? affected) : undefined
-  // Only the check of its rows has come back.
-  if (plan.head) return { json: [EMPTY], rows: 0, affected, truncated: false, total }
-  return {
-    json: writer?.take() ?? [EMPTY],
-    rows: writer?.rows ?? 0,
-    affected,
-    truncated: writer?.more ?? false,
-    total,
-  }
-}
-
-const explainRowCheck =
-  (plan: WritePlan) =>
-  (error: unknown): never => {
-    const isChecked = plan.kind !== 'delete' && plan.check !== undefined
-    if (!isChecked || !(error instanceof Failure) || !isRowCheck(error.cause)) throw error
-    throw fail('outside_route', { cause: error.cause })
-  }
-
-/**
- * A write whose result is too large is rolled back: it commits by a separate message after all rows have arrived, which costs a round trip.
- * A write of one row does not need that, because a row is bounded itself (frames.ts). A transaction rolls back anyway.
- */
-function boundOf(
-  plan: WritePlan,
-  maxBytes: number,
-  on: OpenTransaction | undefined,
-): Pick<Job, 'maxBytes' | 'commitsLast'> {
-  const isOneRow = plan.kind === 'insert' ? plan.rows.length === 1 : namesOneRow(plan.table, plan.where)
-  const isShort = isOneRow && plan.output.every(({ kind }) => kind === 'column')
-  return plan.head || isShort ? {} : { maxBytes, commitsLast: on === undefined }
-}
-
-function relationsOf(output: readonly Output[], { rows }: ResultLimits): Job['relations'] {
+export function relationsOf(output: readonly Output[], { rows }: ResultLimits): Job['relations'] {
   if (output.every(({ kind }) => kind === 'column')) return undefined
   const at = new Set(output.flatMap(({ kind }, index) => (kind === 'relation' ? [index] : [])))
   return { at, rows }
 }
 
-/** Only a write with limit or offset changes fewer rows than match. */
-async function matchingRows(
-  run: Runner,
-  plan: Exclude<WritePlan, InsertPlan>,
-  on?: OpenTransaction,
-  presence?: Presence,
-): Promise<number | undefined> {
-  if (!plan.count || (plan.limit === undefined && plan.offset === 0)) return undefined
-  return countRows(run, plan, plan.count, on, presence)
-}
-
-function jobOf(plan: WritePlan, limit: number, defaults: Defaults): Job {
-  if (plan.kind === 'insert') return insertJob(plan, limit, defaults)
-  return plan.kind === 'update' ? updateJob(plan, limit) : { sql: deleteSql(plan, limit + 1), limit }
-}
-
-const insertJob = (plan: InsertPlan, limit: number, defaults: Defaults): Job => {
-  const set = plan.conflict?.set ?? []
-  return {
-    sql: insertSql(plan, defaults, limit + 1),
-    written: [...new Set([...plan.columns, ...set.map(({ column }) => column)])],
-    given: (column) => [...givenIn(plan.rows, column), ...assignedTo(set, column)],
-  }
-}
-
-const updateJob = (plan: UpdatePlan, limit: number): Job => ({
-  sql: updateSql(plan, limit + 1),
-  limit,
-  written: plan.set.map(({ column }) => column),
-  given: (column) => assignedTo(plan.set, column),
-})
-
 /** A streaming result: the connection is released after the last row and closed when the reader leaves. */
-function flowing(running: Running, plan: ReadPlan): RowsResult {
+function flowing(running: RunningStatement, plan: ReadPlan): RowsResult {
   const { query } = running
   return {
     json: untilEnd(running, plan),
@@ -242,7 +142,7 @@ function flowing(running: Running, plan: ReadPlan): RowsResult {
       if (!query.done) throw new Error('The rows have not been read to their end')
       return {
         rows: query.writer?.rows ?? 0,
-        hasMore: plan.page.open && (query.writer?.more ?? false),
+        hasMore: plan.request.page.open && (query.writer?.more ?? false),
         total: undefined,
       }
     },
@@ -251,7 +151,7 @@ function flowing(running: Running, plan: ReadPlan): RowsResult {
 
 /** Not a generator: returning from an unstarted generator runs no code, and the connection would stay in use. */
 function untilEnd(
-  { query, release, explain }: Running,
+  { query, release, explain }: RunningStatement,
   { rights, request }: ReadPlan,
 ): AsyncIterableIterator<Buffer> {
   const chunks = query.chunks()
