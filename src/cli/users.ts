@@ -4,6 +4,7 @@ import { setPasswordByOperator } from '#auth/password/password.ts'
 import { acceptablePassword } from '#auth/password/password-policy.ts'
 import { deleteByOperator } from '#auth/profile/delete-account.ts'
 import { resetFactors } from '#auth/two-factor/reset-factors.ts'
+import { actAsOperator } from '#identity/act.ts'
 import { addUsers } from '#identity/add-users.ts'
 import { emailFrom } from '#identity/emails.ts'
 import { NAME_RULE, nameFrom } from '#identity/names.ts'
@@ -11,7 +12,7 @@ import { hashPassword } from '#identity/passwords.ts'
 import { roleFrom, roleNames } from '#identity/permissions.ts'
 import { tell } from '#identity/tell.ts'
 import { isBanned, searchUsers } from '#identity/users.ts'
-import { atomically, type Kernel } from '#kernel/kernel.ts'
+import type { Kernel } from '#kernel/kernel.ts'
 import { uuidv7 } from '#kernel/random.ts'
 import { findNamedUser, generatePassword, USER_ARGUMENT } from './named-user.ts'
 import { count, instant } from './option-values.ts'
@@ -142,7 +143,7 @@ async function create(kernel: Kernel, options: Create): Promise<void> {
     accountId: uuidv7(createdAt, kernel.random),
     passwordHash: await hashPassword(kernel, password),
   }
-  await atomically(kernel, async (kernel) => {
+  await actAsOperator(kernel, async (kernel) => {
     const [outcome] = await addUsers(kernel.db, [user])
     if (outcome !== 'added') throw new Error(`There is an account with ${email} already.`)
     await tell(kernel, 'user.created', { targetId: id, details: { role } })

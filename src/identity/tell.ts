@@ -1,5 +1,5 @@
 import type { Action } from '#kernel/audit/actions.ts'
-import { type Act, recordAct } from '#kernel/audit/record-act.ts'
+import { type Act, type Recorder, recordAct } from '#kernel/audit/record-act.ts'
 import { emit, type Kernel } from '#kernel/kernel.ts'
 
 type OfUser = Act & { readonly targetId: string }
@@ -30,17 +30,20 @@ const EVENTS = {
 /** The facts of an act; those that its event needs are required. */
 type ActOf<A extends Action> = A extends keyof typeof EVENTS ? Parameters<(typeof EVENTS)[A]>[1] : Act
 
+/** A command that runs without the service tells of acts without an event. */
+type Teller<A extends Action> = (A extends keyof typeof EVENTS ? Kernel : Recorder) & Pick<Kernel, 'notes'>
+
 /** Writes the act into the audit trail, and its event, if it has one, into the outbox of the webhooks. Call it in the transaction that acts. */
-export async function tell<A extends Action>(kernel: Kernel, action: A, act: ActOf<A>): Promise<void> {
+export async function tell<A extends Action>(kernel: Teller<A>, action: A, act: ActOf<A>): Promise<void> {
   await recordAct(kernel, action, act)
-  const events: { readonly [A in Action]?: (kernel: Kernel, act: never) => Promise<void> } = EVENTS
-  // The type of the argument is that of this action.
-  await events[action]?.(kernel, act as never)
+  const events: { readonly [A in Action]?: (kernel: never, act: never) => Promise<void> } = EVENTS
+  // The types of the arguments are those of this action.
+  await events[action]?.(kernel as never, act as never)
 }
 
 /** The same for a change that may have changed nothing. */
 export async function tellChange<A extends Action>(
-  kernel: Kernel,
+  kernel: Teller<A>,
   action: A,
   fields: readonly string[],
   act: ActOf<A>,

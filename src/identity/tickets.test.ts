@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { sql } from 'kysely'
 import { actOnAddressTicket } from '#identity/act.ts'
 import type { Db } from '#kernel/db/connect.ts'
-import { atomically } from '#kernel/kernel.ts'
+import { atomically, type Kernel } from '#kernel/kernel.ts'
 import { uuidv7 } from '#kernel/random.ts'
 import { testKernel } from '#test/harness.ts'
 import { applyBan } from './bans.ts'
@@ -167,23 +167,21 @@ test('all tickets of a user are deleted together, those of others stay', async (
 const SIGN_IN = 'sign in by a link' as never
 const issueTo = (address: string) =>
   issueTicket(kernel, SIGN_IN, {
-    userId: null,
-    sessionId: null,
-    address,
-    lifetime: HOUR,
-    payload: {},
+    ...{ userId: null, sessionId: null, address },
+    ...{ lifetime: HOUR, payload: {} },
   } as never)
 const refused = new Error('refused')
+const addUntold = (kernel: Kernel, address: string) => {
+  untold(kernel, 'a test')
+  return addUser(kernel.db, address)
+}
 /** Finds the user of the address, and adds one when there is none. */
 const follow = (token: string, address: string) =>
   actOnAddressTicket(
     kernel,
     { purposes: [SIGN_IN], token },
     () => refused,
-    async (kernel, found) => {
-      untold(kernel, 'a test')
-      return (found ?? (await addUser(kernel.db, address))).id
-    },
+    async (kernel, found) => (found ?? (await addUntold(kernel, address))).id,
   )
 
 test('of many concurrent redemptions of two tickets of one address each ticket succeeds once, and one account is added', async () => {
@@ -223,8 +221,7 @@ test('a sign-up that adds the account during a redemption is found, and the tick
     async (inner, found) => {
       // Another connection: the sign-up of the same moment.
       if (seen.push(found?.email) === 1) await addUser(kernel.db, address)
-      untold(inner, 'a test')
-      return found ?? addUser(inner.db, address)
+      return found ?? addUntold(inner, address)
     },
   )
   const added = await kernel.db.selectFrom('user').select('id').where('email', '=', address).execute()

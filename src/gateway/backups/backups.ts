@@ -1,5 +1,6 @@
-import { recordAct } from '#kernel/audit/record-act.ts'
-import { atomically, type Kernel } from '#kernel/kernel.ts'
+import { actAsOperator } from '#identity/act.ts'
+import { tell } from '#identity/tell.ts'
+import type { Kernel } from '#kernel/kernel.ts'
 import { fail } from '../errors.ts'
 import { deleteEndedJob, findJob, type JobRow } from './jobs/store.ts'
 import { storeOf } from './location/location.ts'
@@ -18,12 +19,12 @@ export async function findBackup({ db }: Pick<Kernel, 'db'>, id: string): Promis
  * job.
  */
 export async function deleteBackup(kernel: Kernel, id: string): Promise<void> {
-  const job = await atomically(kernel, async (kernel) => {
+  const job = await actAsOperator(kernel, async (kernel) => {
     await lockBackup(kernel.db, id)
     const deleted = await deleteEndedJob(kernel.db, id)
     if (deleted === undefined)
       throw fail((await findJob(kernel.db, id)) === undefined ? 'backup_not_found' : 'backup_in_use')
-    await recordAct(kernel, 'backup.deleted', { targetId: id, clientName: deleted.clientName })
+    await tell(kernel, 'backup.deleted', { targetId: id, clientName: deleted.clientName })
     if (deleted.status === 'completed') await removeFile(kernel, deleted)
     return deleted
   })

@@ -1,4 +1,4 @@
-import { recordAct } from '#kernel/audit/record-act.ts'
+import { tell } from '#identity/tell.ts'
 import { endable } from '#kernel/endable.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { createSemaphore } from '#kernel/semaphore.ts'
@@ -35,7 +35,7 @@ export function createDownloads(): Downloads {
         await file.close()
       })
       try {
-        await recordAct(kernel, 'backup.downloaded', { targetId: id, clientName: backup.clientName })
+        await tell(kernel, 'backup.downloaded', { targetId: id, clientName: backup.clientName })
       } catch (error) {
         await close()
         throw error

@@ -9,11 +9,13 @@ import {
   lockClientRow,
   updateClient,
 } from '#databases/clients/store.ts'
+import { actAsOperator } from '#identity/act.ts'
+import { tell, tellChange } from '#identity/tell.ts'
 import { changedFields } from '#kernel/audit/changed-fields.ts'
-import { type Recorder, recordAct } from '#kernel/audit/record-act.ts'
+import type { Recorder } from '#kernel/audit/record-act.ts'
 import { clientNameForm } from '#kernel/config/sections/database.ts'
 import { isConflict } from '#kernel/db/conflicts.ts'
-import { atomically, type Kernel } from '#kernel/kernel.ts'
+import type { Kernel } from '#kernel/kernel.ts'
 import { uuidv7 } from '#kernel/random.ts'
 import { cancelJobsOf } from '../backups/jobs/jobs.ts'
 import { fail } from '../errors.ts'
@@ -99,7 +101,7 @@ export async function freezeClient(
  */
 export async function removeClient(kernel: Kernel, clients: Clients, name: string): Promise<void> {
   refuseConfigured(kernel, clients, name)
-  await atomically(kernel, async (kernel) => {
+  await actAsOperator(kernel, async (kernel) => {
     if (!(await retireClient(kernel, name))) throw fail('client_not_found')
   })
 }
@@ -113,7 +115,7 @@ export async function retireClient(kernel: Recorder, name: string): Promise<bool
   await closeRoutes(kernel, name)
   await retireWebhooks(kernel, name)
   await cancelJobsOf(kernel, name)
-  await recordAct(kernel, 'client.removed', { clientName: name })
+  await tell(kernel, 'client.removed', { clientName: name })
   return true
 }
 
@@ -132,9 +134,9 @@ function refuseConfigured({ config }: Kernel, clients: Clients, name: string): v
 async function insertNew(kernel: Kernel, row: Parameters<typeof insertClient>[1]): Promise<ClientRow> {
   try {
     return await storingMetadata(() =>
-      atomically(kernel, async (kernel) => {
+      actAsOperator(kernel, async (kernel) => {
         const inserted = await insertClient(kernel.db, row)
-        await recordAct(kernel, 'client.registered', clientAct(inserted))
+        await tell(kernel, 'client.registered', clientAct(inserted))
         return inserted
       }),
     )
@@ -149,15 +151,14 @@ async function changeRow(
   name: string,
   change: Parameters<typeof updateClient>[2],
 ): Promise<ClientRow> {
-  return atomically(kernel, async (kernel) => {
+  return actAsOperator(kernel, async (kernel) => {
     const before = await lockClientRow(kernel.db, name)
     const row = await storingMetadata(() =>
       updateClient(kernel.db, name, { ...change, updatedAt: kernel.now() }),
     )
     if (before === undefined || row === undefined) throw fail('client_not_found')
     const fields = changedFields<object>(before, row, change)
-    if (fields.length > 0)
-      await recordAct(kernel, 'client.updated', { ...clientAct(row), details: { fields } })
+    await tellChange(kernel, 'client.updated', fields, { ...clientAct(row), details: { fields } })
     return row
   })
 }

@@ -1,8 +1,9 @@
 import type { Clients } from '#databases/clients/clients.ts'
 import { CUSTOM_CLIENT } from '#databases/clients/custom.ts'
-import { recordAct } from '#kernel/audit/record-act.ts'
+import { actAsOperator } from '#identity/act.ts'
+import { tellChange } from '#identity/tell.ts'
 import { createCoherentCache } from '#kernel/db/coherent-cache.ts'
-import { atomically, type Kernel } from '#kernel/kernel.ts'
+import type { Kernel } from '#kernel/kernel.ts'
 import { fail } from '../errors.ts'
 import { clientExists } from '../existing-clients.ts'
 import { deleteDecision, type KeyDecision, listDecisions, upsertDecision } from './store.ts'
@@ -84,7 +85,7 @@ export async function setClient(
   name: string,
   enforceApiKeys: boolean,
 ): Promise<void> {
-  await atomically(kernel, async (kernel) => {
+  await actAsOperator(kernel, async (kernel) => {
     if (name !== CUSTOM_CLIENT && !(await clientExists(kernel, clients, name))) throw fail('client_not_found')
     if (name === kernel.config.gateway.logging_client)
       throw fail('client_configured', { message: 'The logging client always requires a key' })
@@ -98,13 +99,13 @@ export async function unsetClient(kernel: Kernel, name: string): Promise<void> {
 
 /** Null removes the setting. False when it is so already. */
 const decide = (kernel: Kernel, clientName: string, enforceApiKeys: boolean | null): Promise<boolean> =>
-  atomically(kernel, async (kernel) => {
+  actAsOperator(kernel, async (kernel) => {
     const changed =
       enforceApiKeys === null
         ? await deleteDecision(kernel.db, clientName)
         : await upsertDecision(kernel.db, { clientName, enforceApiKeys, updatedAt: kernel.now() })
     const act = { targetId: clientName, details: { enforceApiKeys } }
-    if (changed) await recordAct(kernel, 'enforcement.changed', act)
+    await tellChange(kernel, 'enforcement.changed', changed ? ['enforceApiKeys'] : [], act)
     return changed
   })
 

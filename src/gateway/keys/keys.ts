@@ -1,10 +1,12 @@
 import { CUSTOM_CLIENT } from '#databases/clients/custom.ts'
+import { actAsOperator } from '#identity/act.ts'
+import { tell, tellChange } from '#identity/tell.ts'
 import { changedFields } from '#kernel/audit/changed-fields.ts'
-import { type Recorder, recordAct } from '#kernel/audit/record-act.ts'
+import type { Recorder } from '#kernel/audit/record-act.ts'
 import { clientNameForm } from '#kernel/config/sections/database.ts'
 import { edge } from '#kernel/http/failures.ts'
 import { instantFrom } from '#kernel/instants.ts'
-import { atomically, type Kernel } from '#kernel/kernel.ts'
+import type { Kernel } from '#kernel/kernel.ts'
 import { uuidv7 } from '#kernel/random.ts'
 import { fail } from '../errors.ts'
 import { type ConfiguredNames, refuseRemoved } from '../existing-clients.ts'
@@ -50,9 +52,9 @@ export async function createKey(
     createdAt: now,
     updatedAt: now,
   }
-  const record = await atomically(kernel, async (kernel) => {
+  const record = await actAsOperator(kernel, async (kernel) => {
     await refuseRemoved(kernel, clients, namesIn(asked))
-    await recordKey(kernel, 'api_key.created', key)
+    await tell(kernel, 'api_key.created', actOf(key))
     return insertKey(kernel.db, key)
   })
   return { api_key: `svc_${publicId}.${secret}`, record }
@@ -99,9 +101,9 @@ export async function rotateKey(kernel: Kernel, id: string, grace: number): Prom
 
 /** Revokes a key. When it resolves, no process accepts it. */
 export async function revokeKey(kernel: Kernel, id: string): Promise<void> {
-  await atomically(kernel, async (kernel) => {
+  await actAsOperator(kernel, async (kernel) => {
     if (!(await deleteKey(kernel.db, id))) throw fail('api_key_not_found')
-    await recordAct(kernel, 'api_key.revoked', { targetId: id })
+    await tell(kernel, 'api_key.revoked', { targetId: id })
   })
 }
 
@@ -112,20 +114,19 @@ const updated = (
   action: 'api_key.updated' | 'api_key.rotated',
   changeOf: (kernel: Kernel, before: ApiKey) => Promise<Parameters<typeof updateKey>[2]>,
 ): Promise<ApiKey> =>
-  atomically(kernel, async (kernel) => {
+  actAsOperator(kernel, async (kernel) => {
     const before = await lockKey(kernel.db, id)
     if (before === undefined) throw fail('api_key_not_found')
     const change = await changeOf(kernel, before)
     const key = await updateKey(kernel.db, id, { ...change, updatedAt: kernel.now() })
-    if (changedFields<object>(before, key, change).length > 0) await recordKey(kernel, action, key)
+    await tellChange(kernel, action, changedFields<object>(before, key, change), actOf(key))
     return key
   })
 
-const recordKey = (
-  kernel: Recorder,
-  action: 'api_key.created' | 'api_key.updated' | 'api_key.rotated',
-  { id, clientName }: Pick<ApiKey, 'id' | 'clientName'>,
-): Promise<void> => recordAct(kernel, action, { targetId: id, ...(clientName !== null && { clientName }) })
+const actOf = ({ id, clientName }: Pick<ApiKey, 'id' | 'clientName'>) => ({
+  targetId: id,
+  ...(clientName !== null && { clientName }),
+})
 
 /**
  * Deactivates the keys of a deleted client, so that they are not valid for a new client of the same name, which may be a different

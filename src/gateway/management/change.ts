@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Clients } from '#databases/clients/clients.ts'
 import { requireAbility } from '#databases/drivers/abilities.ts'
 import type { Management, RunQuery, SchemaStatements } from '#databases/drivers/management.ts'
-import { recordAct } from '#kernel/audit/record-act.ts'
+import { tell } from '#identity/tell.ts'
 import { Failure } from '#kernel/errors.ts'
 import type { ClientCall, EventData, EventName } from '#kernel/events.ts'
 import { emit, type Kernel } from '#kernel/kernel.ts'
@@ -77,7 +77,7 @@ export async function audited(
     })
   const act = { targetId: `${schema}.${object}`, clientName: client, details: { operation } }
   // The change is committed, so its caller gets the success. The audit log has its row.
-  await recordAct(kernel, 'schema.changed', act).catch((error: unknown) => {
+  await tell(kernel, 'schema.changed', act).catch((error: unknown) => {
     kernel.metrics.count('gatehouse_audit_events_lost_total')
     kernel.log.error(
       { event: 'audit_event_lost', request_id: caller.requestId, error },

@@ -2,10 +2,11 @@ import type { Clients } from '#databases/clients/clients.ts'
 import type { TableUse } from '#databases/drivers/management.ts'
 import type { TableName } from '#databases/request/request.ts'
 import { readTable } from '#databases/request/table-name.ts'
+import { actAsOperator } from '#identity/act.ts'
+import { tell, tellChange } from '#identity/tell.ts'
 import { changedFields } from '#kernel/audit/changed-fields.ts'
-import { recordAct } from '#kernel/audit/record-act.ts'
 import { isConflict } from '#kernel/db/conflicts.ts'
-import { atomically, type Kernel } from '#kernel/kernel.ts'
+import type { Kernel } from '#kernel/kernel.ts'
 import { uuidv7 } from '#kernel/random.ts'
 import { fail } from '../errors.ts'
 import { requireClient } from '../existing-clients.ts'
@@ -42,10 +43,10 @@ export async function createRoute(kernel: Kernel, clients: Clients, asked: NewRo
   }
   try {
     return await storingMetadata(() =>
-      atomically(kernel, async (kernel) => {
+      actAsOperator(kernel, async (kernel) => {
         await requireClient(kernel, clients, route.clientName)
         const inserted = await insertRoute(kernel.db, route)
-        await recordAct(kernel, 'public_route.created', actOf(inserted))
+        await tell(kernel, 'public_route.created', actOf(inserted))
         return inserted
       }),
     )
@@ -63,7 +64,7 @@ export async function changeRoute(
   facts: RouteFacts,
 ): Promise<PublicRoute> {
   const change = columnsOf(facts)
-  return atomically(kernel, async (kernel) => {
+  return actAsOperator(kernel, async (kernel) => {
     const before = await lockRoute(kernel.db, routeKey)
     if (before === undefined) throw fail('public_route_not_found')
     const changed = { ...before, ...change }
@@ -74,17 +75,17 @@ export async function changeRoute(
     )
     const fields = changedFields<object>(before, route, change)
     const act = { ...actOf(before), details: { ...actOf(before).details, fields } }
-    if (fields.length > 0) await recordAct(kernel, 'public_route.updated', act)
+    await tellChange(kernel, 'public_route.updated', fields, act)
     return route
   })
 }
 
 /** Removes a route. When it resolves, no process serves it. */
 export async function removeRoute(kernel: Kernel, routeKey: string): Promise<void> {
-  await atomically(kernel, async (kernel) => {
+  await actAsOperator(kernel, async (kernel) => {
     const removed = await deleteRoute(kernel.db, routeKey)
     if (removed === undefined) throw fail('public_route_not_found')
-    await recordAct(kernel, 'public_route.removed', actOf(removed))
+    await tell(kernel, 'public_route.removed', actOf(removed))
   })
 }
 

@@ -1,10 +1,10 @@
 import type { Clients } from '#databases/clients/clients.ts'
-import type { Action } from '#kernel/audit/actions.ts'
+import { actAsOperator } from '#identity/act.ts'
+import { tell, tellChange } from '#identity/tell.ts'
 import { changedFields } from '#kernel/audit/changed-fields.ts'
-import { recordAct } from '#kernel/audit/record-act.ts'
 import type { Failure } from '#kernel/errors.ts'
 import { edge, retryAfter } from '#kernel/http/failures.ts'
-import { atomically, type Kernel } from '#kernel/kernel.ts'
+import type { Kernel } from '#kernel/kernel.ts'
 import { uuidv7 } from '#kernel/random.ts'
 import { fail } from '../errors.ts'
 import { requireClient } from '../existing-clients.ts'
@@ -66,9 +66,9 @@ export async function createWebhook(
     createdAt: now,
     updatedAt: now,
   }
-  const created = await atomically(kernel, async (kernel) => {
+  const created = await actAsOperator(kernel, async (kernel) => {
     if (clientName !== null) await requireClient(kernel, clients, clientName)
-    await record(kernel, 'webhook.created', webhook)
+    await tell(kernel, 'webhook.created', actOf(webhook))
     return insertWebhook(kernel.db, webhook)
   })
   return { webhook: created, secret }
@@ -83,7 +83,7 @@ export async function changeWebhook(
 ): Promise<Webhook> {
   const columns = await columnsOf(kernel, clients, id, change)
   const secret = change.secret === undefined ? undefined : acceptableSecret(kernel, change.secret)
-  return atomically(kernel, async (kernel) => {
+  return actAsOperator(kernel, async (kernel) => {
     const former = await lockWebhook(kernel.db, id)
     if (former === undefined) throw fail('webhook_not_found')
     const present = { ...former, ...columns }
@@ -94,8 +94,8 @@ export async function changeWebhook(
     if (secret !== undefined && secret !== presentSecret(kernel, former)) await putSecret(kernel, id, secret)
     const webhook = await updateWebhook(kernel.db, id, { ...columns, updatedAt: kernel.now() })
     if (webhook === undefined) throw fail('webhook_not_found')
-    if (changedFields<object>(former, webhook, columns).length > 0)
-      await record(kernel, 'webhook.updated', webhook, Object.keys(change))
+    const changed = changedFields<object>(former, webhook, columns)
+    await tellChange(kernel, 'webhook.updated', changed, actOf(webhook, Object.keys(change)))
     return webhook
   })
 }
@@ -106,11 +106,11 @@ const decidesEvents = ({ isActive, routeKeys, clientName, tableName, filter }: P
 
 /** Deletes a webhook. When it resolves, no event is written for it. */
 export async function removeWebhook(kernel: Kernel, id: string): Promise<void> {
-  await atomically(kernel, async (kernel) => {
+  await actAsOperator(kernel, async (kernel) => {
     const webhook = await lockWebhook(kernel.db, id)
     if (webhook === undefined) throw fail('webhook_not_found')
     await deleteWebhook(kernel.db, id, kernel.now())
-    await record(kernel, 'webhook.removed', webhook)
+    await tell(kernel, 'webhook.removed', actOf(webhook))
   })
 }
 
@@ -120,7 +120,7 @@ const MAX_FORMER_SECRETS = 5
 /** Gives a webhook a new secret. For a day, deliveries are signed with the former one too. */
 export async function rotateSecret(kernel: Kernel, id: string): Promise<IssuedWebhook> {
   const secret = newSecret(kernel)
-  const webhook = await atomically(kernel, (kernel) => putSecret(kernel, id, secret))
+  const webhook = await actAsOperator(kernel, (kernel) => putSecret(kernel, id, secret))
   return { webhook, secret }
 }
 
@@ -133,7 +133,7 @@ async function putSecret(kernel: Kernel, id: string, secret: string): Promise<We
   const sealed = kernel.secrets.seal('webhook-secret', secret, id)
   const webhook = await replaceSecret(kernel.db, id, { sealed, now, until, max: MAX_FORMER_SECRETS })
   if (webhook === undefined) throw await refusedRotation(kernel, id, now)
-  await record(kernel, 'webhook.secret_rotated', webhook)
+  await tell(kernel, 'webhook.secret_rotated', actOf(webhook))
   return webhook
 }
 
@@ -172,14 +172,11 @@ function requireOwnHeaders(
   })
 }
 
-const record = (
-  kernel: Kernel,
-  action: Extract<Action, `webhook.${string}`>,
+const actOf = (
   { id, clientName, routeKeys }: Pick<Webhook, 'id' | 'clientName' | 'routeKeys'>,
   fields?: readonly string[],
-): Promise<void> =>
-  recordAct(kernel, action, {
-    targetId: id,
-    ...(clientName !== null && { clientName }),
-    details: { route_keys: routeKeys, ...(fields !== undefined && { fields }) },
-  })
+) => ({
+  targetId: id,
+  ...(clientName !== null && { clientName }),
+  details: { route_keys: routeKeys, ...(fields !== undefined && { fields }) },
+})

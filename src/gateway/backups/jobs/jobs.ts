@@ -1,8 +1,9 @@
 import { databaseOf } from '#databases/clients/restoring.ts'
-import { recordAct } from '#kernel/audit/record-act.ts'
+import { actAsOperator } from '#identity/act.ts'
+import { tell, untold } from '#identity/tell.ts'
 import { isConflict } from '#kernel/db/conflicts.ts'
 import type { BackupJob } from '#kernel/events.ts'
-import { atomically, type Kernel } from '#kernel/kernel.ts'
+import type { Kernel } from '#kernel/kernel.ts'
 import { uuidv7 } from '#kernel/random.ts'
 import { fail } from '../../errors.ts'
 import { requireClient } from '../../existing-clients.ts'
@@ -73,7 +74,7 @@ async function addJob(
 ): Promise<JobRow> {
   await endLost(kernel, sources)
   try {
-    return await atomically(kernel, async (kernel) => {
+    return await actAsOperator(kernel, async (kernel) => {
       await requireClient(kernel, sources.clients, row.clientName)
       if (row.sourceId && !(await holdBackup(kernel.db, row.sourceId))) throw fail('backup_not_found')
       await requireSoleRestore(kernel, row)
@@ -81,7 +82,7 @@ async function addJob(
       const job = await insertJob(kernel.db, { ...row, leaseUntil })
       const action = job.jobType === 'backup' ? 'backup.requested' : 'restore.requested'
       const details = job.sourceId === null ? {} : { backup_id: job.sourceId }
-      await recordAct(kernel, action, { ...targetOf(job), details })
+      await tell(kernel, action, { ...targetOf(job), details })
       if (!isRunHere && !job.waits) await kernel.jobs.enqueue(kernel.db, 'run-backup', { job: job.id })
       return job
     })
@@ -142,11 +143,13 @@ export async function findBackupJob(kernel: Pick<Kernel, 'db'>, id: string): Pro
 
 /** A waiting job does not run; a running one ends within seconds, and leaves nothing. */
 export function cancelJob(kernel: Kernel, id: string): Promise<JobRow> {
-  return atomically(kernel, async (kernel) => {
+  return actAsOperator(kernel, async (kernel) => {
     const before = await findBackupJob(kernel, id)
     const job = await requestCancel(kernel.db, id, kernel.now())
     if (job === undefined) throw fail('backup_job_ended')
-    if (!before.cancelRequested) await recordAct(kernel, 'backup.cancelled', targetOf(job))
+    await (before.cancelRequested
+      ? untold(kernel, 'it was requested before')
+      : tell(kernel, 'backup.cancelled', targetOf(job)))
     return job
   })
 }

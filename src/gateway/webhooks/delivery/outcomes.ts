@@ -1,6 +1,7 @@
-import { recordAct } from '#kernel/audit/record-act.ts'
+import { actAsOperator } from '#identity/act.ts'
+import { tell } from '#identity/tell.ts'
 import { createGroupCommit } from '#kernel/group-commit.ts'
-import { atomically, type Kernel } from '#kernel/kernel.ts'
+import type { Kernel } from '#kernel/kernel.ts'
 import { clearFailures, countFailure, deactivateWebhook } from '../store.ts'
 import type { AttemptResult } from './attempt.ts'
 import { delayAfter } from './retry-schedule.ts'
@@ -93,9 +94,9 @@ type Deactivation = { readonly url: string; readonly reason: string; readonly fa
 /** Without effect when the webhook is inactive, or when an attempt has succeeded meanwhile. */
 async function deactivate(kernel: Kernel, id: string, deactivation: Deactivation): Promise<void> {
   const { reason } = deactivation
-  await atomically(kernel, async (kernel) => {
+  await actAsOperator(kernel, async (kernel) => {
     if (!(await deactivateWebhook(kernel.db, id, { ...deactivation, now: kernel.now() }))) return
-    await recordAct(kernel, 'webhook.deactivated', { targetId: id, details: { reason } })
+    await tell(kernel, 'webhook.deactivated', { targetId: id, details: { reason } })
     kernel.afterCommit(() =>
       kernel.log.warn({ event: 'webhook_deactivated', webhook_id: id, reason }, 'a webhook was set inactive'),
     )

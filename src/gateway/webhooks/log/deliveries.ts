@@ -1,10 +1,11 @@
 import { fail } from '#gateway/errors.ts'
 import type { Page } from '#gateway/pagination.ts'
-import { recordAct } from '#kernel/audit/record-act.ts'
+import { actAsOperator } from '#identity/act.ts'
+import { tell } from '#identity/tell.ts'
 import { examplePayload } from '#kernel/events/documented-events.ts'
 import { eventsOf } from '#kernel/events/route-keys.ts'
 import { edge, retryAfter } from '#kernel/http/failures.ts'
-import { atomically, type Kernel } from '#kernel/kernel.ts'
+import type { Kernel } from '#kernel/kernel.ts'
 import { uuidv7 } from '#kernel/random.ts'
 import { createSemaphore } from '#kernel/semaphore.ts'
 import { attemptDelivery } from '../delivery/attempt.ts'
@@ -51,10 +52,10 @@ export async function retryDelivery(
   const logged = await findDelivery(kernel.db, webhookId, id)
   if (logged === undefined) throw fail('delivery_not_found')
   if (!isActive) throw fail('webhook_inactive')
-  return atomically(kernel, async (kernel) => {
+  return actAsOperator(kernel, async (kernel) => {
     const due = await restartDelivery(kernel.db, webhookId, id, kernel.now())
     if (due === undefined) throw fail('delivery_in_flight')
-    await recordAct(kernel, 'webhook.delivery_retried', { targetId: webhookId, details: { deliveryId: id } })
+    await tell(kernel, 'webhook.delivery_retried', { targetId: webhookId, details: { deliveryId: id } })
     kernel.afterCommit(() => workers.wake([webhookId]))
     return { ...logged, ...due }
   })
@@ -93,7 +94,7 @@ async function sendTest(kernel: Kernel, webhookId: string): Promise<LoggedDelive
   const endpoint = readable(kernel, row)
   const id = uuidv7(at, kernel.random)
   // Before it is sent: the process may end during the request.
-  await recordAct(kernel, 'webhook.tested', { targetId: webhookId, details: { deliveryId: id } })
+  await tell(kernel, 'webhook.tested', { targetId: webhookId, details: { deliveryId: id } })
   const { isSuccess, waitAsked: _, ...result } = await attemptDelivery(kernel, endpoint, event)
   const delivery = {
     ...result,

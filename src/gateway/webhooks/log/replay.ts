@@ -1,6 +1,7 @@
-import { recordAct } from '#kernel/audit/record-act.ts'
+import { actAsOperator } from '#identity/act.ts'
+import { tell } from '#identity/tell.ts'
 import type { Db } from '#kernel/db/connect.ts'
-import { atomically, type Kernel } from '#kernel/kernel.ts'
+import type { Kernel } from '#kernel/kernel.ts'
 import { countDeliveries, listIdsAfter, restartDeliveries } from './store.ts'
 
 /** States of deliveries that have no attempt before them. */
@@ -32,12 +33,10 @@ export async function replayDeliveries(
     const last = ids.at(-1)
     if (last === undefined) return total
     after = last
-    const restarted = await atomically(kernel, async (kernel) => {
+    const restarted = await actAsOperator(kernel, async (kernel) => {
       const count = await restartDeliveries(kernel.db, selection, ids, kernel.now())
-      if (count > 0) {
-        const act = { targetId: selection.webhookId, count, details: { status: selection.status } }
-        await recordAct(kernel, 'webhook.deliveries_replayed', act)
-      }
+      const act = { targetId: selection.webhookId, count, details: { status: selection.status } }
+      if (count > 0) await tell(kernel, 'webhook.deliveries_replayed', act)
       return count
     })
     total += restarted
