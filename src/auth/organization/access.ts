@@ -1,6 +1,6 @@
 import type { Access } from '#kernel/http/access.ts'
 import type { AuthAccess } from '../door/access.ts'
-import type { OrganizationPermissions } from './roles.ts'
+import type { Demand } from './roles.ts'
 
 /**
  * Access of routes on an organization. Its name is in the body, which is not read yet, so that the route lets every session in and the
@@ -12,12 +12,13 @@ export function createOrganizationAccess({ signedIn }: AuthAccess) {
     signedIn,
     member: named('member'),
     recipient: named('recipient'),
-    memberWith: (asked: OrganizationPermissions): Access =>
-      named(
-        `member with ${Object.entries(asked)
-          .map(([resource, actions]) => `${resource}: ${actions.join(', ')}`)
-          .join('; ')}`,
-      ),
+    memberWith({ permissions, refusal }: Demand): Access {
+      const words = Object.entries(permissions).map(
+        ([resource, actions]) => `${resource}: ${actions.join(', ')}`,
+      )
+      const access = named(`member with ${words.join('; ')}`)
+      return { ...access, failures: [...(access.failures ?? []), refusal] }
+    },
     recipientOr: (asked: string): Access => named(`recipient, or member with ${asked}`),
   }
 }

@@ -12,6 +12,7 @@ import {
   invitationsTo,
   rejectInvitation,
 } from './invitations.ts'
+import { TO } from './roles.ts'
 import {
   AcceptedInvitation,
   CanceledInvitation,
@@ -27,7 +28,6 @@ import {
 import { inviteMember } from './sent-invitations.ts'
 
 const NAMING = ['USER_IS_NOT_A_MEMBER_OF_THE_ORGANIZATION', 'NO_ACTIVE_ORGANIZATION']
-const MAY_NOT_INVITE = 'YOU_ARE_NOT_ALLOWED_TO_INVITE_USERS_TO_THIS_ORGANIZATION'
 const ANSWERING = [
   'INVITATION_NOT_FOUND',
   'EMAIL_VERIFICATION_REQUIRED_BEFORE_ACCEPTING_OR_REJECTING_INVITATION',
@@ -39,11 +39,10 @@ export function invitationRoutes(app: App, kernel: Kernel, access: OrganizationA
     method: 'POST',
     url: '/organization/invite-member',
     config: {
-      access: access.memberWith({ invitation: ['create'] }),
+      access: access.memberWith(TO.INVITE),
       limit: 'mail',
       failures: [
         ...NAMING,
-        MAY_NOT_INVITE,
         'INVALID_EMAIL',
         'ROLE_NOT_FOUND',
         'TEAMS_NOT_ENABLED',
@@ -81,8 +80,8 @@ export function invitationRoutes(app: App, kernel: Kernel, access: OrganizationA
     method: 'POST',
     url: '/organization/cancel-invitation',
     config: {
-      access: access.memberWith({ invitation: ['cancel'] }),
-      failures: ['INVITATION_NOT_FOUND', ...NAMING, 'YOU_ARE_NOT_ALLOWED_TO_CANCEL_THIS_INVITATION'],
+      access: access.memberWith(TO.CANCEL_INVITATION),
+      failures: ['INVITATION_NOT_FOUND', ...NAMING],
     },
     schema: {
       operationId: 'cancelInvitation',
@@ -150,8 +149,8 @@ export function invitationRoutes(app: App, kernel: Kernel, access: OrganizationA
     url: '/organization/list-invitations',
     config: {
       whileImpersonating: true,
-      access: access.memberWith({ invitation: ['create'] }),
-      failures: [...NAMING, MAY_NOT_INVITE],
+      access: access.memberWith(TO.INVITE),
+      failures: NAMING,
     },
     schema: {
       operationId: 'listInvitations',

@@ -23,8 +23,8 @@ import {
   type NamedOrganization,
 } from './membership.ts'
 import { mayActivate } from './organization.ts'
-import { coversRoles, isMemberPermitted, mayGive } from './roles.ts'
-import { CREATE, MAY_NOT_INVITE, recordInvitation } from './sent-invitations.ts'
+import { coversRoles, isMemberPermitted, mayGive, TO } from './roles.ts'
+import { recordInvitation } from './sent-invitations.ts'
 import {
   findMembership,
   type Invitation,
@@ -46,7 +46,8 @@ export async function getInvitation(kernel: Kernel, { user }: Caller, id: string
     return invitation
   }
   const membership = await findMembership(kernel, user.id, { id: invitation.organizationId })
-  if (membership === undefined || !isMemberPermitted(kernel, membership.member.role, CREATE)) throw notFound()
+  if (membership === undefined || !isMemberPermitted(kernel, membership.member.role, TO.INVITE.permissions))
+    throw notFound()
   return invitation
 }
 
@@ -71,7 +72,7 @@ export async function invitationsOf(
   page: Page,
 ): Promise<Invitation[]> {
   const membership = await expectMembership(kernel, caller.user.id, expectKey(caller, named))
-  expectPermission(kernel, membership, CREATE, MAY_NOT_INVITE)
+  expectPermission(kernel, membership, TO.INVITE)
   return listInvitations(kernel.db, membership.organization.id, page)
 }
 
@@ -86,12 +87,11 @@ export async function cancelInvitation(kernel: Kernel, caller: Caller, named: st
   const { id, organizationId } = await findOpen(kernel, named)
   const key = { id: organizationId }
   if ((await findMembership(kernel, caller.user.id, key)) === undefined) throw notFound()
-  return actInOrganization(kernel, caller, { key }, async (kernel, membership) => {
-    const refusal = 'YOU_ARE_NOT_ALLOWED_TO_CANCEL_THIS_INVITATION'
-    expectPermission(kernel, membership, { invitation: ['cancel'] }, refusal)
+  const to = TO.CANCEL_INVITATION
+  return actInOrganization(kernel, caller, { key, to }, async (kernel, membership) => {
     const canceled = await endInvitation(kernel.db, { id }, 'canceled', kernel.now())
     if (canceled === undefined) throw notFound()
-    if (!coversRoles(kernel, membership.member.role, canceled.role)) throw fail(refusal)
+    if (!coversRoles(kernel, membership.member.role, canceled.role)) throw fail(to.refusal)
     await recordInvitation(kernel, 'invitation.canceled', canceled)
     return canceled
   })
@@ -130,7 +130,7 @@ async function expectInviter(kernel: Kernel, { organizationId, inviterId, role }
     inviter !== undefined &&
     user !== undefined &&
     !isBanned(user, kernel.now()) &&
-    isMemberPermitted(kernel, inviter.role, CREATE) &&
+    isMemberPermitted(kernel, inviter.role, TO.INVITE.permissions) &&
     coversRoles(kernel, inviter.role, role) &&
     mayGive(kernel, user, role)
   if (!mayInvite) throw notFound()

@@ -11,6 +11,7 @@ import {
   membersOf,
   removeMember,
 } from './members.ts'
+import { TO } from './roles.ts'
 import {
   ChangedMember,
   GivenRole,
@@ -88,13 +89,8 @@ export function memberRoutes(app: App, kernel: Kernel, access: OrganizationAcces
     method: 'POST',
     url: '/organization/remove-member',
     config: {
-      access: access.memberWith({ member: ['delete'] }),
-      failures: [
-        ...NAMING,
-        'MEMBER_NOT_FOUND',
-        'YOU_ARE_NOT_ALLOWED_TO_DELETE_THIS_MEMBER',
-        'YOU_CANNOT_LEAVE_THE_ORGANIZATION_AS_THE_ONLY_OWNER',
-      ],
+      access: access.memberWith(TO.REMOVE_MEMBER),
+      failures: [...NAMING, 'MEMBER_NOT_FOUND', 'YOU_CANNOT_LEAVE_THE_ORGANIZATION_AS_THE_ONLY_OWNER'],
     },
     schema: {
       operationId: 'removeMember',
@@ -116,12 +112,11 @@ export function memberRoutes(app: App, kernel: Kernel, access: OrganizationAcces
     method: 'POST',
     url: '/organization/update-member-role',
     config: {
-      access: access.memberWith({ member: ['update'] }),
+      access: access.memberWith(TO.UPDATE_MEMBER),
       failures: [
         ...NAMING,
         'MEMBER_NOT_FOUND',
         'ROLE_NOT_FOUND',
-        'YOU_ARE_NOT_ALLOWED_TO_UPDATE_THIS_MEMBER',
         'EMAIL_NOT_VERIFIED',
         'YOU_CANNOT_LEAVE_THE_ORGANIZATION_WITHOUT_AN_OWNER',
       ],

@@ -13,14 +13,8 @@ import {
   type MemberWithUser,
   updateMemberRole,
 } from './member-store.ts'
-import {
-  actInOrganization,
-  expectKey,
-  expectMembership,
-  expectPermission,
-  type NamedOrganization,
-} from './membership.ts'
-import { acceptableRoles, coversRoles, expectMayGive, isOwner } from './roles.ts'
+import { actInOrganization, expectKey, expectMembership, type NamedOrganization } from './membership.ts'
+import { acceptableRoles, coversRoles, expectMayGive, isOwner, TO } from './roles.ts'
 import type { Member } from './store.ts'
 
 /** The caller's place in the active organization. */
@@ -76,13 +70,12 @@ export async function removeMember(
   const { organization } = await expectMembership(kernel, caller.user.id, key)
   const target = await findMember(kernel.db, organization.id, keyOfMember(memberIdOrEmail))
   const others = target === undefined ? [] : [target.userId]
-  return actInOrganization(kernel, caller, { key, others }, async (kernel, membership) => {
-    const refusal = 'YOU_ARE_NOT_ALLOWED_TO_DELETE_THIS_MEMBER'
-    expectPermission(kernel, membership, { member: ['delete'] }, refusal)
+  const to = TO.REMOVE_MEMBER
+  return actInOrganization(kernel, caller, { key, to, others }, async (kernel, membership) => {
     // As of now, with the locks.
     const member = target && (await findMember(kernel.db, organization.id, { id: target.id }))
     if (member === undefined) throw fail('MEMBER_NOT_FOUND')
-    if (!coversRoles(kernel, membership.member.role, member.role)) throw fail(refusal)
+    if (!coversRoles(kernel, membership.member.role, member.role)) throw fail(to.refusal)
     await removeUnlessLastOwner(kernel, member)
     return member
   })
@@ -127,16 +120,15 @@ export async function changeMemberRole(
 ): Promise<Member> {
   const role = acceptableRoles(kernel, given)
   const key = expectKey(caller, named)
-  return actInOrganization(kernel, caller, { key }, async (kernel, { organization, member }, user) => {
-    const refusal = 'YOU_ARE_NOT_ALLOWED_TO_UPDATE_THIS_MEMBER'
-    expectPermission(kernel, { organization, member }, { member: ['update'] }, refusal)
+  const to = TO.UPDATE_MEMBER
+  return actInOrganization(kernel, caller, { key, to }, async (kernel, { organization, member }, user) => {
     const { id: organizationId } = organization
     const target = UUID.test(memberId)
       ? await findMember(kernel.db, organizationId, { id: memberId })
       : undefined
     if (target === undefined) throw fail('MEMBER_NOT_FOUND')
     const mayChange = [target.role, role].every((other) => coversRoles(kernel, member.role, other))
-    if (!mayChange) throw fail(refusal)
+    if (!mayChange) throw fail(to.refusal)
     expectMayGive(kernel, user, role)
     const losesOwner = isOwner(target.role) && !isOwner(role)
     if (losesOwner && !(await hasOtherOwner(kernel.db, target)))

@@ -4,7 +4,7 @@ import type { Kernel } from '#kernel/kernel.ts'
 import { UUID } from '#kernel/random.ts'
 import { bySession, type Caller } from '../door/access.ts'
 import { fail } from '../errors.ts'
-import { isMemberPermitted, type OrganizationPermissions } from './roles.ts'
+import { type Demand, isMemberPermitted } from './roles.ts'
 import { findMembership, type Membership, type OrganizationKey, type OrganizationLock } from './store.ts'
 
 /** An organization as requests name it. Without a name it is the active one. */
@@ -42,20 +42,18 @@ export async function expectMembership(
   return found
 }
 
-/** The code of a missing permission. */
-type Refusal = Extract<Parameters<typeof fail>[0], `YOU_ARE_NOT_ALLOWED_TO_${string}`>
-
 export function expectPermission(
   kernel: Kernel,
   { member }: Membership,
-  asked: OrganizationPermissions,
-  refusal: Refusal,
+  { permissions, refusal }: Demand,
 ): void {
-  if (!isMemberPermitted(kernel, member.role, asked)) throw fail(refusal)
+  if (!isMemberPermitted(kernel, member.role, permissions)) throw fail(refusal)
 }
 
-type Acting = {
+type ActInOrganization = {
   readonly key: OrganizationKey
+  /** Default: every member may. */
+  readonly to?: Demand
   /** Default: the lock of a verb that changes the organization, its members or its invitations. */
   readonly lock?: OrganizationLock
   /** Ids of other users whose sessions or memberships the work changes. */
@@ -63,7 +61,7 @@ type Acting = {
 }
 
 /**
- * Runs the work in a transaction in which the caller's session is alive and the caller is a member, until its end.
+ * Runs the work in a transaction in which the caller's session is alive and the caller is a member who may, until its end.
  *
  * Every transaction on organizations locks in one order, which excludes deadlocks: first the rows of all users concerned, by id; then
  * the rows of organizations, by id; then members, invitations and sessions. The transaction that holds an organization's row decides
@@ -72,9 +70,11 @@ type Acting = {
 export const actInOrganization = <T>(
   kernel: Kernel,
   caller: Caller,
-  { key, lock = 'no key update', others = [] }: Acting,
+  { key, to, lock = 'no key update', others = [] }: ActInOrganization,
   work: (kernel: Kernel, membership: Membership, user: User) => Promise<T>,
 ): Promise<T> =>
-  act(kernel, { ...bySession(caller), others }, async (kernel, { user }) =>
-    work(kernel, await expectMembership(kernel, user.id, key, lock), user),
-  )
+  act(kernel, { ...bySession(caller), others }, async (kernel, { user }) => {
+    const membership = await expectMembership(kernel, user.id, key, lock)
+    if (to !== undefined) expectPermission(kernel, membership, to)
+    return work(kernel, membership, user)
+  })

@@ -15,11 +15,10 @@ import {
   actInOrganization,
   expectKey,
   expectMembership,
-  expectPermission,
   keyOf,
   type NamedOrganization,
 } from './membership.ts'
-import { isMemberPermitted, isOwner, OWNER } from './roles.ts'
+import { isMemberPermitted, isOwner, OWNER, TO } from './roles.ts'
 import {
   deactivateEverywhere,
   deactivateWithoutFactor,
@@ -128,10 +127,9 @@ export async function changeOrganization(
   // Their sessions may change.
   const others = change.requireTwoFactor === true ? await listActiveUsers(kernel.db, key.id) : []
   return withFreeSlug('ORGANIZATION_SLUG_ALREADY_TAKEN', () =>
-    actInOrganization(kernel, caller, { key, others }, async (kernel, membership) => {
-      const refusal = 'YOU_ARE_NOT_ALLOWED_TO_UPDATE_THIS_ORGANIZATION'
-      expectPermission(kernel, membership, { organization: ['update'] }, refusal)
-      if (change.requireTwoFactor !== undefined && !isOwner(membership.member.role)) throw fail(refusal)
+    actInOrganization(kernel, caller, { key, to: TO.UPDATE, others }, async (kernel, membership) => {
+      if (change.requireTwoFactor !== undefined && !isOwner(membership.member.role))
+        throw fail(TO.UPDATE.refusal)
       const { id } = membership.organization
       const changed = await updateOrganization(kernel.db, id, change, kernel.now())
       const fields = changedFields(membership.organization, changed, change)
@@ -154,9 +152,7 @@ export async function deleteOrganization(
   const { organization } = await expectMembership(kernel, caller.user.id, key)
   // Their sessions change.
   const others = await listActiveUsers(kernel.db, organizationId)
-  await actInOrganization(kernel, caller, { key, lock: 'update', others }, async (kernel, membership) => {
-    const refusal = 'YOU_ARE_NOT_ALLOWED_TO_DELETE_THIS_ORGANIZATION'
-    expectPermission(kernel, membership, { organization: ['delete'] }, refusal)
+  await actInOrganization(kernel, caller, { key, to: TO.DELETE, lock: 'update', others }, async (kernel) => {
     await deactivateEverywhere(kernel.db, [organization.id])
     await deleteOrganizations(kernel.db, [organization.id])
     await tell(kernel, 'organization.deleted', {

@@ -5,7 +5,7 @@ import { ORGANIZATION_ACTIONS } from '#kernel/config/sections/auth-organization.
 import { type AUTH_FAILURES, fail } from '../errors.ts'
 
 /** The permissions that a verb on an organization may require. */
-export type OrganizationPermissions = {
+type OrganizationPermissions = {
   readonly [Resource in keyof typeof ORGANIZATION_ACTIONS]?: readonly (typeof ORGANIZATION_ACTIONS)[Resource][number][]
 }
 
@@ -13,17 +13,46 @@ type Configured = { readonly config: Config }
 
 export const OWNER = 'owner'
 
+/** The permissions that a verb demands of a member, and the failure without them. */
+export type Demand = {
+  readonly permissions: OrganizationPermissions
+  readonly refusal: keyof typeof AUTH_FAILURES
+}
+
+/** For the route, which documents it, and for the verb, which asks about the locked rows. The failures' names are better-auth's. */
+export const TO = {
+  UPDATE: {
+    permissions: { organization: ['update'] },
+    refusal: 'YOU_ARE_NOT_ALLOWED_TO_UPDATE_THIS_ORGANIZATION',
+  },
+  DELETE: {
+    permissions: { organization: ['delete'] },
+    refusal: 'YOU_ARE_NOT_ALLOWED_TO_DELETE_THIS_ORGANIZATION',
+  },
+  INVITE: {
+    permissions: { invitation: ['create'] },
+    refusal: 'YOU_ARE_NOT_ALLOWED_TO_INVITE_USERS_TO_THIS_ORGANIZATION',
+  },
+  CANCEL_INVITATION: {
+    permissions: { invitation: ['cancel'] },
+    refusal: 'YOU_ARE_NOT_ALLOWED_TO_CANCEL_THIS_INVITATION',
+  },
+  UPDATE_MEMBER: {
+    permissions: { member: ['update'] },
+    refusal: 'YOU_ARE_NOT_ALLOWED_TO_UPDATE_THIS_MEMBER',
+  },
+  REMOVE_MEMBER: {
+    permissions: { member: ['delete'] },
+    refusal: 'YOU_ARE_NOT_ALLOWED_TO_DELETE_THIS_MEMBER',
+  },
+} as const satisfies Readonly<Record<string, Demand>>
+
 /** All refusals of acts in organizations by the place of the caller there. */
 export const ORGANIZATION_REFUSALS: ReadonlySet<string> = new Set([
   'USER_IS_NOT_A_MEMBER_OF_THE_ORGANIZATION',
   'YOU_ARE_NOT_ALLOWED_TO_CREATE_A_NEW_ORGANIZATION',
-  'YOU_ARE_NOT_ALLOWED_TO_UPDATE_THIS_ORGANIZATION',
-  'YOU_ARE_NOT_ALLOWED_TO_DELETE_THIS_ORGANIZATION',
-  'YOU_ARE_NOT_ALLOWED_TO_INVITE_USERS_TO_THIS_ORGANIZATION',
   'YOU_ARE_NOT_ALLOWED_TO_INVITE_USER_WITH_THIS_ROLE',
-  'YOU_ARE_NOT_ALLOWED_TO_CANCEL_THIS_INVITATION',
-  'YOU_ARE_NOT_ALLOWED_TO_UPDATE_THIS_MEMBER',
-  'YOU_ARE_NOT_ALLOWED_TO_DELETE_THIS_MEMBER',
+  ...Object.values(TO).map(({ refusal }) => refusal),
 ] as const satisfies readonly (keyof typeof AUTH_FAILURES)[])
 
 /** Roles that exist without configuration. */

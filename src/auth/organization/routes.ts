@@ -21,6 +21,7 @@ import {
   organizationsOf,
   setActiveOrganization,
 } from './organization.ts'
+import { TO } from './roles.ts'
 import {
   CreatedOrganization,
   FullOrganization,
@@ -75,14 +76,8 @@ export function organizationRoutes(app: App, kernel: Kernel, auth: AuthAccess): 
     method: 'POST',
     url: '/organization/update',
     config: {
-      access: access.memberWith({ organization: ['update'] }),
-      failures: [
-        STRANGER,
-        NONE_ACTIVE,
-        'NO_FIELDS_TO_UPDATE',
-        'ORGANIZATION_SLUG_ALREADY_TAKEN',
-        'YOU_ARE_NOT_ALLOWED_TO_UPDATE_THIS_ORGANIZATION',
-      ],
+      access: access.memberWith(TO.UPDATE),
+      failures: [STRANGER, NONE_ACTIVE, 'NO_FIELDS_TO_UPDATE', 'ORGANIZATION_SLUG_ALREADY_TAKEN'],
     },
     schema: {
       operationId: 'updateOrganization',
@@ -109,8 +104,8 @@ export function organizationRoutes(app: App, kernel: Kernel, auth: AuthAccess): 
     method: 'POST',
     url: '/organization/delete',
     config: {
-      access: access.memberWith({ organization: ['delete'] }),
-      failures: [STRANGER, 'YOU_ARE_NOT_ALLOWED_TO_DELETE_THIS_ORGANIZATION'],
+      access: access.memberWith(TO.DELETE),
+      failures: [STRANGER],
     },
     schema: {
       operationId: 'deleteOrganization',

@@ -22,12 +22,9 @@ import {
   updateInvitationSecret,
 } from './invitation-store.ts'
 import { findMember } from './member-store.ts'
-import { actInOrganization, expectKey, expectPermission, type NamedOrganization } from './membership.ts'
-import { acceptableRoles, coversRoles, expectMayGive } from './roles.ts'
+import { actInOrganization, expectKey, type NamedOrganization } from './membership.ts'
+import { acceptableRoles, coversRoles, expectMayGive, TO } from './roles.ts'
 import { type Invitation, lockOrganizationsOf, type Organization } from './store.ts'
-
-export const CREATE = { invitation: ['create'] } as const
-export const MAY_NOT_INVITE = 'YOU_ARE_NOT_ALLOWED_TO_INVITE_USERS_TO_THIS_ORGANIZATION'
 
 type Invite = {
   readonly email: string
@@ -46,8 +43,8 @@ export function inviteMember(
   const email = acceptableEmail(typed)
   const role = acceptableRoles(kernel, given)
   const key = expectKey(caller, named)
-  return actInOrganization(kernel, caller, { key }, async (kernel, { organization, member }, inviter) => {
-    expectPermission(kernel, { organization, member }, CREATE, MAY_NOT_INVITE)
+  const to = TO.INVITE
+  return actInOrganization(kernel, caller, { key, to }, async (kernel, { organization, member }, inviter) => {
     if (!coversRoles(kernel, member.role, role))
       throw fail('YOU_ARE_NOT_ALLOWED_TO_INVITE_USER_WITH_THIS_ROLE')
     expectMayGive(kernel, inviter, role)
