@@ -139,6 +139,9 @@ export async function testService({
     turned: clock.turned,
     ...(resolve && { resolve }),
   })
+  started.defer(async () =>
+    assert.ok(!log.some((line) => line.includes('"act_untold"')), 'an act was not told'),
+  )
   started.defer(() => service.stop())
   const url = `http://127.0.0.1:${await service.listen()}`
 

@@ -1,5 +1,5 @@
 import { emailFrom } from '#identity/emails.ts'
-import { tell } from '#identity/tell.ts'
+import { tell, tellChange } from '#identity/tell.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { UUID } from '#kernel/random.ts'
 import type { Caller } from '../door/access.ts'
@@ -136,8 +136,8 @@ export async function changeMemberRole(
     await updateMemberRole(kernel.db, target.id, role)
     const { userId } = target
     const details = { from: target.role, to: role }
-    if (role !== target.role)
-      await tell(kernel, 'member.role_changed', { targetId: userId, organizationId, details })
+    const changed = role === target.role ? [] : ['role']
+    await tellChange(kernel, 'member.role_changed', changed, { targetId: userId, organizationId, details })
     return { ...target, role }
   })
 }

@@ -2,7 +2,7 @@ import { actWithoutProof } from '#identity/act.ts'
 import { deletePasskeys } from '#identity/passkeys.ts'
 import { deleteFactor } from '#identity/second-factor.ts'
 import { deleteUserSessions } from '#identity/sessions.ts'
-import { tell } from '#identity/tell.ts'
+import { tell, untold } from '#identity/tell.ts'
 import { deleteTickets } from '#identity/tickets.ts'
 import { deleteTrustedDevices } from '#identity/trusted-devices.ts'
 import type { Kernel } from '#kernel/kernel.ts'
@@ -18,7 +18,10 @@ export async function resetFactors(kernel: Kernel, userId: string): Promise<bool
   const done = await actWithoutProof(kernel, userId, async (kernel, user) => {
     const hadFactor = await removeFactorInForce(kernel, user)
     const passkeys = await deletePasskeys(kernel.db, userId)
-    if (!hadFactor && passkeys === 0) return false
+    if (!hadFactor && passkeys === 0) {
+      untold(kernel, 'there was nothing to remove')
+      return false
+    }
     await deleteFactor(kernel.db, userId, false)
     await deleteTrustedDevices(kernel.db, userId)
     await deleteTickets(kernel.db, user)
