@@ -1,5 +1,5 @@
 import { actAsOperator } from '#identity/act.ts'
-import { tell } from '#identity/tell.ts'
+import { tell, untold } from '#identity/tell.ts'
 import { createGroupCommit } from '#kernel/group-commit.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { clearFailures, countFailure, deactivateWebhook } from '../store.ts'
@@ -95,7 +95,8 @@ type Deactivation = { readonly url: string; readonly reason: string; readonly fa
 async function deactivate(kernel: Kernel, id: string, deactivation: Deactivation): Promise<void> {
   const { reason } = deactivation
   await actAsOperator(kernel, async (kernel) => {
-    if (!(await deactivateWebhook(kernel.db, id, { ...deactivation, now: kernel.now() }))) return
+    if (!(await deactivateWebhook(kernel.db, id, { ...deactivation, now: kernel.now() })))
+      return untold(kernel, 'the webhook is inactive, or has worked meanwhile')
     await tell(kernel, 'webhook.deactivated', { targetId: id, details: { reason } })
     kernel.afterCommit(() =>
       kernel.log.warn({ event: 'webhook_deactivated', webhook_id: id, reason }, 'a webhook was set inactive'),

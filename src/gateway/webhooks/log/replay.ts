@@ -1,5 +1,5 @@
 import { actAsOperator } from '#identity/act.ts'
-import { tell } from '#identity/tell.ts'
+import { tell, untold } from '#identity/tell.ts'
 import type { Db } from '#kernel/db/connect.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { countDeliveries, listIdsAfter, restartDeliveries } from './store.ts'
@@ -36,7 +36,9 @@ export async function replayDeliveries(
     const restarted = await actAsOperator(kernel, async (kernel) => {
       const count = await restartDeliveries(kernel.db, selection, ids, kernel.now())
       const act = { targetId: selection.webhookId, count, details: { status: selection.status } }
-      if (count > 0) await tell(kernel, 'webhook.deliveries_replayed', act)
+      await (count > 0
+        ? tell(kernel, 'webhook.deliveries_replayed', act)
+        : untold(kernel, 'another replay was faster'))
       return count
     })
     total += restarted
