@@ -8,14 +8,14 @@ import { conditionOf } from './webhooks/filter/filter.ts'
 import { type FieldOf, judgeRows } from './webhooks/filter/row-filter.ts'
 
 /** The outcome of an operation: the rows of its answer as JSON, undefined when they are more than an event may have. */
-type Answered = {
+type AnsweredRows = {
   readonly json: readonly Buffer[] | undefined
   readonly affected: number
   readonly areOld?: boolean
 }
 
 /** The rows of an event, from the answer of the caller's own statement: what is not in it, a filter cannot judge. */
-export const rowsOfPlan = (kernel: Kernel, answered: Answered, plan: ReadPlan | WritePlan): RowsOf =>
+export const rowsOfPlan = (kernel: Kernel, answered: AnsweredRows, plan: ReadPlan | WritePlan): RowsOf =>
   plan.request.head
     ? () => ({
         json: null,
@@ -24,11 +24,11 @@ export const rowsOfPlan = (kernel: Kernel, answered: Answered, plan: ReadPlan | 
     : rowsOf(kernel, { ...answered, areOld: plan.kind === 'delete' }, fieldsOf(plan))
 
 /** Rows whose columns have no known type. */
-export const rowsOfAnswer = (kernel: Kernel, answered: Answered): RowsOf =>
+export const rowsOfAnswer = (kernel: Kernel, answered: AnsweredRows): RowsOf =>
   rowsOf(kernel, answered, (member) => ({ member, column: undefined, isStripped: false }))
 
 const rowsOf =
-  (kernel: Kernel, { json: chunks, affected, areOld = false }: Answered, fieldOf: FieldOf): RowsOf =>
+  (kernel: Kernel, { json: chunks, affected, areOld = false }: AnsweredRows, fieldOf: FieldOf): RowsOf =>
   () => {
     const size = chunks?.reduce((sum, { length }) => sum + length, 0) ?? Number.POSITIVE_INFINITY
     if (chunks === undefined || size > MAX_ROWS_BYTES)

@@ -56,11 +56,13 @@ const NONE: ReadonlyMap<string, User> = new Map()
  * A change by an operator, the command line or a job to what is no user's. The door of the route or the command has judged them, and there
  * is nothing to prove again.
  */
-export const actAsOperator = <K extends Acting, T>(kernel: K, work: (kernel: K) => Promise<T>): Promise<T> =>
-  telling(kernel, work)
+export const actAsOperator = <K extends ActKernel, T>(
+  kernel: K,
+  work: (kernel: K) => Promise<T>,
+): Promise<T> => telling(kernel, work)
 
 /** A command that runs without the service has no more. */
-type Acting = Pick<Kernel, 'db' | 'notes'> & Partial<Pick<Kernel, 'log'>>
+type ActKernel = Pick<Kernel, 'db' | 'notes'> & Partial<Pick<Kernel, 'log'>>
 
 /** The same to a user, whose row is locked. Undefined when there is no such user. */
 export function actWithoutProof<T>(
@@ -164,7 +166,7 @@ const actOnAddressTicketOnce = <P extends AddressPurpose, T>(
 type Link<P> = { readonly purposes: readonly P[]; readonly token: string }
 
 /** Runs the work in a transaction, which must tell of what it changes (tell.ts), or say why not. No test passes with an act that does neither. */
-async function telling<K extends Acting, T>(kernel: K, work: (kernel: K) => Promise<T>): Promise<T> {
+async function telling<K extends ActKernel, T>(kernel: K, work: (kernel: K) => Promise<T>): Promise<T> {
   if (kernel.db.isTransaction) return work(kernel)
   const outcome = await atomically(kernel, (kernel) =>
     work(kernel).then((result) => {

@@ -24,7 +24,7 @@ export const findLinkedAccount = (
     .executeTakeFirst()
 
 /** The session that links an account, and until when the account is no proof of its own; null: it is one. */
-type Adding = { readonly addedBy: string; readonly settlesAt: Date | null }
+type AddedBy = { readonly addedBy: string; readonly settlesAt: Date | null }
 
 /** `adding`: absent when a sign-in links. Undefined when the provider's account is linked already, to this user or another. */
 export async function insertLinkedAccount(
@@ -32,7 +32,7 @@ export async function insertLinkedAccount(
   userId: string,
   { providerId, accountId }: ProviderAccount,
   tokens: ProviderTokens,
-  adding?: Adding,
+  adding?: AddedBy,
 ): Promise<Account | undefined> {
   const time = now()
   const id = uuidv7(time, random)

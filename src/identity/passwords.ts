@@ -29,7 +29,7 @@ export function hashForAddress(
   return hashQueue(() => hash(password.normalize('NFKC'), { ...argon2(config), salt }))
 }
 
-type Claimed = {
+type PasswordClaim = {
   /**
    * The key of the bucket: the address of the account, or what was typed if there is no account. It is the address and not the user's
    * id, so that guesses before a sign-up still count after it, whether it added an account or a hidden sign-up.
@@ -46,7 +46,11 @@ type Claimed = {
  * Checks a password that a caller has typed, or throws 429. There is no other way to check one, so every verb counts wrong ones. Those
  * of strangers count in one bucket of the account, whether it exists or not, so that a 429 does not show that either.
  */
-export const attemptPassword = async (kernel: Kernel, claimed: Claimed, password: string): Promise<boolean> =>
+export const attemptPassword = async (
+  kernel: Kernel,
+  claimed: PasswordClaim,
+  password: string,
+): Promise<boolean> =>
   kernel.limits.attempt('sign_in_account', await bucketOf(kernel, claimed), () =>
     verifyPassword(kernel, claimed.stored, password),
   )
@@ -57,7 +61,7 @@ export const attemptPassword = async (kernel: Kernel, claimed: Claimed, password
  */
 async function bucketOf(
   kernel: Kernel,
-  { account, userId = NO_USER, source }: Claimed,
+  { account, userId = NO_USER, source }: PasswordClaim,
 ): Promise<AttemptBucket> {
   const own = await ownBucket(kernel, userId, source)
   return own === undefined ? { key: strangersOf(account) } : { key: own, total: account }
@@ -81,7 +85,7 @@ type HiddenAttempt = 'right' | 'hidden' | 'wrong'
  */
 export async function attemptHiddenPassword(
   kernel: Kernel,
-  claimed: Claimed & { readonly isProven: boolean; readonly isHidden: () => Promise<boolean> },
+  claimed: PasswordClaim & { readonly isProven: boolean; readonly isHidden: () => Promise<boolean> },
   password: string,
 ): Promise<HiddenAttempt> {
   let outcome: HiddenAttempt = 'wrong'

@@ -7,7 +7,7 @@ import type { Session } from './sessions.ts'
 import { hasShownFactor, isFactor } from './shown.ts'
 import type { User } from './users.ts'
 
-type Judged = Pick<LiveSession, 'impersonator'> & {
+type FactorHolder = Pick<LiveSession, 'impersonator'> & {
   readonly session: Pick<Session, 'shown' | 'impersonatedBy'>
 }
 
@@ -15,7 +15,7 @@ type Judged = Pick<LiveSession, 'impersonator'> & {
  * The session has shown a second factor. That its user has one counts for nothing: another session may have added it. An impersonated
  * session is judged by that of its admin.
  */
-export const hasSecondFactor = ({ session, impersonator }: Judged): boolean =>
+export const hasSecondFactor = ({ session, impersonator }: FactorHolder): boolean =>
   session.impersonatedBy === null ? hasShownFactor(session.shown) : impersonator?.hasSecondFactor === true
 
 /**
@@ -24,7 +24,7 @@ export const hasSecondFactor = ({ session, impersonator }: Judged): boolean =>
  */
 export const lacksSecondFactor = (
   config: Config,
-  { user, session, impersonator }: Judged & { readonly user: Pick<User, 'id' | 'role'> },
+  { user, session, impersonator }: FactorHolder & { readonly user: Pick<User, 'id' | 'role'> },
 ): boolean =>
   !hasSecondFactor({ session, impersonator }) &&
   [user, impersonator].some((one) => one !== undefined && requiresSecondFactor(config, one))

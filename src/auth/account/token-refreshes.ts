@@ -24,7 +24,7 @@ type Refresh = (account: LinkedAccount) => Promise<ProviderTokens>
 
 export function createTokenRefreshes(kernel: Kernel, refresh: Refresh): TokenRefreshes {
   /** By the version of the tokens that are replaced: a refresh of others is another one. */
-  const running = new Map<string | null, Running>()
+  const running = new Map<string | null, RunningRefresh>()
   return {
     async run(account, use) {
       const shared = running.get(account.version) ?? start(kernel, refresh, account)
@@ -43,14 +43,14 @@ export function createTokenRefreshes(kernel: Kernel, refresh: Refresh): TokenRef
   }
 }
 
-type Running = {
+type RunningRefresh = {
   readonly tokens: Promise<ProviderTokens | undefined>
   /** Lets others try when no user has stored the tokens. */
   readonly end: () => Promise<void>
   users: number
 }
 
-function start(kernel: Kernel, refresh: Refresh, account: LinkedAccount): Running {
+function start(kernel: Kernel, refresh: Refresh, account: LinkedAccount): RunningRefresh {
   let until: Date | undefined
   const ask = async (): Promise<ProviderTokens | undefined> => {
     until = await takeTurn(kernel, account)

@@ -78,7 +78,7 @@ export async function listUsers({ db, now: clock }: Kernel, query: Query): Promi
 const usualOrder = (filters: readonly UserFilter[]): UserField =>
   filters.find(({ isRange }) => isRange)?.field ?? 'id'
 
-type Asked = {
+type FilterQuery = {
   readonly field: UserField
   readonly operator: FilterOperator
   readonly given: string | readonly string[]
@@ -88,15 +88,15 @@ const searchOf = ({
   searchValue: given = '',
   searchField: field = 'email',
   searchOperator: operator = 'contains',
-}: Query): Asked[] => (given === '' ? [] : [{ field, operator, given }])
+}: Query): FilterQuery[] => (given === '' ? [] : [{ field, operator, given }])
 
 const filterOf = ({
   filterValue: given,
   filterField: field = 'email',
   filterOperator: operator = 'eq',
-}: Query): Asked[] => (given === undefined ? [] : [{ field, operator, given }])
+}: Query): FilterQuery[] => (given === undefined ? [] : [{ field, operator, given }])
 
-function userFilter({ field, operator, given }: Asked, now: Date): UserFilter {
+function userFilter({ field, operator, given }: FilterQuery, now: Date): UserFilter {
   const { type }: Field = FIELDS[field]
   const isList = operator === 'in' || operator === 'not_in'
   const texts = isList && typeof given === 'string' ? given.split(',') : [given].flat()

@@ -3,7 +3,7 @@ import { instantFrom } from '#kernel/instants.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { type AuditEvent, type AuditFilter, listAuditEvents } from './store.ts'
 
-type Asked = Omit<AuditFilter, 'from' | 'to'> & {
+type AuditQuery = Omit<AuditFilter, 'from' | 'to'> & {
   readonly from?: string
   readonly to?: string
   readonly limit?: number
@@ -13,7 +13,7 @@ type Asked = Omit<AuditFilter, 'from' | 'to'> & {
 /** A page of the audit trail; `nextCursor` is null at its end. */
 export async function auditEvents(
   { db }: Kernel,
-  { from, to, limit = 100, cursor: before, ...filter }: Asked,
+  { from, to, limit = 100, cursor: before, ...filter }: AuditQuery,
 ): Promise<{ readonly events: AuditEvent[]; readonly nextCursor: string | null }> {
   const times = { ...timeOf('from', from), ...timeOf('to', to) }
   const found = await listAuditEvents(db, { ...filter, ...times }, { before, limit: limit + 1 })

@@ -103,7 +103,7 @@ const pascalCase = (name: string): string =>
   name.replace(/(?:^|-)([a-z])/g, (_, letter: string) => letter.toUpperCase())
 
 /** A request for a page. */
-type Opened = {
+type PageRequest = {
   readonly request: FastifyRequest
   readonly reply: FastifyReply
   readonly page: FlowsPage
@@ -112,7 +112,7 @@ type Opened = {
 
 async function show(
   kernel: Kernel,
-  { request, reply, page, sent }: Opened,
+  { request, reply, page, sent }: PageRequest,
   failure?: Failure,
 ): Promise<FastifyReply> {
   const { link, flow } = await openFlow(kernel, page, sent)
@@ -120,7 +120,7 @@ async function show(
   return sendPage(kernel, reply, viewPage(view, placeholdersOf(link), sent, failure), failure?.status)
 }
 
-async function press(kernel: Kernel, opened: Opened, values: FormValues): Promise<FastifyReply> {
+async function press(kernel: Kernel, opened: PageRequest, values: FormValues): Promise<FastifyReply> {
   const { request, reply, page, sent } = opened
   const { link, flow } = await openFlow(kernel, page, sent)
   try {
@@ -169,7 +169,7 @@ async function openFlow(kernel: Kernel, { flows }: FlowsPage, { token }: Sent): 
 /** Shows a browser a page of explanation when the link does not work any more. */
 async function explained(
   kernel: Kernel,
-  { request, reply, page, sent }: Opened,
+  { request, reply, page, sent }: PageRequest,
   work: () => Promise<FastifyReply>,
 ): Promise<FastifyReply> {
   try {

@@ -181,7 +181,7 @@ export const proofOf = ({
   password,
 })
 
-type Presented = {
+type PresentedSession = {
   readonly live: LiveSession
   readonly presented: PresentedToken
   readonly reply: FastifyReply
@@ -194,7 +194,7 @@ type Presented = {
 async function rollSession(
   kernel: Kernel,
   sessions: Sessions,
-  { live, presented, reply }: Presented,
+  { live, presented, reply }: PresentedSession,
 ): Promise<LiveSession | undefined> {
   const { config, db } = kernel
   const { expires_in, update_age } = config.session

@@ -145,11 +145,11 @@ export async function changeEmail(kernel: Kernel, caller: Caller, asked: ChangeE
 const CHANGE = ['confirm-change-email', 'change-email'] as const
 
 /** The user whose address changes, and the session that asked: the links end with it. */
-type Asking = { readonly user: User; readonly sessionId: string | null }
+type AddressChange = { readonly user: User; readonly sessionId: string | null }
 
 function mailOldAddress(
   kernel: Kernel,
-  { user, sessionId }: Asking,
+  { user, sessionId }: AddressChange,
   { newEmail, callbackURL }: NewAddress,
 ): Promise<void> {
   const payload = callbackURL === undefined ? { newEmail } : { newEmail, callbackURL }
@@ -163,7 +163,7 @@ function mailOldAddress(
  */
 async function mailNewAddress(
   kernel: Kernel,
-  { user, sessionId }: Asking,
+  { user, sessionId }: AddressChange,
   { newEmail: address, callbackURL }: NewAddress,
 ): Promise<User> {
   await noticeTo(kernel, user, MAILS.emailIsChanging(user, address))

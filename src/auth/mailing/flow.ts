@@ -22,7 +22,7 @@ export type MailFlow<P extends MailedPurpose = MailedPurpose> = {
   /** The content of the page for this link. */
   view(kernel: Kernel, link: OpenLink<P>, click: LinkClick): Promise<View>
   /** The action of the button; throws its failure. */
-  act(kernel: Kernel, link: OpenLink<P>, pressed: Pressed): Promise<Done>
+  act(kernel: Kernel, link: OpenLink<P>, pressed: FormClick): Promise<Done>
 }
 
 /** The page of a link, `{auth_url}/confirm/NAME`. Opening it changes nothing; its button acts. Flows may share a page. */
@@ -53,7 +53,7 @@ export type Field = 'password' | 'newPassword'
 /** Entered on the page by a person, or sent by an application. */
 export type FormValues = { readonly [F in Field]?: string | undefined }
 
-type Pressed = {
+type FormClick = {
   readonly token: string
   readonly click: LinkClick
   readonly values: FormValues

@@ -12,7 +12,7 @@ export type Invitation = Selectable<InvitationTable>
 /** An organization, and a user's place in it. */
 export type Membership = { readonly organization: Organization; readonly member: Member }
 
-type Locking = Pick<Kernel, 'db' | 'notes'>
+type LockKernel = Pick<Kernel, 'db' | 'notes'>
 
 /** After it, no more users are locked in the transaction (decision 41). */
 function noteOrganizationLock(notes: TransactionNotes | undefined): void {
@@ -45,7 +45,7 @@ type MembershipRow = Organization & {
  * statement for both, so that neither the answer nor its time tells which. With a lock, the newest versions of both rows (proof.ts).
  */
 export async function findMembership(
-  { db, notes }: Locking,
+  { db, notes }: LockKernel,
   userId: string,
   key: OrganizationKey,
   lock?: OrganizationLock,
@@ -64,7 +64,7 @@ export async function findMembership(
 
 /** The organization, locked for a user who becomes a member. */
 export async function lockOrganization(
-  { db, notes }: Locking,
+  { db, notes }: LockKernel,
   id: string,
 ): Promise<Organization | undefined> {
   noteOrganizationLock(notes)
@@ -242,7 +242,7 @@ export async function listActiveUsers(db: Db, organizationId: string): Promise<r
 
 /** Locks every organization that has the user as a member, or an invitation from or to the user, by id. */
 export async function lockOrganizationsOf(
-  { db, notes }: Locking,
+  { db, notes }: LockKernel,
   { id, email }: { readonly id: string; readonly email: string },
 ): Promise<void> {
   noteOrganizationLock(notes)

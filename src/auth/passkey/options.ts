@@ -10,7 +10,7 @@ import { ALGORITHMS } from './verification.ts'
 /** An account, and the passkeys that it has. */
 type Account = { readonly user: User; readonly passkeys: readonly Passkey[] }
 
-type Wanted = {
+type PasskeyWish = {
   readonly authenticatorAttachment: string | undefined
   /** The session lacks the required second factor, which a passkey is with user verification only. */
   readonly isRestricted: boolean
@@ -25,7 +25,7 @@ export const creationOptions = (
   { id, name }: RelyingParty,
   { challenge, challengeId }: Challenge,
   account: Account,
-  { authenticatorAttachment, isRestricted }: Wanted,
+  { authenticatorAttachment, isRestricted }: PasskeyWish,
 ): Static<typeof CreationOptions> => ({
   challenge,
   challengeId,

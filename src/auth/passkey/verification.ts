@@ -9,7 +9,7 @@ export const ALGORITHMS = [-8, -7, -257] as const
 const MAX_PUBLIC_KEY = 2_048
 
 /** Expectations of a response: the challenge that it answers, the site, and whether the user has to be verified. */
-export type Expected = {
+export type CeremonyExpectation = {
   readonly challenge: string
   readonly rp: RelyingParty
   readonly requireUserVerification: boolean
@@ -23,7 +23,7 @@ export type Attested = Pick<
 /** The new passkey of a registration, or the reason why it is refused. */
 export async function verifyAttestation(
   response: AttestationResponse,
-  expected: Expected,
+  expected: CeremonyExpectation,
 ): Promise<Attested | Rejected> {
   const { verifyRegistrationResponse } = await import('@simplewebauthn/server')
   return verifying(async () => {
@@ -62,7 +62,7 @@ type Asserted = {
 export async function verifyAssertion(
   response: AssertionResponse,
   { userId, credentialID, publicKey }: Passkey,
-  expected: Expected,
+  expected: CeremonyExpectation,
 ): Promise<Asserted | Rejected> {
   const { verifyAuthenticationResponse } = await import('@simplewebauthn/server')
   return verifying(async () => {
@@ -97,7 +97,7 @@ async function verifying<T>(verify: () => Promise<T>): Promise<T | Rejected> {
   }
 }
 
-const optionsOf = ({ challenge, rp, requireUserVerification }: Expected) => ({
+const optionsOf = ({ challenge, rp, requireUserVerification }: CeremonyExpectation) => ({
   expectedChallenge: challenge,
   expectedOrigin: [...rp.origins],
   expectedRPID: rp.id,

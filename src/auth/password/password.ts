@@ -104,7 +104,7 @@ export async function checkPasswordOf(
   return usableHash(kernel, { user, found, source }, password)
 }
 
-type Checking = {
+type PasswordAttempt = {
   readonly user: User
   readonly found: Credential | undefined
   readonly source: Source
@@ -113,7 +113,7 @@ type Checking = {
 /** A password that cannot be checked, or has to be changed first, proves nothing: a reset link is mailed. */
 async function usableHash(
   kernel: Kernel,
-  { user: { id: userId, email }, found, source }: Checking,
+  { user: { id: userId, email }, found, source }: PasswordAttempt,
   password: string,
 ): Promise<string> {
   const refused = async (mail: 'renew-password' | 'change-password') => {

@@ -17,7 +17,7 @@ type SignOut = (kernel: Kernel, caller: Caller) => Promise<void>
  * another transaction, is ended in a transaction of its own, which may wait for locks.
  */
 export function createSignOut(kernel: Kernel): SignOut {
-  const end = createGroupCommit<ProvenSession, Ended>(MAX_BATCH, async (proven) => {
+  const end = createGroupCommit<ProvenSession, SignOutEnd>(MAX_BATCH, async (proven) => {
     const ended = await deleteProvenSessions(kernel, proven)
     const settled = kernel.coherence.settle()
     return proven.map(({ id }) => ({ isEnded: ended.has(id), settled }))
@@ -35,7 +35,7 @@ export function createSignOut(kernel: Kernel): SignOut {
   }
 }
 
-type Ended = {
+type SignOutEnd = {
   readonly isEnded: boolean
   /** Resolves when no process accepts any token of the batch. */
   readonly settled: Promise<void>

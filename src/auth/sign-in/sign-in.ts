@@ -110,13 +110,13 @@ async function signInAs(
 }
 
 /** `hiddenOf`: the password belongs to a hidden sign-up with the address of this user. */
-type Checked = { readonly isRight: boolean; readonly hiddenOf?: string }
+type PasswordCheck = { readonly isRight: boolean; readonly hiddenOf?: string }
 
 async function checkClaim(
   kernel: Kernel,
   claim: SentClaim,
   found: UserWithPassword | undefined,
-): Promise<Checked> {
+): Promise<PasswordCheck> {
   if (kernel.config.auth.hide_registered_emails)
     return claim.by === 'email' ? checkByEmail(kernel, claim, found) : checkByUsername(kernel, claim, found)
   const claimed = { account: found?.email ?? claim.value, ...storedOf(found, claim) }
@@ -128,7 +128,7 @@ async function checkByEmail(
   kernel: Kernel,
   claim: SentClaim,
   found: UserWithPassword | undefined,
-): Promise<Checked> {
+): Promise<PasswordCheck> {
   const { value: email, password } = claim
   const isHidden = async () => {
     const hash = await hashForAddress(kernel, email, password)
@@ -146,7 +146,7 @@ async function checkByUsername(
   kernel: Kernel,
   claim: SentClaim,
   found: UserWithPassword | undefined,
-): Promise<Checked> {
+): Promise<PasswordCheck> {
   const { value: username, password } = claim
   const hidden = await findHiddenUsername(kernel, username)
   const claimed = {

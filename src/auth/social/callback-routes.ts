@@ -87,9 +87,9 @@ export function callbackRoutes(
   })
 }
 
-type Returning = FastifyRequest & { params: Static<typeof Provider>; query: Static<typeof Response> }
+type CallbackRequest = FastifyRequest & { params: Static<typeof Provider>; query: Static<typeof Response> }
 
-function returnOf(kernel: Kernel, request: Returning): Return {
+function returnOf(kernel: Kernel, request: CallbackRequest): Return {
   const { knownCaller: caller } = request
   const isForeign = caller === undefined && presentedToken(kernel.config, request) !== undefined
   return {

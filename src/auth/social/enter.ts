@@ -17,14 +17,14 @@ import { MAILS } from '../mailing/texts.ts'
 import { hasProvenAddress, type ProvenIdentity } from './identity.ts'
 
 /** An account that a provider has just proven, and what the request allows. */
-type Entering = ProvenIdentity & {
+type Entrant = ProvenIdentity & {
   readonly requestSignUp: boolean
 }
 
-export type Entered = { readonly admission: Admission; readonly isNewUser: boolean }
+export type Entrance = { readonly admission: Admission; readonly isNewUser: boolean }
 
 /** Signs in the user to whom the account is linked, after linking it or adding the user if that is allowed. */
-export const enter = (kernel: Kernel, entering: Entering, context: SignInContext): Promise<Entered> =>
+export const enter = (kernel: Kernel, entering: Entrant, context: SignInContext): Promise<Entrance> =>
   recordingRefusal(
     kernel,
     () => findOwner(kernel, entering),
@@ -32,14 +32,14 @@ export const enter = (kernel: Kernel, entering: Entering, context: SignInContext
   )
 
 /** The user of the account, else of its address. */
-async function findOwner(kernel: Kernel, { provider, identity }: Entering): Promise<string | undefined> {
+async function findOwner(kernel: Kernel, { provider, identity }: Entrant): Promise<string | undefined> {
   const { accountId, email } = identity
   const linked = await findLinkedAccount(kernel, { providerId: provider, accountId })
   if (linked !== undefined || email === undefined) return linked?.userId
   return (await findUser(kernel.db, 'email', email))?.id
 }
 
-async function enterOnce(kernel: Kernel, entering: Entering, context: SignInContext): Promise<Entered> {
+async function enterOnce(kernel: Kernel, entering: Entrant, context: SignInContext): Promise<Entrance> {
   const { provider: providerId, identity } = entering
   const account = { providerId, accountId: identity.accountId }
   const found = await findOrLink(kernel, entering, context)
@@ -68,7 +68,7 @@ type Found = {
 }
 
 /** Looks again when a concurrent request has taken the address, and then when another one has linked the account. */
-async function findOrLink(kernel: Kernel, entering: Entering, context: SignInContext): Promise<Found> {
+async function findOrLink(kernel: Kernel, entering: Entrant, context: SignInContext): Promise<Found> {
   for (let look = 1; look <= 3; look++) {
     try {
       return await findOrAdd(kernel, entering, context)
@@ -82,7 +82,7 @@ async function findOrLink(kernel: Kernel, entering: Entering, context: SignInCon
 /** A concurrent request has linked the account. */
 class Overtaken extends Error {}
 
-async function findOrAdd(kernel: Kernel, entering: Entering, context: SignInContext): Promise<Found> {
+async function findOrAdd(kernel: Kernel, entering: Entrant, context: SignInContext): Promise<Found> {
   const { provider: providerId, identity } = entering
   const linked = await findLinkedAccount(kernel, { providerId, accountId: identity.accountId })
   if (linked !== undefined) {
@@ -99,13 +99,13 @@ async function findOrAdd(kernel: Kernel, entering: Entering, context: SignInCont
   return hides ? refuseHidden(kernel, user.id, context) : linkByEmail(kernel, entering, user)
 }
 
-function expectSignUp({ config }: Kernel, { requestSignUp }: Entering): void {
+function expectSignUp({ config }: Kernel, { requestSignUp }: Entrant): void {
   const { sign_up } = config.auth.social
   if (sign_up === 'never' || (sign_up === 'requested' && !requestSignUp)) throw fail('SIGN_UP_DISABLED')
 }
 
 /** Links the account to the user who has its address, if both sides have proven the address (auth.md 6). */
-function linkByEmail(kernel: Kernel, entering: Entering, { id: userId, email }: User): Promise<Found> {
+function linkByEmail(kernel: Kernel, entering: Entrant, { id: userId, email }: User): Promise<Found> {
   const refusal = () => fail('ACCOUNT_NOT_LINKED')
   const mayLink = kernel.config.auth.social.linking.enabled && hasProvenAddress(kernel, entering)
   return act(kernel, { userId, refuse: refusal }, async (kernel, { user }) => {
@@ -126,7 +126,7 @@ const isVerified = (user: User): boolean =>
 
 const addUserOf = (
   kernel: Kernel,
-  entering: Entering,
+  entering: Entrant,
   email: string,
   context: SignInContext,
 ): Promise<Found> =>
@@ -139,7 +139,7 @@ const addUserOf = (
     return { ...(await link(kernel, user.id, entering)), isNewUser: true }
   })
 
-function newUserOf({ now, random }: Kernel, { identity }: Entering, email: string): NewUser {
+function newUserOf({ now, random }: Kernel, { identity }: Entrant, email: string): NewUser {
   const createdAt = now()
   const { name, image, emailVerified } = identity
   const id = uuidv7(createdAt, random)
@@ -149,7 +149,7 @@ function newUserOf({ now, random }: Kernel, { identity }: Entering, email: strin
 async function link(
   kernel: Kernel,
   userId: string,
-  { provider: providerId, identity: { accountId, tokens } }: Entering,
+  { provider: providerId, identity: { accountId, tokens } }: Entrant,
 ): Promise<Omit<Found, 'isNewUser'>> {
   const account = await insertLinkedAccount(kernel, userId, { providerId, accountId }, tokens)
   if (account === undefined) throw new Overtaken()

@@ -7,7 +7,7 @@ import { fail } from '../errors.ts'
 import { reauthenticateByProvider } from '../reauthenticate/reauthenticate.ts'
 import { hasOwnNonce } from './client/id-token.ts'
 import type { ProviderClient } from './client/provider-client.ts'
-import { type Entered, enter } from './enter.ts'
+import { type Entrance, enter } from './enter.ts'
 import { type Identity, identityOfIdToken, unknownAccount } from './identity.ts'
 import { linkIdentity } from './link.ts'
 
@@ -26,7 +26,7 @@ export async function signInWithIdToken(
   client: ProviderClient,
   asked: { readonly idToken: GivenIdToken; readonly requestSignUp: boolean },
   context: SignInContext,
-): Promise<Entered> {
+): Promise<Entrance> {
   const identity = await recordingRefusal(kernel, unknownAccount, () =>
     identityOfGiven(kernel, client, asked.idToken),
   )

@@ -13,7 +13,7 @@ import { noticeTo } from '../mailing/allowance.ts'
 import { MAILS } from '../mailing/texts.ts'
 import { hasProvenAddress, type Identity, type ProvenIdentity } from './identity.ts'
 
-type Linking = {
+type LinkRequest = {
   /** Names the session that links, which has to be alive still. */
   readonly proof: SessionProof
   readonly refuse: () => Error
@@ -27,7 +27,7 @@ type Linking = {
  */
 export const linkIdentity = (
   kernel: Kernel,
-  { proof, refuse, provider: providerId, identity }: Linking,
+  { proof, refuse, provider: providerId, identity }: LinkRequest,
 ): Promise<'linked' | 'linked already'> =>
   act(kernel, { ...proof, refuse }, async (kernel, { user }) => {
     await expectMayLink(kernel, await getSession(kernel.db, proof.session.id), user)

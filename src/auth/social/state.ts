@@ -54,7 +54,7 @@ const ownerOf = ({ provider, browser }: Pick<SocialState, 'provider' | 'browser'
 type NewState = Pick<NewTicket<'social-sign-in'>, 'lifetime' | 'payload'>
 
 /** A request to the callback. */
-export type Returned = {
+export type ProviderReturn = {
   readonly provider: string
   /** The query of the authorization response. */
   readonly answer: URLSearchParams
@@ -73,7 +73,7 @@ export type StateTicket = Ticket<'social-sign-in'> | Ticket<(typeof OF_SESSION)[
  */
 export async function redeemState(
   kernel: Kernel,
-  { provider, answer, mark }: Returned,
+  { provider, answer, mark }: ProviderReturn,
 ): Promise<StateTicket & { readonly secrets: Secrets }> {
   const mismatch = () => fail('STATE_MISMATCH')
   if (mark === undefined) throw mismatch()

@@ -20,15 +20,15 @@ import { type Identity, identityOfTokens, unknownAccount } from './identity.ts'
 import { linkIdentity } from './link.ts'
 import { asClaims, type Claims } from './providers/provider.ts'
 import type { SocialProviders } from './social-providers.ts'
-import { beginVisit, type Returned, redeemState, type StateTicket, type Visit } from './state.ts'
+import { beginVisit, type ProviderReturn, redeemState, type StateTicket, type Visit } from './state.ts'
 
-type Asked = Omit<Visit, 'scopes'> & { readonly scopes?: readonly string[] | undefined }
+type VisitRequest = Omit<Visit, 'scopes'> & { readonly scopes?: readonly string[] | undefined }
 
 /** The URL at the provider where a sign-in begins. The scopes of the request replace the default ones. */
 export function beginSocialSignIn(
   kernel: Kernel,
   client: ProviderClient,
-  { scopes, ...asked }: Asked,
+  { scopes, ...asked }: VisitRequest,
   mark: string,
 ): Promise<string> {
   const visit = { ...asked, scopes: withRequired(client, scopes ?? defaultScopes(client)) }
@@ -41,7 +41,7 @@ export function beginSocialSignIn(
 export function beginLink(
   kernel: Kernel,
   client: ProviderClient,
-  { scopes = [], ...asked }: Asked,
+  { scopes = [], ...asked }: VisitRequest,
   { mark, caller }: { readonly mark: string; readonly caller: Caller },
 ): Promise<string> {
   const visit = { ...asked, scopes: withRequired(client, [...defaultScopes(client), ...scopes]) }
@@ -78,7 +78,7 @@ const withRequired = ({ provider }: ProviderClient, scopes: readonly string[]): 
 ]
 
 /** A browser that returns from a provider. */
-export type Return = Returned & {
+export type Return = ProviderReturn & {
   /** The session whose token the browser has sent; `none` if it sent a token of no session. */
   readonly session: Caller | 'none' | undefined
 }
@@ -119,7 +119,7 @@ async function identityOfReturn(
   kernel: Kernel,
   client: ProviderClient,
   { payload: { scopes, since }, secrets }: Awaited<ReturnType<typeof redeemState>>,
-  { answer }: Returned,
+  { answer }: ProviderReturn,
 ): Promise<Identity> {
   if (!answer.has('code') && !answer.has('error')) throw fail('NO_CODE')
   const tokens = { scopes, ...(await redeemCode(kernel, client, { ...secrets, answer })) }
@@ -140,11 +140,11 @@ function sentWith(answer: URLSearchParams): Claims | undefined {
   }
 }
 
-type Arriving = { readonly provider: string; readonly identity: Identity; readonly ticket: StateTicket }
+type VisitEnd = { readonly provider: string; readonly identity: Identity; readonly ticket: StateTicket }
 
 async function arrive(
   kernel: Kernel,
-  { provider, identity, ticket }: Arriving,
+  { provider, identity, ticket }: VisitEnd,
   context: SignInContext,
 ): Promise<Arrival> {
   const { callbackURL: target = '/', newUserCallbackURL = target, requestSignUp = false } = ticket.payload

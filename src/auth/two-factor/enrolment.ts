@@ -32,7 +32,7 @@ import { newTotpSecret, totpUri } from './totp.ts'
 
 type Owner = { readonly password?: string | undefined }
 /** Asked for with a change: every session of the user but the caller's ends. */
-type Revoking = { readonly revokeOtherSessions?: boolean | undefined }
+type RevokeOthers = { readonly revokeOtherSessions?: boolean | undefined }
 type Enrolment = {
   readonly method: SecondFactorMethod
   readonly totpURI: string | null
@@ -85,7 +85,7 @@ export async function confirmFactor(
   { session }: Caller,
   { id }: User,
   factor: Factor,
-  { revokeOtherSessions = false }: Revoking,
+  { revokeOtherSessions = false }: RevokeOthers,
 ): Promise<{ readonly token: string; readonly user: User }> {
   const isFirst = !(await deleteFactor(kernel.db, id, true))
   await updateFactorInForce(kernel.db, factor.id)
@@ -106,7 +106,7 @@ export async function confirmFactor(
 export async function disable(
   kernel: Kernel,
   caller: Caller,
-  { password, ...revoking }: Owner & Revoking,
+  { password, ...revoking }: Owner & RevokeOthers,
 ): Promise<void> {
   await actAsOwner(kernel, caller, { password }, async (kernel, user, expectProof) => {
     await expectProof('disableFactor')
@@ -151,7 +151,7 @@ export async function totpUriOf(kernel: Kernel, caller: Caller, owner: Owner): P
 export async function renewBackupCodes(
   kernel: Kernel,
   caller: Caller,
-  { password, ...revoking }: Owner & Revoking,
+  { password, ...revoking }: Owner & RevokeOthers,
 ): Promise<string[]> {
   const codes = newBackupCodes(kernel.random)
   await actAsOwner(kernel, caller, { password }, async (kernel, user, expectProof) => {
@@ -165,7 +165,7 @@ export async function renewBackupCodes(
   return codes
 }
 
-type Changed = Revoking & { readonly change: FactorChange; readonly session?: Pick<Session, 'id'> }
+type TrustChange = RevokeOthers & { readonly change: FactorChange; readonly session?: Pick<Session, 'id'> }
 
 /**
  * Follows every change of a factor: the user gets a notice, trusted devices and sign-ins that wait for the second factor end, and with
@@ -174,7 +174,7 @@ type Changed = Revoking & { readonly change: FactorChange; readonly session?: Pi
 async function endFormerTrust(
   kernel: Kernel,
   user: User,
-  { change, session, revokeOtherSessions = false }: Changed,
+  { change, session, revokeOtherSessions = false }: TrustChange,
 ): Promise<void> {
   await deleteTrustedDevices(kernel.db, user.id)
   await deleteTicketsFor(kernel.db, user.id, ['second-factor', 'second-factor-code'])

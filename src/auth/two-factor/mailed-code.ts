@@ -11,13 +11,13 @@ import { MAILS } from '../mailing/texts.ts'
 import { expectMailedCode, mailedCodeOwner, type Subject } from './checks.ts'
 import { codeHashes, newMailedCode } from './codes.ts'
 import { expectUnlocked, STRANGERS } from './lock.ts'
-import { actOnPending, factorInSession, subjectOf, type Verifying } from './verification.ts'
+import { actOnPending, factorInSession, subjectOf, type VerificationPlace } from './verification.ts'
 
 /** Milliseconds. */
 const LIFETIME = 180_000
 
 /** Mails a code that is valid in this session or pending sign-in only. A newer one replaces it. */
-export function sendCode(kernel: Kernel, by: Verifying): Promise<void> {
+export function sendCode(kernel: Kernel, by: VerificationPlace): Promise<void> {
   if ('pending' in by)
     return actOnPending(kernel, by, async (kernel, user, { ticket, factor, subject }) => {
       const { methods, shown = [] } = ticket.payload

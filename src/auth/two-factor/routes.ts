@@ -18,7 +18,13 @@ import type { CheckName } from './checks.ts'
 import { disable, enrol, renewBackupCodes, totpUriOf } from './enrolment.ts'
 import { sendCode } from './mailed-code.ts'
 import { presentedPending } from './pending.ts'
-import { notPending, type Typed, type Verified, type Verifying, verifySecondFactor } from './verification.ts'
+import {
+  notPending,
+  type TypedCode,
+  type VerificationPlace,
+  type VerifiedSession,
+  verifySecondFactor,
+} from './verification.ts'
 
 const OWNER = {
   password: Type.Optional(
@@ -142,13 +148,17 @@ const VerifiedByBackupCode = Type.Object({
   ),
 })
 
-type VerifyRequest = FastifyRequest<{ Body: Typed & { disableSession?: boolean; token?: string } }>
+type VerifyRequest = FastifyRequest<{ Body: TypedCode & { disableSession?: boolean; token?: string } }>
 
 /** A sign-in that waits for its second factor, or a session. */
 function verificationRoutes(app: App, kernel: Kernel, access: AuthAccess): void {
   const config = { access: access.known, withoutSecondFactor: true, limit: 'two_factor' } as const
   const onVerifying = onVerifyingWith(kernel)
-  const verify = async (request: VerifyRequest, reply: FastifyReply, name: CheckName): Promise<Verified> => {
+  const verify = async (
+    request: VerifyRequest,
+    reply: FastifyReply,
+    name: CheckName,
+  ): Promise<VerifiedSession> => {
     const { body } = request
     const context = signInContextOf(kernel, request, reply)
     const verified = await onVerifying(request, reply, body.token, (by) =>
@@ -234,7 +244,7 @@ const onVerifyingWith =
     request: FastifyRequest,
     reply: FastifyReply,
     inBody: string | undefined,
-    work: (by: Verifying) => Promise<T>,
+    work: (by: VerificationPlace) => Promise<T>,
   ): Promise<T> => {
     const pending = presentedPending(request, inBody)
     const by =

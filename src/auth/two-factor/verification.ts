@@ -30,12 +30,12 @@ import { expectMayEnrol } from './restricted.ts'
 import { type Factor, findBegunFactor, findFactor } from './store.ts'
 
 /** The place in which a second factor is verified: a sign-in that waits for it, by its ticket, or a session. */
-export type Verifying = PendingSignIn | { readonly caller: Caller }
+export type VerificationPlace = PendingSignIn | { readonly caller: Caller }
 
 /** Its ticket, and the browser's cookie. */
 type PendingSignIn = { readonly pending: string } & Pick<Source, 'knownDevice'>
 
-export type Typed = {
+export type TypedCode = {
   readonly code: string
   /** The browser needs no second factor for 30 days. */
   readonly trustDevice?: boolean | undefined
@@ -44,7 +44,7 @@ export type Typed = {
 }
 
 /** The session that a right code has started, or the caller's. */
-export type Verified = {
+export type VerifiedSession = {
   readonly token: string
   readonly session: Session
   readonly user: User
@@ -60,11 +60,11 @@ const MAX_TRIES = 5
 /** Wrong codes are counted. */
 export function verifySecondFactor(
   kernel: Kernel,
-  by: Verifying,
+  by: VerificationPlace,
   name: CheckName,
-  typed: Typed,
+  typed: TypedCode,
   context: SignInContext,
-): Promise<Verified> {
+): Promise<VerifiedSession> {
   return 'pending' in by
     ? completeSignIn(kernel, by, name, typed, context)
     : verifyInSession(kernel, by.caller, name, typed)
@@ -104,9 +104,9 @@ function completeSignIn(
   kernel: Kernel,
   by: PendingSignIn,
   name: CheckName,
-  typed: Typed,
+  typed: TypedCode,
   context: SignInContext,
-): Promise<Verified> {
+): Promise<VerifiedSession> {
   const { pending: token } = by
   return actOnPending(kernel, by, async (kernel, user, { ticket, factor, subject }) => {
     const { attempts, payload } = ticket
@@ -147,7 +147,12 @@ async function startSession(
 const SHOWN = { totp: 'totp', otp: 'otp', backup: 'backup code' } as const satisfies Record<CheckName, Shown>
 
 /** In a session, a right code confirms a new factor, or shows that the user has the one in force. */
-function verifyInSession(kernel: Kernel, caller: Caller, name: CheckName, typed: Typed): Promise<Verified> {
+function verifyInSession(
+  kernel: Kernel,
+  caller: Caller,
+  name: CheckName,
+  typed: TypedCode,
+): Promise<VerifiedSession> {
   return act(kernel, bySession(caller), async (kernel, { user }) => {
     const factor = await factorInSession(kernel, user, caller.session, name)
     const isRestricted = !factor.inForce && (await expectMayEnrol(kernel, user, caller))

@@ -2,10 +2,10 @@ import { sql } from 'kysely'
 import type { Db } from '#kernel/db/connect.ts'
 import { isOwn, type JobRow } from './jobs/store.ts'
 
-type Stored = Pick<JobRow, 'id' | 'location' | 'sizeBytes'>
+type StoredBackup = Pick<JobRow, 'id' | 'location' | 'sizeBytes'>
 
 /** The completed backups that this installation has made by a schedule, newest first. */
-export const listCompleted = (db: Db, schedule: string): Promise<Stored[]> =>
+export const listCompleted = (db: Db, schedule: string): Promise<StoredBackup[]> =>
   db
     .selectFrom('backupJob')
     .select(['id', 'location', 'sizeBytes'])

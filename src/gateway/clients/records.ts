@@ -40,7 +40,7 @@ function shownUrls(secrets: Kernel['secrets'], row: ClientRow) {
   }
 }
 
-type Recorded = Omit<ReturnType<typeof recordOf>, 'id' | 'source' | 'created_at' | 'updated_at'> & {
+type RecordedClient = Omit<ReturnType<typeof recordOf>, 'id' | 'source' | 'created_at' | 'updated_at'> & {
   readonly id: string | null
   readonly source: 'config' | 'database'
   readonly created_at: Date | null
@@ -48,7 +48,7 @@ type Recorded = Omit<ReturnType<typeof recordOf>, 'id' | 'source' | 'created_at'
 }
 
 /** It is not stored, so it has no id and no dates. */
-const configuredRecord = (client: ConfiguredClient): Recorded => ({
+const configuredRecord = (client: ConfiguredClient): RecordedClient => ({
   id: null,
   client_name: client.name,
   driver: client.driver.name,
@@ -67,7 +67,7 @@ const configuredRecord = (client: ConfiguredClient): Recorded => ({
 })
 
 /** Connections of this process. A client without a driver in this process has none. */
-export function listRuntime(clients: Clients, records: readonly Recorded[]) {
+export function listRuntime(clients: Clients, records: readonly RecordedClient[]) {
   const drivers = new Map(clients.opened().map(({ name, driver }) => [name, driver]))
   return records.map(({ client_name, driver, source, is_active, is_frozen }) => {
     const { total = 0, idle = 0, waiting = 0, circuit = 'closed' } = drivers.get(client_name)?.stats() ?? {}

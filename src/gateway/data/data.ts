@@ -9,7 +9,7 @@ import { type GroupedFetch, group, prepareFetch } from '../grouping/grouped-fetc
 import { type Prepared, prepare, prepareAgain } from '../prepare.ts'
 import type { Outcome, ReadCache } from './read-cache.ts'
 
-export type Fetched = {
+export type FetchAnswer = {
   readonly rows: RowsResult
   readonly cacheKey: string
   /** JSON text of the groups, if the body has `group_by`. */
@@ -32,8 +32,8 @@ export async function fetchRows(
     cache = withoutCache,
     fresh = false,
     event = 'gateway_fetch',
-  }: Partial<Caching<Fetched>> & { readonly event?: ReadEvent } = {},
-): Promise<Fetched & Echo & { readonly outcome: Outcome }> {
+  }: Partial<Caching<FetchAnswer>> & { readonly event?: ReadEvent } = {},
+): Promise<FetchAnswer & Echo & { readonly outcome: Outcome }> {
   const echo = readEcho(body)
   const fetch = await prepareFetch(kernel, caller, body)
   const key = cacheKey(fetch)
@@ -45,7 +45,10 @@ export async function fetchRows(
   return { ...value, ...echo, rows, outcome }
 }
 
-const withoutCache: ReadCache<Fetched> = async (_asked, read) => ({ value: await read(), outcome: undefined })
+const withoutCache: ReadCache<FetchAnswer> = async (_asked, read) => ({
+  value: await read(),
+  outcome: undefined,
+})
 
 /** The body of a fetch under the header X-Strip-Nulls: its own member takes precedence. */
 export const withStripNulls = (body: Body): Body => ({
@@ -59,7 +62,7 @@ export async function runFetch(
   fetch: GroupedFetch,
   key: string,
   on?: OpenTransaction,
-): Promise<Fetched> {
+): Promise<FetchAnswer> {
   const rows = await fetch.run(on)
   if (fetch.groups === undefined) return { rows, cacheKey: key, postProcessing: undefined }
   const { grouping, hidden } = fetch.groups
@@ -67,19 +70,19 @@ export async function runFetch(
 }
 
 /** Memory size of a response: the bytes of the buffers under its chunks. Infinite for a stream, which cannot be cached. */
-export const bytesOf = ({ rows, postProcessing = '' }: Fetched): number =>
+export const bytesOf = ({ rows, postProcessing = '' }: FetchAnswer): number =>
   Array.isArray(rows.json)
     ? rows.json.reduce((sum, { buffer }) => sum + buffer.byteLength, 1_024 + 2 * postProcessing.length)
     : Number.POSITIVE_INFINITY
 
-export type Counted = { readonly count: number; readonly cacheKey: string; readonly milliseconds: number }
+export type CountAnswer = { readonly count: number; readonly cacheKey: string; readonly milliseconds: number }
 
 export async function countRows(
   kernel: Kernel,
   caller: GatewayCaller,
   body: Body,
   { cache, fresh }: Caching<number>,
-): Promise<Counted & { readonly outcome: Outcome }> {
+): Promise<CountAnswer & { readonly outcome: Outcome }> {
   const began = performance.now()
   const count = await prepare(kernel, caller, body, 'count')
   const key = cacheKey(count)

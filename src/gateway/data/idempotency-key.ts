@@ -27,7 +27,7 @@ export function keyOf(
 const userOf = ({ claims }: Persona): unknown => JSON.parse(claims).user_id
 
 /** The parts of a transaction that determine its effect. */
-type Digested = {
+type TransactionEffect = {
   readonly operations: readonly { readonly kind: string; readonly payload: Body }[]
   readonly options: object
   readonly stripNulls: boolean
@@ -39,7 +39,7 @@ type Digested = {
  */
 export function digestOf(
   { persona }: GatewayCaller,
-  { operations, options, stripNulls }: Digested,
+  { operations, options, stripNulls }: TransactionEffect,
   steps: readonly { readonly plan: Plan }[],
 ): string {
   const silenced = steps.map(({ plan }) => 'head' in plan.request && plan.request.head)

@@ -22,7 +22,7 @@ type InsertBatching = {
   close(): Promise<void>
 }
 
-type Waiting = {
+type WaitingInsert = {
   readonly insert: Insert
   readonly renewed: BatchRequest['renewed']
   readonly resolve: (result: WriteResult | Promise<WriteResult>) => void
@@ -32,7 +32,7 @@ type Waiting = {
 type Batch = {
   /** The caller of the first insert. Other callers differ only in key and presence. */
   readonly caller: Insert['caller']
-  readonly waiting: Waiting[]
+  readonly waiting: WaitingInsert[]
   rows: number
   bytes: number
   /** performance.now() */
@@ -170,7 +170,7 @@ async function runBatch({ waiting: all }: Batch): Promise<void> {
 }
 
 /** The insert as its caller may run it now; undefined when the caller has its refusal. */
-async function permitted(one: Waiting): Promise<Waiting | undefined> {
+async function permitted(one: WaitingInsert): Promise<WaitingInsert | undefined> {
   try {
     const insert = await one.renewed()
     if (insert.caller.presence.hasLeft()) throw callerLeft()
@@ -182,11 +182,14 @@ async function permitted(one: Waiting): Promise<Waiting | undefined> {
 }
 
 /** A client that was changed while they waited may have another database. */
-const isOfSameClient = (one: Waiting, other: Waiting): boolean =>
+const isOfSameClient = (one: WaitingInsert, other: WaitingInsert): boolean =>
   one.insert.caller.client === other.insert.caller.client
 
 /** Runs in a transaction, because only after the statement it is known whether every returned row can be assigned to its caller. */
-async function insertTogether(waiting: readonly Waiting[], on: OpenTransaction): Promise<WriteResult[]> {
+async function insertTogether(
+  waiting: readonly WaitingInsert[],
+  on: OpenTransaction,
+): Promise<WriteResult[]> {
   const [first, ...others] = waiting.map(({ insert }) => insert)
   if (first === undefined) return []
   const { plan, run } = joinInserts(first, others)

@@ -1,8 +1,8 @@
 import type { WriteResult } from '#databases/drivers/driver.ts'
-import type { Echo, Fetched } from './data.ts'
+import type { Echo, FetchAnswer } from './data.ts'
 
 /** Members next to the rows of a read, known when the rows have been read. */
-export function readFacts({ rows, cacheKey, totalPages }: Fetched & Echo): Record<string, unknown> {
+export function readFacts({ rows, cacheKey, totalPages }: FetchAnswer & Echo): Record<string, unknown> {
   const { hasMore, total } = rows.facts()
   return {
     cache_key: cacheKey,

@@ -12,7 +12,7 @@ import { fetchCsv, ROWS_TYPES, sendCsv, wantsCsv } from './csv.ts'
 import {
   bytesOf,
   countRows,
-  type Fetched,
+  type FetchAnswer,
   fetchRows,
   insertRows,
   renewedInsert,
@@ -45,7 +45,7 @@ type Parts = {
 
 function fetchRoutes(app: App, { kernel, config, bodies }: Parts): void {
   const { max_size: max } = kernel.config.gateway.cache
-  const cache = createReadCache<Fetched>(kernel, { max, weigh: bytesOf })
+  const cache = createReadCache<FetchAnswer>(kernel, { max, weigh: bytesOf })
   const read = async (request: FastifyRequest, reply: FastifyReply, body: object) => {
     const event = isGet(request) ? 'gateway_data' : 'gateway_fetch'
     if (wantsCsv(request)) {

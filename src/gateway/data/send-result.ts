@@ -2,15 +2,15 @@ import type { FastifyReply } from 'fastify'
 import type { WriteResult } from '#databases/drivers/driver.ts'
 import { endable } from '#kernel/endable.ts'
 import { LONG_RESPONSE } from '#kernel/http/connections/long-responses.ts'
-import type { Echo, Fetched } from './data.ts'
+import type { Echo, FetchAnswer } from './data.ts'
 import { readFacts, tail, writeFacts } from './result-facts.ts'
-import type { Committed } from './transaction.ts'
+import type { TransactionAnswer } from './transaction.ts'
 
 /** Writes the success envelope around rows that are already JSON text, without parsing them. */
-export function sendFetched(reply: FastifyReply, fetched: Fetched & Echo): FastifyReply {
+export function sendFetched(reply: FastifyReply, fetched: FetchAnswer & Echo): FastifyReply {
   const { rows, postProcessing } = fetched
   const end = () =>
-    tail({ message: `Fetched ${rows.facts().rows} rows`, ...readFacts(fetched) }, postProcessing)
+    tail({ message: `FetchAnswer ${rows.facts().rows} rows`, ...readFacts(fetched) }, postProcessing)
   if (!(Symbol.asyncIterator in rows.json)) return sendWhole(reply, [HEAD, ...rows.json, end()])
   return reply.type(JSON_TYPE).sendLong(around(rows.json, HEAD, end))
 }
@@ -31,7 +31,7 @@ const MESSAGES = {
 /** `results` is JSON. It is sent in `data` and at the top level. */
 export function sendTransaction(
   reply: FastifyReply,
-  { results, operations, replayed }: Committed,
+  { results, operations, replayed }: TransactionAnswer,
 ): FastifyReply {
   if (replayed) reply.header('idempotency-replayed', 'true')
   const message = `Transaction of ${operations} operations committed`

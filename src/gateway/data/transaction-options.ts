@@ -1,13 +1,16 @@
 import type { Isolation, TransactionOptions } from '#databases/drivers/driver.ts'
 import { fail } from '../errors.ts'
 
-type Asked = {
+type TransactionBody = {
   readonly operations: readonly { readonly id: string; readonly kind: string }[]
   readonly options: { readonly isolation_level?: string; readonly read_only?: boolean }
 }
 
 /** Reads the options, and throws if the operations do not fit them. */
-export function transactionOptions({ operations, options }: Asked, maximum: number): TransactionOptions {
+export function transactionOptions(
+  { operations, options }: TransactionBody,
+  maximum: number,
+): TransactionOptions {
   if (operations.length > maximum)
     throw fail('too_many_operations', { details: { maximum, given: operations.length } })
   const ids = new Set(operations.map(({ id }) => id))

@@ -16,7 +16,7 @@ import {
   type Done,
   type Echo,
   emitEvent,
-  type Fetched,
+  type FetchAnswer,
   readEcho,
   runFetch,
   withStripNulls,
@@ -42,7 +42,7 @@ export type Transaction = {
   readonly renewed: () => Promise<GatewayCaller>
 }
 
-export type Committed = {
+export type TransactionAnswer = {
   /** JSON text of the list of results. */
   readonly results: string
   readonly operations: number
@@ -59,7 +59,7 @@ export async function runTransaction(
   kernel: Kernel,
   caller: GatewayCaller,
   asked: Transaction,
-): Promise<Committed> {
+): Promise<TransactionAnswer> {
   const { limits } = kernel.config
   const recheck = () => requireStillPermitted(kernel, caller, asked)
   const bounds = { deadline: performance.now() + limits.timeout, bytes: limits.answer, recheck }
@@ -105,9 +105,13 @@ async function requireStillPermitted(
     await about(operation, index, () => prepareStep(kernel, now, operation, asked))
 }
 
-type Answered = { readonly json: string; readonly done: readonly CompletedStep[]; readonly replayed: boolean }
+type StoredAnswer = {
+  readonly json: string
+  readonly done: readonly CompletedStep[]
+  readonly replayed: boolean
+}
 
-const answeredBy = ({ results, done }: Results, steps: readonly Step[]): Answered => ({
+const answeredBy = ({ results, done }: Results, steps: readonly Step[]): StoredAnswer => ({
   json: resultsText(
     results.map(({ json }) => String(json)),
     steps.map(({ operation }) => operation),
@@ -117,20 +121,20 @@ const answeredBy = ({ results, done }: Results, steps: readonly Step[]): Answere
 })
 
 /** A planned and permitted operation; `run` returns its result. */
-type Permitted = Omit<Prepared, 'run'> & { readonly run: (on: OpenTransaction) => Promise<Result> }
-type Step = Permitted & { readonly operation: Operation; readonly index: number }
+type RunnableStep = Omit<Prepared, 'run'> & { readonly run: (on: OpenTransaction) => Promise<Result> }
+type Step = RunnableStep & { readonly operation: Operation; readonly index: number }
 
 function prepareStep(
   kernel: Kernel,
   caller: GatewayCaller,
   { kind, payload }: Operation,
   { stripNulls }: Transaction,
-): Promise<Permitted> {
+): Promise<RunnableStep> {
   if (kind === 'fetch') return prepareRead(kernel, caller, stripNulls ? withStripNulls(payload) : payload)
   return prepareWrite(kernel, caller, payload, kind)
 }
 
-async function prepareRead(kernel: Kernel, caller: GatewayCaller, body: Body): Promise<Permitted> {
+async function prepareRead(kernel: Kernel, caller: GatewayCaller, body: Body): Promise<RunnableStep> {
   const echo = readEcho(body)
   const fetch = await prepareFetch(kernel, caller, body)
   const run = async (on: OpenTransaction): Promise<Result> => {
@@ -145,7 +149,7 @@ async function prepareWrite(
   caller: GatewayCaller,
   body: Body,
   kind: 'insert' | 'update' | 'delete',
-): Promise<Permitted> {
+): Promise<RunnableStep> {
   const write = await prepare(kernel, caller, body, kind)
   const run = async (on: OpenTransaction): Promise<Result> => {
     const written = await write.run(on)
@@ -160,7 +164,7 @@ async function prepareWrite(
 
 const headOf = (kind: Operation['kind']): Buffer => Buffer.from(`{"kind":"${kind}","data":`)
 
-async function fetched(read: Fetched & Echo, max: number): Promise<Result> {
+async function fetched(read: FetchAnswer & Echo, max: number): Promise<Result> {
   const rows = await collect(read.rows, max)
   const end = tail(readFacts(read), read.postProcessing)
   return { ...joined('fetch', [rows], end), rows: read.rows.facts().rows, affected: 0 }
@@ -257,7 +261,7 @@ async function onceUnder(
   caller: GatewayCaller,
   steps: readonly Step[],
   { body, bounds, isolation }: UnderKey,
-): Promise<Answered> {
+): Promise<StoredAnswer> {
   const { backend, client, presence } = caller
   if (client.isLogging || client.isFrozen) throw fail('idempotency_unavailable')
   const idempotency = requireAbility(backend, 'idempotency')

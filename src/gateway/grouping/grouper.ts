@@ -27,10 +27,10 @@ export function createGrouper(
   { groupBy, granularity, column, dedup }: Grouping,
   memory?: GroupingMemory,
 ): Grouper {
-  const gathered = new Map<string | null, Gathered>()
+  const gathered = new Map<string | null, Tally>()
   let index = 0
 
-  function begin(label: string | null): Gathered {
+  function begin(label: string | null): Tally {
     memory?.takeLabel(label)
     const group = { sum: ZERO, count: 0, seen: new Set<string>() }
     // A label can be a slice of the text of many rows, and would keep all of it in memory.
@@ -71,9 +71,9 @@ export function createGrouper(
   }
 }
 
-type Gathered = { sum: Decimal; count: number; readonly seen: Set<string> }
+type Tally = { sum: Decimal; count: number; readonly seen: Set<string> }
 
-function isRepeated({ seen }: Gathered, row: string): boolean {
+function isRepeated({ seen }: Tally, row: string): boolean {
   const digest = hash('sha256', row, 'latin1')
   if (seen.has(digest)) return true
   seen.add(digest)

@@ -20,7 +20,7 @@ export type Check = {
   problems(): Promise<readonly string[]>
 }
 
-type Checked = {
+type CheckTarget = {
   readonly config: Config
   /** On the control database. */
   readonly run: Run
@@ -30,7 +30,7 @@ type Checked = {
 }
 
 /** The one list of what is checked besides the databases of clients: by the start, `doctor`, `/health/ready` and `/health`. */
-export const createChecks = ({ config, run, disk, drift }: Checked): readonly Check[] => [
+export const createChecks = ({ config, run, disk, drift }: CheckTarget): readonly Check[] => [
   {
     name: 'migrations',
     // Otherwise the start applies them.

@@ -9,10 +9,10 @@ export function parseKey(text: string): KeyText | undefined {
   return publicId === undefined || secret === undefined ? undefined : { publicId, secret }
 }
 
-export type Sealed = { readonly salt: Buffer; readonly secretHash: Buffer }
+export type SecretHash = { readonly salt: Buffer; readonly secretHash: Buffer }
 
 /** Generates a secret with the salt and hash to store. */
-export function newSecret(random: Random): Sealed & { readonly secret: string } {
+export function newSecret(random: Random): SecretHash & { readonly secret: string } {
   const secret = random(32).toString('base64url')
   const salt = random(16)
   return { secret, salt, secretHash: hashSecret(salt, secret) }
@@ -25,8 +25,8 @@ export function newSecret(random: Random): Sealed & { readonly secret: string } 
 const hashSecret = (salt: Buffer, secret: string): Buffer =>
   Buffer.from(hash('sha256', `${salt.toString('base64url')}:${secret}`), 'hex')
 
-export const isSecretOf = ({ salt, secretHash }: Sealed, secret: string): boolean =>
+export const isSecretOf = ({ salt, secretHash }: SecretHash, secret: string): boolean =>
   timingSafeEqual(hashSecret(salt, secret), secretHash)
 
 /** Placeholder for unknown public ids, so that they take as long as a wrong secret. */
-export const NOBODY: Sealed = { salt: Buffer.alloc(16), secretHash: Buffer.alloc(32) }
+export const NOBODY: SecretHash = { salt: Buffer.alloc(16), secretHash: Buffer.alloc(32) }

@@ -72,11 +72,11 @@ export const OPERATIONS = {
     right: 'management.extensions.write',
     object: 'extension',
   },
-} as const satisfies Record<string, Reading | Changing>
+} as const satisfies Record<string, ReadRoute | ChangeRoute>
 
 type Route = { readonly path: string; readonly right: keyof typeof FIXED_RIGHTS }
-type Reading = Route & { readonly method: 'GET' }
-type Changing = Route & {
+type ReadRoute = Route & { readonly method: 'GET' }
+type ChangeRoute = Route & {
   readonly method: 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   readonly object: 'table' | 'column' | 'index' | 'extension' | 'function'
 }

@@ -134,7 +134,7 @@ export function pipelineRoutes(
   })
 }
 
-type Asked = {
+type RunCall = {
   readonly access: GatewayAccess
   readonly pipelines: PipelineRegistry
   readonly body: PipelineBody
@@ -143,7 +143,7 @@ type Asked = {
 function requestOf(
   request: FastifyRequest,
   reply: FastifyReply,
-  { access, pipelines, body }: Asked,
+  { access, pipelines, body }: RunCall,
 ): Omit<RunRequest, 'needsSink' | 'dryRun' | 'stopping'> {
   const { pipeline } = body
   const known = pipeline === undefined ? undefined : pipelines.find(pipeline)

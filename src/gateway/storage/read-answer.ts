@@ -1,10 +1,10 @@
 import { S3Client, S3ServiceException } from '@aws-sdk/client-s3'
-import { type Asked, type Received, type SdkResult, TOO_LARGE } from './sdk-jobs.ts'
+import { type Asked, type SdkResult, type ServerAnswer, TOO_LARGE } from './sdk-jobs.ts'
 import { FIXED } from './sdk-settings.ts'
 import { send } from './sign.ts'
 
 /** Reads an answer with the SDK. Whatever the SDK throws that is no code of the server is an error of its parser. */
-export async function readAnswer(asked: Asked, received: Received): Promise<SdkResult> {
+export async function readAnswer(asked: Asked, received: ServerAnswer): Promise<SdkResult> {
   const { status } = received
   const reason = unusable(asked, received)
   if (reason !== undefined) return { kind: 'unusable', reason }
@@ -26,7 +26,7 @@ const codeOf = (error: unknown): string | undefined =>
 const NO_CODES: ReadonlySet<string> = new Set(['Error', 'Unknown', 'UnknownError'])
 
 /** A client whose requests all have this answer. */
-const answeredBy = ({ status: statusCode, headers, body }: Received): S3Client =>
+const answeredBy = ({ status: statusCode, headers, body }: ServerAnswer): S3Client =>
   new S3Client({
     ...FIXED,
     endpoint: 'http://localhost',
@@ -43,7 +43,7 @@ const answeredBy = ({ status: statusCode, headers, body }: Received): S3Client =
  * The SDK's parser and the answer made from it take more time for tags than for text: 0.4 MB of empty tags would be an answer of 3 MB. The time
  * also grows with the square of the number of document types, which no storage server sends (@aws-sdk/xml-builder 3.972, `isNext`).
  */
-function unusable({ operation }: Asked, { status, body, maxTags }: Received): string | undefined {
+function unusable({ operation }: Asked, { status, body, maxTags }: ServerAnswer): string | undefined {
   const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength)
   if (status >= 300 && bytes.length > MAX_ERROR)
     return 'Its error is larger than any of a storage server: check endpoint'

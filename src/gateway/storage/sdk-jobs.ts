@@ -37,14 +37,14 @@ export type AskedUrl = (
   | { readonly operation: 'put'; readonly input: PutObjectCommandInput }
 ) & { readonly expiresIn: number; readonly signingDate: Date }
 
-export type Signed = {
+export type SignedCall = {
   readonly method: 'GET' | 'HEAD' | 'DELETE'
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
 }
 
 /** The answer of a server, as it came. */
-export type Received = {
+export type ServerAnswer = {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
   readonly body: Uint8Array
@@ -56,10 +56,10 @@ export type Received = {
 export type SdkJob =
   | { readonly kind: 'sign'; readonly server: StorageServer; readonly asked: Asked }
   | { readonly kind: 'sign-url'; readonly server: StorageServer; readonly asked: AskedUrl }
-  | { readonly kind: 'read'; readonly asked: Asked; readonly received: Received }
+  | { readonly kind: 'read'; readonly asked: Asked; readonly received: ServerAnswer }
 
 export type SdkResult =
-  | { readonly kind: 'signed'; readonly signed: Signed }
+  | { readonly kind: 'signed'; readonly signed: SignedCall }
   | { readonly kind: 'url'; readonly url: string }
   | { readonly kind: 'output'; readonly output: object }
   /** The server's failure, with its code if it gave one. */

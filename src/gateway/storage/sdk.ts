@@ -6,10 +6,10 @@ import type {
   Asked,
   AskedUrl,
   OutputOf,
-  Received,
   SdkJob,
   SdkResult,
-  Signed,
+  ServerAnswer,
+  SignedCall,
   StorageServer,
 } from './sdk-jobs.ts'
 
@@ -19,10 +19,10 @@ import type {
  */
 type Sdk = {
   /** `payer`: whose turn it is; each has one job in the queue at most. */
-  sign(payer: string, server: StorageServer, asked: Asked): Promise<Signed>
+  sign(payer: string, server: StorageServer, asked: Asked): Promise<SignedCall>
   signUrl(payer: string, server: StorageServer, asked: AskedUrl): Promise<string>
   /** Throws `UnusableAnswer` or `RefusedByServer`. */
-  read<A extends Asked>(payer: string, asked: A, received: Received): Promise<OutputOf[A['operation']]>
+  read<A extends Asked>(payer: string, asked: A, received: ServerAnswer): Promise<OutputOf[A['operation']]>
   close(): Promise<void>
 }
 
@@ -80,7 +80,7 @@ export function createSdk(): Sdk {
       if (result.kind !== 'url') throw unexpected(result)
       return result.url
     },
-    async read<A extends Asked>(payer: string, asked: A, received: Received) {
+    async read<A extends Asked>(payer: string, asked: A, received: ServerAnswer) {
       const result = await run(payer, { kind: 'read', asked, received }).catch(explainStop)
       if (result.kind === 'refused') throw new RefusedByServer(received.status, result.code)
       if (result.kind === 'unusable') throw new UnusableAnswer(result.reason)

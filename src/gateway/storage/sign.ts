@@ -7,12 +7,12 @@ import {
   S3Client,
 } from '@aws-sdk/client-s3'
 import { getSignedUrl } from '@aws-sdk/s3-request-presigner'
-import type { Asked, AskedUrl, Signed, StorageServer } from './sdk-jobs.ts'
+import type { Asked, AskedUrl, SignedCall, StorageServer } from './sdk-jobs.ts'
 import { FIXED } from './sdk-settings.ts'
 
 /** The request as the SDK has signed it. */
 type SignedRequest = {
-  readonly method: Signed['method']
+  readonly method: SignedCall['method']
   readonly protocol: string
   readonly hostname: string
   readonly port?: number | undefined
@@ -22,7 +22,7 @@ type SignedRequest = {
 }
 
 /** The request that asks for this. None of them has a body. */
-export async function signRequest(server: StorageServer, asked: Asked): Promise<Signed> {
+export async function signRequest(server: StorageServer, asked: Asked): Promise<SignedCall> {
   let request: SignedRequest | undefined
   const client = clientOf(server)
   client.middlewareStack.add(

@@ -32,7 +32,7 @@ export const redirectUri = (
   { name }: Pick<ProviderClient, 'name'>,
 ): string => authUrl(kernel, `/callback/${name}`)
 
-type Asked = Secrets & {
+type AuthorizationRequest = Secrets & {
   readonly state: string
   readonly scopes: readonly string[]
   readonly loginHint?: string | undefined
@@ -44,7 +44,7 @@ type Asked = Secrets & {
 export async function authorizationUrl(
   kernel: Kernel,
   client: ProviderClient,
-  { state, scopes, codeVerifier, nonce, loginHint, isAgain = false }: Asked,
+  { state, scopes, codeVerifier, nonce, loginHint, isAgain = false }: AuthorizationRequest,
 ): Promise<string> {
   const connection = await client.connect()
   const parameters = {

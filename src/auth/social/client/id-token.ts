@@ -38,7 +38,7 @@ function claimsIn(token: string): Claims {
 /** Seconds by which the clocks may differ. */
 const TOLERANCE = 30
 
-type Expected = {
+type TokenExpectation = {
   /** May contain `{tenantid}`. */
   readonly issuer: string
   /** One of them has to be the audience. */
@@ -52,7 +52,7 @@ type Expected = {
 export async function verifyIdToken(
   { now }: Pick<Kernel, 'now'>,
   token: string,
-  { issuer, audiences, nonce, keys }: Expected,
+  { issuer, audiences, nonce, keys }: TokenExpectation,
 ): Promise<Claims> {
   try {
     const { payload } = await jwtVerify(token, keys, {

@@ -27,8 +27,8 @@ const MANIFEST = 'manifest.json'
 /** Bytes of an entry that is read into memory. */
 const MAX_TEXT_BYTES = 256 * 1024 * 1024
 
-type Checked = { readonly size: number; readonly sha256: string }
-type Manifest = Readonly<Record<string, Checked>>
+type FileDigest = { readonly size: number; readonly sha256: string }
+type Manifest = Readonly<Record<string, FileDigest>>
 
 /** A compressed tar archive of the entries and their manifest, as a stream. It reads as fast as it is read. */
 export async function* packArchive(entries: AsyncIterable<Entry>): AsyncGenerator<Buffer> {
@@ -57,7 +57,7 @@ export async function* packArchive(entries: AsyncIterable<Entry>): AsyncGenerato
 }
 
 async function addAll(pack: tar.Pack, entries: AsyncIterable<Entry>): Promise<void> {
-  const manifest: Record<string, Checked> = {}
+  const manifest: Record<string, FileDigest> = {}
   for await (const entry of entries) {
     if (entry.kind === 'folder')
       await addEntry(pack, { name: `${entry.name}/`, type: 'directory', mode: 0o700 })
@@ -86,7 +86,7 @@ async function addEntry(
   }
 }
 
-async function addFile(pack: tar.Pack, { name, size, content }: FileEntry): Promise<Checked> {
+async function addFile(pack: tar.Pack, { name, size, content }: FileEntry): Promise<FileDigest> {
   const hash = createHash('sha256')
   await addEntry(pack, { name, size, mode: 0o600, type: 'file' }, async (sink, closed) => {
     for await (const chunk of content) {
@@ -102,7 +102,7 @@ const drained = (sink: ReturnType<tar.Pack['entry']>): Promise<void> =>
   new Promise((resolve) => void sink.once('drain', () => resolve()))
 
 /** Where the entries of an archive go, and how much may be written. */
-type Unpacking = {
+type UnpackTarget = {
   /** An empty folder. */
   readonly folder: string
   /** Called with the text of each entry outside `data/`, in order; throws to refuse the archive. */
@@ -113,11 +113,11 @@ type Unpacking = {
  * Writes an archive into a folder. Only names of PostgreSQL's own form are accepted, no links and no devices; every file is compared with the
  * manifest, which must be the last entry and name exactly these files.
  */
-export async function unpackArchive(source: AsyncIterable<Buffer>, unpacking: Unpacking): Promise<void> {
+export async function unpackArchive(source: AsyncIterable<Buffer>, unpacking: UnpackTarget): Promise<void> {
   const extract = tar.extract()
   const piping = pipeline(Readable.from(source), createZstdDecompress(), extract)
   piping.catch(() => {})
-  const seen = new Map<string, Checked>()
+  const seen = new Map<string, FileDigest>()
   let manifest: Manifest | undefined
   try {
     for await (const entry of extract) {
@@ -174,7 +174,7 @@ type ArchivedFile = AsyncIterable<unknown> & { readonly header: tar.Header }
 const chunksOf = (entry: ArchivedFile) => entry as AsyncIterable<Buffer>
 
 /** Without fsync: the server syncs the whole folder before it recovers from a backup. */
-async function writeEntry(file: string, entry: ArchivedFile): Promise<Checked> {
+async function writeEntry(file: string, entry: ArchivedFile): Promise<FileDigest> {
   await mkdir(path.dirname(file), { mode: 0o700, recursive: true })
   const hash = createHash('sha256')
   let size = 0
@@ -187,7 +187,9 @@ async function writeEntry(file: string, entry: ArchivedFile): Promise<Checked> {
   return { size, sha256: hash.digest('hex') }
 }
 
-async function readEntry(entry: ArchivedFile): Promise<{ readonly text: string; readonly digest: Checked }> {
+async function readEntry(
+  entry: ArchivedFile,
+): Promise<{ readonly text: string; readonly digest: FileDigest }> {
   if ((entry.header.size ?? 0) > MAX_TEXT_BYTES) throw unreadable(`${entry.header.name} is too long`)
   const chunks: Buffer[] = []
   for await (const chunk of chunksOf(entry)) chunks.push(chunk)
@@ -196,7 +198,7 @@ async function readEntry(entry: ArchivedFile): Promise<{ readonly text: string; 
   return { text: bytes.toString('utf8'), digest: { size: bytes.length, sha256 } }
 }
 
-function expectComplete(seen: ReadonlyMap<string, Checked>, manifest: Manifest | undefined): void {
+function expectComplete(seen: ReadonlyMap<string, FileDigest>, manifest: Manifest | undefined): void {
   if (manifest === undefined) throw unreadable('it has no manifest')
   const wrong = new Set([...Object.keys(manifest), ...seen.keys()]).values().find((name) => {
     const [expected, found] = [manifest[name], seen.get(name)]

@@ -1,6 +1,6 @@
 import type { Kernel } from '#kernel/kernel.ts'
 import { VERSION } from '#kernel/version.ts'
-import type { Running } from '../jobs/lease.ts'
+import type { JobControl } from '../jobs/lease.ts'
 import type { JobRow } from '../jobs/store.ts'
 import type { EmbeddedSource } from '../sources.ts'
 import { type Entry, packArchive, textEntry } from './archive.ts'
@@ -24,14 +24,14 @@ export const archiveOf = (
   kernel: Kernel,
   embedded: EmbeddedSource,
   job: JobRow,
-  running: Running,
+  running: JobControl,
 ): AsyncGenerator<Buffer> => sealStream(kernel, packArchive(entriesOf(kernel, embedded, job, running)))
 
 async function* entriesOf(
   { now }: Kernel,
   { url, password }: EmbeddedSource,
   { id, clientName, label }: JobRow,
-  running: Running,
+  running: JobControl,
 ): AsyncGenerator<Entry> {
   const facts: ArchiveFacts = {
     format: 1,

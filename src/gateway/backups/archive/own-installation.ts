@@ -12,7 +12,7 @@ export type RestoredFile = {
   readonly sha256: string
 }
 
-type Owning = {
+type RestoredInstallation = {
   readonly standing: Standing
   readonly secrets: Secrets
   readonly file: RestoredFile
@@ -24,7 +24,7 @@ type Owning = {
  */
 export async function becomeOwnInstallation(
   client: pg.Client,
-  { standing, secrets, file }: Owning,
+  { standing, secrets, file }: RestoredInstallation,
 ): Promise<void> {
   const { rows } = await client.query<{ id: string }>('select uuidv7()::text as id')
   const id = rows[0]?.id ?? ''

@@ -43,7 +43,7 @@ type RestoreOptions = InstallationCheck & {
   readonly onBytes: (bytes: number) => void
 }
 
-type Restored = {
+type RestoreOutcome = {
   readonly facts: ArchiveFacts
   /** A sentence for each thing of callers that was removed, or could not be. */
   readonly warnings: readonly string[]
@@ -56,7 +56,7 @@ type Restored = {
  * verified to its end, PostgreSQL recovers the copy, it is checked to be this secret's, and what must not live on is deleted. Only then are
  * folders renamed (`replacement.ts`).
  */
-export async function restoreArchive(options: RestoreOptions): Promise<Restored> {
+export async function restoreArchive(options: RestoreOptions): Promise<RestoreOutcome> {
   const { dir, replace } = options
   const data = path.join(dir, 'data')
   await mkdir(dir, { recursive: true, mode: 0o700 })

@@ -8,7 +8,7 @@ import { runProgram, send } from './run-program.ts'
 /** The contents of a dump for `pg_restore --use-list`, and the entries of others that are not in the list. */
 type Selection = { readonly list: string; readonly leftOut: readonly string[] }
 
-type Reading = {
+type DumpReader = {
   /** pg_restore. */
   readonly program: Program
   readonly url: string
@@ -21,7 +21,7 @@ type Reading = {
  * in its database, with the functions that event triggers call. A schema that is there stays too, since it cannot be dropped while it holds
  * what the dump does not contain. Undefined if the dump has none of these.
  */
-export async function selectionOf(reading: Reading): Promise<Selection | undefined> {
+export async function selectionOf(reading: DumpReader): Promise<Selection | undefined> {
   const { isForeign, isThere } = await onConnection({ url: reading.url, name: 'backup' }, entriesThatStay)
   const entries = (await contentsOf(reading)).split('\n')
   const list = entries.filter((entry) => !isForeign(entry) && !isThere(entry))
@@ -32,7 +32,7 @@ export async function selectionOf(reading: Reading): Promise<Selection | undefin
   }
 }
 
-async function contentsOf({ program, url, dump, signal }: Reading): Promise<string> {
+async function contentsOf({ program, url, dump, signal }: DumpReader): Promise<string> {
   const abandoned = new AbortController()
   const environment = libpqEnvironment(url, program.major)
   const listing = runProgram(program, ['--list'], environment, AbortSignal.any([signal, abandoned.signal]))

@@ -3,7 +3,7 @@ import type pg from 'pg'
 import { onConnection } from '#kernel/db/guarded-client.ts'
 import { ProgramError } from './run-program.ts'
 
-type Watched = {
+type LockWait = {
   readonly url: string
   /** Of the connection that may wait. */
   readonly name: string
@@ -20,7 +20,7 @@ const LOOK_EVERY = 1_000
  * Calls `end` when a connection has waited for locks of others for too long. pg_restore begins with `SET lock_timeout = 0`, so a setting of
  * ours would have no effect.
  */
-export async function watchLocks(watched: Watched, end: (reason: Error) => void): Promise<void> {
+export async function watchLocks(watched: LockWait, end: (reason: Error) => void): Promise<void> {
   const { url, limit, signal } = watched
   let waited = 0
   const look = async (client: pg.Client): Promise<void> => {
@@ -41,7 +41,7 @@ export async function watchLocks(watched: Watched, end: (reason: Error) => void)
 
 type Holder = { readonly pid: number; readonly name: string | null }
 
-async function holdersOf(client: pg.Client, { name }: Watched): Promise<readonly Holder[]> {
+async function holdersOf(client: pg.Client, { name }: LockWait): Promise<readonly Holder[]> {
   const { rows } = await client.query<Holder>(HOLDERS, [name])
   return rows
 }

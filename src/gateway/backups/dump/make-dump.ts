@@ -1,6 +1,6 @@
 import { onConnection } from '#kernel/db/guarded-client.ts'
 import type { Kernel } from '#kernel/kernel.ts'
-import type { Running } from '../jobs/lease.ts'
+import type { JobControl } from '../jobs/lease.ts'
 import { type BackupSources, programFor, type Source } from '../sources.ts'
 import { libpqEnvironment } from './libpq-environment.ts'
 import { runProgram } from './run-program.ts'
@@ -15,7 +15,7 @@ export async function dumpOf(
   kernel: Kernel,
   sources: BackupSources,
   { url, major }: Dumped,
-  running: Running,
+  running: JobControl,
 ): Promise<AsyncGenerator<Buffer>> {
   const program = await programFor(kernel, sources, 'pg_dump', major)
   const { size, encoding } = await factsOf(url)

@@ -7,7 +7,7 @@ import { fail } from '#gateway/errors.ts'
 import { atomically, type Kernel } from '#kernel/kernel.ts'
 import { chunksOf } from '../archive/sealed-stream.ts'
 import { findBackup } from '../backups.ts'
-import type { Running } from '../jobs/lease.ts'
+import type { JobControl } from '../jobs/lease.ts'
 import { type JobRow, setDatabase } from '../jobs/store.ts'
 import type { OpenBackup } from '../location/backup-store.ts'
 import { storeOf } from '../location/location.ts'
@@ -34,7 +34,7 @@ export async function restoreDump(
   kernel: Kernel,
   sources: BackupSources,
   job: JobRow,
-  running: Running,
+  running: JobControl,
 ): Promise<Record<string, never>> {
   const backup = await findBackup(kernel, job.sourceId ?? '')
   const source = await sourceOf(kernel, sources, job.clientName)
@@ -61,11 +61,11 @@ export async function restoreDump(
   return {}
 }
 
-type Restoring = {
+type Restore = {
   readonly source: Extract<Source, { format: 'dump' }>
   readonly program: Program
   readonly job: JobRow
-  readonly running: Running
+  readonly running: JobControl
   readonly file: OpenBackup
   readonly blocks: readonly string[]
 }
@@ -73,7 +73,7 @@ type Restoring = {
 /** `work` gets the parameters that leave out entries of the dump. Those of others are logged. */
 async function withSelection(
   { log }: Kernel,
-  { source: { url }, program, job, running, file, blocks }: Restoring,
+  { source: { url }, program, job, running, file, blocks }: Restore,
   work: (parameters: readonly string[]) => Promise<void>,
 ): Promise<void> {
   const { signal } = running
@@ -99,7 +99,7 @@ async function withSelection(
 /** Throws unless the transaction of the program was committed. */
 async function replaceData(
   kernel: Kernel,
-  { source: { url, client }, program, job, running, file, blocks }: Restoring,
+  { source: { url, client }, program, job, running, file, blocks }: Restore,
   selected: readonly string[],
 ): Promise<void> {
   const abandoned = new AbortController()
@@ -194,7 +194,7 @@ async function feed(
   { stdin, ended }: RunningProgram,
   file: OpenBackup,
   blocks: readonly string[],
-  running: Running,
+  running: JobControl,
   beforeCommit: () => Promise<void>,
 ): Promise<void> {
   let last: Buffer = Buffer.alloc(0)

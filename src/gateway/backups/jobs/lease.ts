@@ -24,13 +24,13 @@ const TOO_LONG = () => new Ended('failed', 'The job took longer than 20 hours.')
 const GONE = () => new Ended('gone', 'Another process has ended the job.')
 
 /** How a running job is ended, and reports its progress. */
-export type Running = {
+export type JobControl = {
   /** Aborts when the job is cancelled, when this process stops, or when another process has ended the job. */
   readonly signal: AbortSignal
   report(stage: string, fraction?: number): void
 }
 
-type Lease = Running & { release(): void }
+type Lease = JobControl & { release(): void }
 
 /** Renews the lease of a job each second, writes its progress and notices when it is cancelled. */
 export function holdLease(

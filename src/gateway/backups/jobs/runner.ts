@@ -5,7 +5,7 @@ import { restoreDump } from '../dump/restore-dump.ts'
 import { storeOf } from '../location/location.ts'
 import { type BackupSources, sourceOf } from '../sources.ts'
 import { COMPLETED, endOf, factsOf, finishJob } from './end.ts'
-import { holdLease, type Running, STOPPED } from './lease.ts'
+import { holdLease, type JobControl, STOPPED } from './lease.ts'
 import { claimJob, type JobRow, type Progress } from './store.ts'
 
 type BackupRunner = {
@@ -37,7 +37,7 @@ async function runClaimed(
   kernel: Kernel,
   sources: BackupSources,
   job: JobRow,
-  running: Running,
+  running: JobControl,
 ): Promise<JobRow | undefined> {
   await emit(kernel, 'backup_started', factsOf(job))
   try {
@@ -58,7 +58,7 @@ async function makeBackup(
   kernel: Kernel,
   sources: BackupSources,
   job: JobRow,
-  running: Running,
+  running: JobControl,
 ): Promise<{ readonly sizeBytes: string; readonly sha256: string }> {
   if (job.location === null) throw new Error(`backup ${job.id} has no location`)
   const source = await sourceOf(kernel, sources, job.clientName)
