@@ -9,7 +9,7 @@ export const ALGORITHMS = [-8, -7, -257] as const
 const MAX_PUBLIC_KEY = 2_048
 
 /** Expectations of a response: the challenge that it answers, the site, and whether the user has to be verified. */
-export type CeremonyExpectation = {
+type CeremonyExpectation = {
   readonly challenge: string
   readonly rp: RelyingParty
   readonly requireUserVerification: boolean

@@ -75,7 +75,7 @@ export const bytesOf = ({ rows, postProcessing = '' }: FetchAnswer): number =>
     ? rows.json.reduce((sum, { buffer }) => sum + buffer.byteLength, 1_024 + 2 * postProcessing.length)
     : Number.POSITIVE_INFINITY
 
-export type CountAnswer = { readonly count: number; readonly cacheKey: string; readonly milliseconds: number }
+type CountAnswer = { readonly count: number; readonly cacheKey: string; readonly milliseconds: number }
 
 export async function countRows(
   kernel: Kernel,

@@ -9,7 +9,7 @@ export function parseKey(text: string): KeyText | undefined {
   return publicId === undefined || secret === undefined ? undefined : { publicId, secret }
 }
 
-export type SecretHash = { readonly salt: Buffer; readonly secretHash: Buffer }
+type SecretHash = { readonly salt: Buffer; readonly secretHash: Buffer }
 
 /** Generates a secret with the salt and hash to store. */
 export function newSecret(random: Random): SecretHash & { readonly secret: string } {
