@@ -10,7 +10,7 @@ import type { TransactionAnswer } from './transaction.ts'
 export function sendFetched(reply: FastifyReply, fetched: FetchAnswer & Echo): FastifyReply {
   const { rows, postProcessing } = fetched
   const end = () =>
-    tail({ message: `FetchAnswer ${rows.facts().rows} rows`, ...readFacts(fetched) }, postProcessing)
+    tail({ message: `Fetched ${rows.facts().rows} rows`, ...readFacts(fetched) }, postProcessing)
   if (!(Symbol.asyncIterator in rows.json)) return sendWhole(reply, [HEAD, ...rows.json, end()])
   return reply.type(JSON_TYPE).sendLong(around(rows.json, HEAD, end))
 }

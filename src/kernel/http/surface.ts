@@ -27,7 +27,7 @@ type SurfaceOptions = BodyRules & {
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The kernel for the verb that the request asks for: what it writes has the request's origin. */
+    /** The kernel for the verb that the request asks for: what it writes has the request's origin (`originOf` of the surface). */
     readonly kernel: Kernel
   }
 }

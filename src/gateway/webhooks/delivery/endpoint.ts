@@ -46,12 +46,6 @@ export function createEndpoints(kernel: Pick<Kernel, 'db' | 'secrets' | 'coheren
   return cache.get
 }
 
-/** Secrets that sign at this time, the newest first. */
-export function signingSecrets({ secret, former }: Endpoint, now: Date): readonly string[] {
-  const signing = former.filter(({ until }) => now < until).map((one) => one.secret)
-  return [...signing, secret].reverse()
-}
-
 export function openEndpoint({ secrets }: Pick<Kernel, 'secrets'>, row: EndpointRow): Endpoint {
   const open = (sealed: string | null) =>
     sealed === null ? undefined : secrets.open('webhook-secret', sealed, row.id)

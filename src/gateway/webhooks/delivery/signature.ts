@@ -1,7 +1,14 @@
 import { createHmac } from 'node:crypto'
+import type { Endpoint } from './endpoint.ts'
 
 /** The prefix of a secret in the form that is shown. The rest is base64 (Standard Webhooks specification, "Signature scheme"). */
 export const SECRET_PREFIX = 'whsec_'
+
+/** Secrets that sign at this time, the newest first. */
+export function signingSecrets({ secret, former }: Endpoint, now: Date): readonly string[] {
+  const signing = former.filter(({ until }) => now < until).map((one) => one.secret)
+  return [...signing, secret].reverse()
+}
 
 type SignedContent = {
   readonly id: string
