@@ -139,9 +139,7 @@ export async function testService({
     turned: clock.turned,
     ...(resolve && { resolve }),
   })
-  started.defer(async () =>
-    assert.ok(!log.some((line) => line.includes('"act_untold"')), 'an act was not told'),
-  )
+  started.defer(async () => expectTold(log))
   started.defer(() => service.stop())
   const url = `http://127.0.0.1:${await service.listen()}`
 
@@ -195,6 +193,9 @@ function stoppedAfterTests(): AsyncDisposableStack {
   return started
 }
 
+const expectTold = (log: readonly string[]): void =>
+  assert.ok(!log.some((line) => line.includes('"act_untold"')), 'an act was not told')
+
 /** By the overrides of the configuration: services with the same settings have the same document, which takes 0.1 s to build. */
 const expectations = new Map<string, Expectation>()
 
@@ -214,13 +215,15 @@ export async function testKernel({
   const started = stoppedAfterTests()
   const dir = await mkdtemp(path.join(tmpdir(), 'gatehouse-test-kernel-'))
   started.defer(() => removeFolder(dir))
+  const log: string[] = []
   const { kernel, close } = await startKernel({
     config: testConfig(overrides, dir),
     controlUrl: controlUrl ?? (await controlDatabase()),
     secrets: testSecrets(),
-    log: createLog({ level: 'silent', format: 'json' }),
+    log: createLog({ level: 'error', format: 'json', destination: { write: (line) => void log.push(line) } }),
     turned: clock.turned,
   })
+  started.defer(async () => expectTold(log))
   started.defer(close)
   return kernel
 }

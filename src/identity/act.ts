@@ -165,24 +165,24 @@ const actOnAddressTicketOnce = <P extends AddressPurpose, T>(
 
 type Link<P> = { readonly purposes: readonly P[]; readonly token: string }
 
-/** Runs the work in a transaction, which must tell of what it changes (tell.ts), or say why not. No test passes with an act that does neither. */
+/** Runs the work in a transaction, which must tell of what it changes (tell.ts), or say why not; tests fail otherwise. */
 async function telling<K extends ActKernel, T>(kernel: K, work: (kernel: K) => Promise<T>): Promise<T> {
   if (kernel.db.isTransaction) return work(kernel)
-  const outcome = await atomically(kernel, (kernel) =>
-    work(kernel).then((result) => {
-      const { isChanged, isTold, untold } = kernel.notes ?? {}
-      if (isChanged && !isTold && untold === undefined)
-        kernel.log?.error({ event: 'act_untold' }, 'an act has changed something and told nobody of it')
-      return result
-    }, orRefusal),
-  )
+  const outcome = await atomically(kernel, async (kernel) => {
+    const outcome = await refusable(() => work(kernel))
+    const { isChanged, isTold, untold } = kernel.notes ?? {}
+    const isRefused = outcome instanceof Refusal
+    if (isChanged && !isTold && untold === undefined && !isRefused)
+      kernel.log?.error({ event: 'act_untold' }, 'an act has changed something and told nobody of it')
+    return outcome
+  })
   if (!(outcome instanceof Refusal)) return outcome
   // Only verbs of the service throw one.
   await outcome.record?.(kernel as unknown as Kernel)
   throw outcome.failure
 }
 
-/** Thrown by the work of an act: what it has written is committed, and then the failure is thrown. */
+/** Thrown by the work of an act, the outermost one: what it has written is committed, and then the failure is thrown. */
 export class Refusal extends Error {
   readonly failure: Error
   /** Runs in between, outside of the transaction. */
@@ -194,7 +194,11 @@ export class Refusal extends Error {
   }
 }
 
-function orRefusal(error: unknown): Refusal {
-  if (error instanceof Refusal) return error
-  throw error
+async function refusable<T>(work: () => Promise<T>): Promise<T | Refusal> {
+  try {
+    return await work()
+  } catch (error) {
+    if (error instanceof Refusal) return error
+    throw error
+  }
 }

@@ -144,7 +144,7 @@ function keyOf({ caller, plan }: Insert): string {
 async function runBatch({ waiting: all }: Batch): Promise<void> {
   const waiting = (await Promise.all(all.map(permitted))).filter((one) => one !== undefined)
   const [first, ...others] = waiting
-  if (first !== undefined && others.length > 0 && others.every((other) => isOfSameClient(first, other))) {
+  if (first !== undefined && others.length > 0 && others.every((other) => isOfSameKind(first, other))) {
     try {
       const inTransaction = requireAbility(first.insert.caller.backend, 'transaction')
       const results = await inTransaction((on) => insertTogether(waiting, on), {})
@@ -181,9 +181,9 @@ async function permitted(one: WaitingInsert): Promise<WaitingInsert | undefined>
   }
 }
 
-/** A client that was changed while they waited may have another database. */
-const isOfSameClient = (one: WaitingInsert, other: WaitingInsert): boolean =>
-  one.insert.caller.client === other.insert.caller.client
+/** While they waited, a client may have been given another database, and a caller have lost the right to read what is returned. */
+const isOfSameKind = (one: WaitingInsert, other: WaitingInsert): boolean =>
+  one.insert.caller.client === other.insert.caller.client && keyOf(one.insert) === keyOf(other.insert)
 
 /** Runs in a transaction, because only after the statement it is known whether every returned row can be assigned to its caller. */
 async function insertTogether(

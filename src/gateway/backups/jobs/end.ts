@@ -5,8 +5,9 @@ import { atomically, emit, type Kernel } from '#kernel/kernel.ts'
 import { redactText } from '#kernel/redact.ts'
 import { discardFile } from '../backups.ts'
 import { ProgramError } from '../dump/run-program.ts'
+import { COMPLETE } from '../store.ts'
 import { Ended } from './lease.ts'
-import { ACTIVE_JOB_KEY, endJob, type JobRow, listNext, takeTurn } from './store.ts'
+import { ACTIVE_JOB_KEY, endJob, findJob, type JobRow, listNext, takeTurn } from './store.ts'
 
 /** SQLSTATE data_corrupted: BASE_BACKUP has read a page whose checksum is wrong. */
 const CORRUPTED = 'XX001'
@@ -42,22 +43,26 @@ export const COMPLETED = { status: 'completed', progressPct: 100, progressStage:
 
 export type End = Omit<Parameters<typeof endJob>[2], 'completedAt'>
 
-/** Ends the row and emits the event in one transaction. A backup that is not complete, or whose row is gone, leaves no file. */
+/**
+ * Ends the row and emits the event in one transaction, and returns the row as it is then: it may have ended before. A backup that is not
+ * complete, or whose row is gone, leaves no file.
+ */
 export async function finishJob(kernel: Kernel, job: JobRow, end: End): Promise<JobRow | undefined> {
-  const ended = await atomically(kernel, async (kernel) => {
+  const now = await atomically(kernel, async (kernel) => {
     const ended = await endJob(kernel.db, job.id, { ...end, completedAt: kernel.now() })
-    if (ended === undefined) return undefined
+    // When the answer to the commit was lost, it may have ended well.
+    if (ended === undefined) return findJob(kernel.db, job.id)
     const facts = factsOf(ended)
     if (ended.status === 'completed')
       await emit(kernel, 'backup_completed', { ...facts, size_bytes: Number(ended.sizeBytes ?? 0) })
     else await emit(kernel, 'backup_failed', { ...facts, error_message: ended.errorMessage ?? '' })
     return ended
   })
-  if (ended?.status !== 'completed') await discardFile(kernel, job)
+  if (now === undefined || !COMPLETE.includes(now.status)) await discardFile(kernel, job)
   await beginNext(kernel).catch((error: unknown) =>
     kernel.log.warn({ event: 'job_failed', job: 'run-backup', error }, 'a waiting backup was not queued yet'),
   )
-  return ended
+  return now
 }
 
 /** Queues the jobs that waited until another job of their client had ended. */

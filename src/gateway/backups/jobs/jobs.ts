@@ -10,7 +10,7 @@ import { requireClient } from '../../existing-clients.ts'
 import { findBackup } from '../backups.ts'
 import { locationOf } from '../location/location.ts'
 import { type BackupSources, programFor, sourceOf } from '../sources.ts'
-import { holdBackup } from '../store.ts'
+import { holdBackup, lockBackup } from '../store.ts'
 import { endLost } from './lost-jobs.ts'
 import {
   ACTIVE_JOB_KEY,
@@ -144,6 +144,7 @@ export async function findBackupJob(kernel: Pick<Kernel, 'db'>, id: string): Pro
 /** A waiting job does not run; a running one ends within seconds, and leaves nothing. */
 export function cancelJob(kernel: Kernel, id: string): Promise<JobRow> {
   return actAsOperator(kernel, async (kernel) => {
+    await lockBackup(kernel.db, id)
     const before = await findBackupJob(kernel, id)
     const job = await requestCancel(kernel.db, id, kernel.now())
     if (job === undefined) throw fail('backup_job_ended')

@@ -1,10 +1,11 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { emit, type Kernel } from '#kernel/kernel.ts'
 import { archiveOf } from '../archive/make-archive.ts'
 import { dumpOf } from '../dump/make-dump.ts'
 import { restoreDump } from '../dump/restore-dump.ts'
 import { storeOf } from '../location/location.ts'
 import { type BackupSources, sourceOf } from '../sources.ts'
-import { COMPLETED, endOf, factsOf, finishJob } from './end.ts'
+import { COMPLETED, type End, endOf, factsOf, finishJob } from './end.ts'
 import { holdLease, type JobControl, STOPPED } from './lease.ts'
 import { claimJob, type JobRow, type Progress } from './store.ts'
 
@@ -40,16 +41,36 @@ async function runClaimed(
   running: JobControl,
 ): Promise<JobRow | undefined> {
   await emit(kernel, 'backup_started', factsOf(job))
+  let done: End
   try {
     const work = job.jobType === 'backup' ? makeBackup : restoreDump
-    const result = await work(kernel, sources, job, running)
-    return await finishJob(kernel, job, { ...COMPLETED, ...result })
+    done = { ...COMPLETED, ...(await work(kernel, sources, job, running)) }
   } catch (error) {
     const end = endOf(running.signal.aborted ? running.signal.reason : error)
     if (end.isBug) kernel.log.error({ event: 'backup_failed', job_id: job.id, error }, end.message)
     else kernel.log.warn({ event: 'backup_failed', job_id: job.id, client: job.clientName }, end.message)
     if (end.status === 'gone') return undefined
     return finishJob(kernel, job, { status: end.status, errorMessage: end.message })
+  }
+  return finishAtLast(kernel, job, done)
+}
+
+const TRIES = 5
+const PAUSE = 1_000
+
+/** The work is done, so a control database that fails meanwhile is asked again, within the lease. */
+async function finishAtLast(kernel: Kernel, job: JobRow, end: End): Promise<JobRow | undefined> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await finishJob(kernel, job, end)
+    } catch (error) {
+      if (tries === TRIES) throw error
+      kernel.log.warn(
+        { event: 'backup_end_repeated', job_id: job.id, error },
+        'the end of a backup job could not be written yet',
+      )
+      await sleep(PAUSE)
+    }
   }
 }
 

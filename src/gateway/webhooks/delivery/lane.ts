@@ -158,7 +158,10 @@ export class Lane {
     clearTimeout(this.#timer?.handle)
     const ring = () => {
       this.#timer = undefined
-      this.#onDue()
+      // Each failure makes a pause longer, and timers ring a little early.
+      const left = Math.ceil(this.#pausedUntil - performance.now())
+      if (left > 0) this.expect(left)
+      else this.#onDue()
     }
     this.#timer = { at, handle: setTimeout(ring, delay).unref() }
   }
