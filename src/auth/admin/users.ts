@@ -39,9 +39,9 @@ export async function createUser(kernel: Kernel, caller: Caller, asked: CreateUs
   const user = { ...newUser(kernel, { ...data, email, name }), emailVerified: data.emailVerified === true }
   const role = asked.role === undefined ? undefined : acceptableRole(kernel, asked.role)
   const password = await hashPassword(kernel, await acceptablePassword(kernel, asked.password))
-  return explained(() =>
+  return explainingConflicts(() =>
     act(kernel, byAdmin(caller, TO.CREATE), async (kernel, { user: admin }) => {
-      if (isOfAddress(data)) expectPermission(kernel, admin, TO.SET_EMAIL)
+      if (changesAddress(data)) expectPermission(kernel, admin, TO.SET_EMAIL)
       if (role === undefined) return addUser(kernel, user, password)
       expectPermission(kernel, admin, TO.SET_ROLE)
       expectToCover(kernel, admin, { id: user.id, role })
@@ -55,10 +55,10 @@ export async function createUser(kernel: Kernel, caller: Caller, asked: CreateUs
  * removes nothing: who has opened the account is not known (decision 15).
  */
 export function changeUser(kernel: Kernel, caller: Caller, userId: string, asked: UserData): Promise<User> {
-  return explained(() =>
+  return explainingConflicts(() =>
     actOnUser(kernel, caller, { permission: TO.UPDATE, userId }, async (kernel, act) => {
       const { admin, user } = act
-      if (isOfAddress(asked)) {
+      if (changesAddress(asked)) {
         expectPermission(kernel, admin, TO.SET_EMAIL)
         expectMayHandOver(kernel, act)
       }
@@ -74,7 +74,7 @@ export function changeUser(kernel: Kernel, caller: Caller, userId: string, asked
   )
 }
 
-const isOfAddress = ({ email, emailVerified }: UserData): boolean =>
+const changesAddress = ({ email, emailVerified }: UserData): boolean =>
   email !== undefined || emailVerified !== undefined
 
 /** Leaves the marks that later proofs are judged by. A stranger's address gets no notice. */
@@ -105,7 +105,8 @@ export function removeUserAsAdmin(kernel: Kernel, caller: Caller, userId: string
   })
 }
 
-async function explained<T>(work: () => Promise<T>): Promise<T> {
+/** Addresses and usernames are unique. */
+async function explainingConflicts<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (error) {

@@ -18,6 +18,7 @@ export type UserFields = {
 /** The user to add; throws when a field is not valid. */
 export function newUser(kernel: Kernel, asked: UserFields): NewUser {
   const email = acceptableEmail(asked.email)
+  // A display form alone is a username too.
   const handle = asked.username ?? asked.displayUsername
   const username = handle === undefined ? undefined : usernameFrom(handle, asked.displayUsername)
   if (handle !== undefined && username === undefined) throw fail('INVALID_USERNAME')
@@ -40,10 +41,8 @@ export async function addUser(kernel: Kernel, user: NewUser, password?: string):
   const added = await (password === undefined
     ? insertUser(db, user)
     : insertUserWithPassword(db, user, { id: uuidv7(now(), random), password }))
+  // A user who signs up is the actor; an admin who adds one stays it.
   const acting = actingAsUser(kernel, added.id)
-  await tell(acting, 'user.created', {
-    targetId: added.id,
-    details: { role: added.role },
-  })
+  await tell(acting, 'user.created', { targetId: added.id, details: { role: added.role } })
   return added
 }

@@ -48,8 +48,7 @@ export type DemandingVerb = keyof typeof DEMANDS
 /**
  * `fresh`: a proof within `session.fresh_age`. `proof`: one within ten minutes. `settled proof`: not by a new password alone. `password`,
  * `factor`: this one within ten minutes, if the user has it; without a password a proof. `settled password`: this one within ten minutes,
- * neither new nor absent. `passed factor`: the session has shown the factor
- * in force at any time, or came by a trusted device.
+ * neither new nor absent. `passed factor`: the session has shown the factor in force at any time, or came by a trusted device.
  */
 type Demand =
   | 'fresh'
@@ -70,7 +69,7 @@ export async function expectShown(
   verb: DemandingVerb,
   inBody: readonly Shown[] = [],
 ): Promise<void> {
-  const accepts = missing(kernel, await showing(kernel, session, inBody), verb)
+  const accepts = missing(kernel, await recordShown(kernel, session, inBody), verb)
   if (accepts !== undefined) throw fail('SESSION_NOT_FRESH', { details: { accepts } })
 }
 
@@ -80,10 +79,10 @@ export const hasShown = async (
   session: Pick<Session, 'id'>,
   verb: DemandingVerb,
   inBody: readonly Shown[] = [],
-): Promise<boolean> => missing(kernel, await showing(kernel, session, inBody), verb) === undefined
+): Promise<boolean> => missing(kernel, await recordShown(kernel, session, inBody), verb) === undefined
 
-/** Keeps what the request has shown, with the user's row locked. */
-export async function showing(
+/** Writes what the request has shown into its session, with the user's row locked. Returns the standing after that. */
+export async function recordShown(
   kernel: Kernel,
   { id }: Pick<Session, 'id'>,
   given: readonly (Shown | ShownWay)[],
@@ -177,32 +176,44 @@ const hasOtherProof = (
   !isUnsettled(shown) &&
   (authTime?.getTime() !== passwordShownAt?.getTime() || isWithin(kernel, factorShownAt, RECENT))
 
-/** Names for `details.accepts`: what the user has, counts for this session, and meets the demand. */
+/** Names for `details.accepts`, best first. */
 function acceptedBy(kernel: Kernel, standing: Standing, demand: Demand): readonly string[] {
-  const { userHad, has, stillHas } = standing
-  const methods = has.filter((method) => {
-    const counts =
-      isProof(method, userHad) &&
-      (userHad.length === 0 || stillHas.includes(method)) &&
-      !(isUnsettled(standing.shown) && isAddedWay(method))
-    if (
-      demand === 'password' &&
-      !isWithin(kernel, standing.passwordShownAt, RECENT) &&
-      isAskedForPassword(standing)
-    )
-      return method === 'password' && (stillHas.includes(method) || !userHad.includes(method))
-    if (demand === 'settled proof') return counts && method !== 'password'
-    if (demand === 'settled password') return method === 'password' && hasSettledPassword(kernel, standing)
-    if (demand === 'factor' || demand === 'passed factor')
-      return (counts || !isFactorInForce(userHad)) && (isFactorInForce([method]) || method === 'passkey')
-    return counts
-  })
+  const methods = standing.has.filter((method) => isAccepted(kernel, standing, demand, method))
   const names = methods.flatMap((method) => namesOf(kernel.config, method))
   return names.filter((name) => name !== 'otp' || takesMailedCodes(standing)).toSorted(byRank)
 }
 
-/** Another one than the session has shown may do; a new sign-in with that does. */
-const isAddedWay = (method: string): boolean => method === 'passkey' || method.startsWith('provider:')
+/** Would showing this method of the user meet the demand? */
+function isAccepted(kernel: Kernel, standing: Standing, demand: Demand, method: string): boolean {
+  const { userHad, stillHas } = standing
+  switch (demand) {
+    case 'password':
+      if (isWithin(kernel, standing.passwordShownAt, RECENT) || !isAskedForPassword(standing))
+        return countsInSession(standing, method)
+      return method === 'password' && (stillHas.includes(method) || !userHad.includes(method))
+    case 'settled proof':
+      return method !== 'password' && countsInSession(standing, method)
+    case 'settled password':
+      return method === 'password' && hasSettledPassword(kernel, standing)
+    case 'factor':
+    case 'passed factor':
+      return (
+        (isFactorInForce([method]) || method === 'passkey') &&
+        (countsInSession(standing, method) || !isFactorInForce(userHad))
+      )
+    default:
+      return countsInSession(standing, method)
+  }
+}
+
+/** It is a proof of the user of this session, was not added while the session lived, and is settled as far as can be known. */
+const countsInSession = ({ shown, userHad, stillHas }: Standing, method: string): boolean =>
+  isProof(method, userHad) &&
+  (userHad.length === 0 || stillHas.includes(method)) &&
+  !(isUnsettled(shown) && isAddable(method))
+
+/** A session can add such a way of signing in. The user may have a settled one besides, and a new sign-in with that tells. */
+const isAddable = (method: string): boolean => method === 'passkey' || method.startsWith('provider:')
 
 const isAskedForPassword = ({ userHad, has }: Standing): boolean =>
   [userHad, has].some((methods) => methods.includes('password'))

@@ -55,6 +55,8 @@ export async function refuseHidden(kernel: Kernel, userId: string, context: Sign
   const refusal = () => fail('EMAIL_NOT_VERIFIED')
   const owner = await act(kernel, { userId, refuse: refusal }, async (_kernel, { user }) => user)
   const { email } = owner
-  await requestFirstLink(kernel, { id: uuidv7(kernel.now(), kernel.random), email }, context)
+  // With the id of no user, the queue mails the owner a notice, or a link that does not carry the mark of this browser.
+  const nobody = uuidv7(kernel.now(), kernel.random)
+  await requestFirstLink(kernel, { id: nobody, email }, context)
   throw refusal()
 }

@@ -9,7 +9,7 @@ import type { Kernel } from '#kernel/kernel.ts'
 import { sendMail } from '#kernel/mail/mailer.ts'
 import { bySession, type Caller } from '../door/access.ts'
 import { type Admission, admit, type Entrance } from '../door/admit.ts'
-import { expectShown, showing, standsForMailbox } from '../door/demands.ts'
+import { expectShown, recordShown, standsForMailbox } from '../door/demands.ts'
 import type { SignInContext } from '../door/sign-in-context.ts'
 import { fail, LINK_FAILURES, PASSWORD_POLICY_FAILURES } from '../errors.ts'
 import { noticeTo } from '../mailing/allowance.ts'
@@ -131,7 +131,7 @@ export async function changeEmail(kernel: Kernel, caller: Caller, asked: ChangeE
   await act(kernel, bySession(proven), async (kernel, { user }) => {
     const ofFactor = code === undefined ? [] : [await showCode(kernel, user, caller.session, code)]
     const inBody = [...(password === undefined ? [] : (['password'] as const)), ...ofFactor]
-    const standing = await showing(kernel, caller.session, inBody)
+    const standing = await recordShown(kernel, caller.session, inBody)
     if (!hasProvenEmail(user)) await expectShown(kernel, caller.session, 'changeUnprovenEmail')
     const from = { user, sessionId: caller.session.id }
     const to = { newEmail, callbackURL: asked.callbackURL }

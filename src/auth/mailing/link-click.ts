@@ -9,7 +9,7 @@ import { type SignInContext, signInContextOf } from '../door/sign-in-context.ts'
 /** Where the click on a mailed link comes from. */
 export type LinkClick = {
   readonly caller: Caller | undefined
-  /** The cookie of `markBrowser`. */
+  /** The cookie of a browser in which the password was set or shown (`markBrowser`). */
   readonly browser: string | undefined
   readonly context: SignInContext
 }
@@ -20,7 +20,7 @@ export const linkClickOf = (kernel: Kernel, request: FastifyRequest, reply: Fast
   context: signInContextOf(kernel, request, reply),
 })
 
-/** For what the click asks about this user. */
+/** The click as a source of requests about this user, for whom a session of another user does not count. */
 export const sourceOf = ({ id }: Pick<User, 'id'>, { caller, context }: LinkClick): Source => ({
   sessionId: caller?.user.id === id ? caller.session.id : undefined,
   knownDevice: context.knownDevice,

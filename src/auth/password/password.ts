@@ -14,7 +14,7 @@ import { recordFailure } from '#kernel/audit/record-failure.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { randomToken, uuidv7 } from '#kernel/random.ts'
 import { bySession, type Caller, expectAlive } from '../door/access.ts'
-import { expectShown, showing } from '../door/demands.ts'
+import { expectShown, recordShown } from '../door/demands.ts'
 import { fail } from '../errors.ts'
 import { noticeTo } from '../mailing/allowance.ts'
 import { requestMail } from '../mailing/request.ts'
@@ -62,7 +62,7 @@ export async function changePassword(
   const password = await hashPassword(kernel, accepted)
   const token = asked.revokeOtherSessions === true ? randomToken(kernel.random) : undefined
   await act(kernel, bySession(verified), async (kernel, { user }) => {
-    await showing(kernel, caller.session, ['password'])
+    await recordShown(kernel, caller.session, ['password'])
     await storePassword(kernel, user, { password, ended: token === undefined ? 'none' : 'others' })
     const ended = token === undefined ? 0 : await deleteUserSessions(kernel.db, user.id, caller.session.id)
     await tell(kernel, 'password.changed', { targetId: user.id, details: { sessionsEnded: ended } })

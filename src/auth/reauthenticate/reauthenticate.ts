@@ -10,7 +10,7 @@ import type { Kernel } from '#kernel/kernel.ts'
 import { randomToken } from '#kernel/random.ts'
 import { type Caller, proofOf } from '../door/access.ts'
 import type { RenewedSession } from '../door/admit.ts'
-import { showing } from '../door/demands.ts'
+import { recordShown } from '../door/demands.ts'
 import { fail } from '../errors.ts'
 import { type Assertion, verifyPasskey } from '../passkey/sign-in.ts'
 import { checkPassword } from '../password/password.ts'
@@ -68,7 +68,7 @@ async function renew(
 ): Promise<RenewedSession> {
   const now = kernel.now()
   const token = randomToken(kernel.random)
-  await showing(kernel, { id }, given)
+  await recordShown(kernel, { id }, given)
   await updateSessionToken(kernel.db, id, tokenHash(token), now)
   const shown = given.map((each) => (typeof each === 'string' ? each : each.way))
   await tell(kernel, 'user.reauthenticated', { targetId: user.id, details: { sessionId: id, shown } })

@@ -11,7 +11,7 @@ import { recordFailure } from '#kernel/audit/record-failure.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { bySession, type Caller } from '../door/access.ts'
 import { admit, type StartedSession } from '../door/admit.ts'
-import { expectShown, showing } from '../door/demands.ts'
+import { expectShown, recordShown } from '../door/demands.ts'
 import type { SignInContext } from '../door/sign-in-context.ts'
 import { fail } from '../errors.ts'
 import {
@@ -164,7 +164,7 @@ function verifyInSession(
     if (refused !== undefined) throw refusalOf(user, refused)
     // Before its own code counts as shown.
     if (!factor.inForce) await expectShown(kernel, session, 'confirmFactor')
-    await showing(kernel, session, [word])
+    await recordShown(kernel, session, [word])
     const held = { token: caller.token, user }
     const { token, user: now } = factor.inForce
       ? held

@@ -49,6 +49,7 @@ export function setSecurity(change: SecurityChange): SecurityStatements {
   const kept = state.policies.filter((policy) => !isRemoved(policy))
   const rights = { ...change, isEnabled: asked.enabled, kept }
   const defaults = { name, policies, state }
+  // Empty until `verify` has run.
   const result: SecurityStatements['result'] = {}
   return {
     statements: [
@@ -59,27 +60,16 @@ export function setSecurity(change: SecurityChange): SecurityStatements {
       ...rightStatements(rights),
     ],
     async check(query) {
-      await query(`lock table ${name} in access exclusive mode`, []).catch((error: unknown) => {
-        throw hasState(error, UNDEFINED_TABLE) ? fail('table_not_found', { cause: error }) : error
-      })
-      const present = await presentState(query, change)
-      if (JSON.stringify(present) !== JSON.stringify(state)) throw fail('write_conflict')
+      await lockUnchanged(query, change)
       await requireRestorable(query, defaults)
     },
     async verify(query) {
       const made = await presentState(query, change)
-      requireHarmless(await query<UsedFunction>(USED_SQL, [state.oid, policies.map((policy) => policy.name)]))
+      await requireHarmless(query, change)
       requireClosed(rights, made)
       requireFixed(rights, made)
       await requireFinite(query, change)
-      for (const policy of policies) {
-        const mark = markText(
-          policy.asked,
-          made.policies.find((found) => found.name === policy.name),
-          markedDefault(policy, { before: state, made }),
-        )
-        await query(`comment on policy ${quoteName(policy.name)} on ${name} is ${mark}`, [])
-      }
+      await markPolicies(query, change, made)
       result.security = describeSecurity(await presentState(query, change))
     },
     explain: explainPolicy,
@@ -91,7 +81,30 @@ export function setSecurity(change: SecurityChange): SecurityStatements {
   }
 }
 
-/** Whether it is a restriction that is not set again. */
+/** Locks the table, which must be as it was when the statements were written. */
+async function lockUnchanged(query: RunQuery, change: SecurityChange): Promise<void> {
+  const lock = `lock table ${tableText(change.table)} in access exclusive mode`
+  await query(lock, []).catch((error: unknown) => {
+    throw hasState(error, UNDEFINED_TABLE) ? fail('table_not_found', { cause: error }) : error
+  })
+  const present = await presentState(query, change)
+  if (JSON.stringify(present) !== JSON.stringify(change.state)) throw fail('write_conflict')
+}
+
+/** Writes the definition of each policy, as it was asked for, into its comment. `made`: the state with the new policies. */
+async function markPolicies(
+  query: RunQuery,
+  { table, policies, state }: SecurityChange,
+  made: SecurityState,
+): Promise<void> {
+  for (const policy of policies) {
+    const stored = made.policies.find(({ name }) => name === policy.name)
+    const mark = markText(policy.asked, stored, markedDefault(policy, { before: state, made }))
+    await query(`comment on policy ${quoteName(policy.name)} on ${tableText(table)} is ${mark}`, [])
+  }
+}
+
+/** A restriction that is not set again. */
 const isLifted = ({ permissive, columns }: StoredPolicy, { policies }: SecurityChange): boolean =>
   !permissive &&
   !policies.some(({ isRestrictive, owned }) => isRestrictive === true && owned?.column === columns[0]?.name)
@@ -136,7 +149,9 @@ where y.polrelid = $1::text::oid and y.polname = any ($2::name[]) and (
   p.provolatile = 'v' or n.nspname <> 'pg_catalog' and not exists (
     select from pg_depend d where d.classid = 'pg_proc'::regclass and d.objid = p.oid and d.deptype = 'e'))`
 
-function requireHarmless([found]: readonly UsedFunction[]): void {
+async function requireHarmless(query: RunQuery, { policies, state }: SecurityChange): Promise<void> {
+  const names = policies.map(({ name }) => name)
+  const [found] = await query<UsedFunction>(USED_SQL, [state.oid, names])
   if (found !== undefined)
     throw fail('invalid_policy', { hint: `The function ${found.name} is not allowed in a policy` })
 }
