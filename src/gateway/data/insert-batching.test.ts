@@ -201,3 +201,19 @@ test('an insert whose key is revoked or whose client is frozen while it waits is
   assert.deepEqual(await sql('select id from item where id between 8001 and 8003'), [{ id: 8_002 }])
   assert.deepEqual(events, [1])
 })
+
+test('a caller who loses the right to read while the batch waits gets no row back, and another one does', async () => {
+  await sql('create table told (id int primary key, secret text default $$hidden$$)')
+  const rights = ['told.read', 'told.write']
+  for (const isFirst of [true, false]) {
+    const [loses, keeps] = [await t.key(rights), await t.key(rights)]
+    const order = isFirst ? [loses, keeps] : [keeps, loses]
+    const asked = order.map((who, index) =>
+      insert('1000', { table_name: 'told', insert_body: { id: Number(isFirst) * 10 + index } }, who),
+    )
+    await sleep(300)
+    await t.admin.send('PATCH', `/admin/api-keys/${loses.keyId}`, { body: { rights: ['told.write'] } })
+    const found = (await Promise.all(asked)).map(({ body }) => body.data.length)
+    assert.deepEqual(found, isFirst ? [0, 1] : [1, 0])
+  }
+})

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { Lane, type Tally } from './lane.ts'
 import type { ClaimedDelivery } from './store.ts'
 
@@ -84,4 +85,21 @@ test('ten failures in a row pause a lane, and a success ends the row', () => {
   assert.equal(lane.isIdle, false, 'it is looked at when the pause ends')
   lane.resume()
   assert.equal(lane.room, 10)
+})
+
+test('a pause ends when the last failure says, and the lane rings then', async () => {
+  const rings: number[] = []
+  const tally: Tally = { quick: none(), unhurried: none(), silent: none() }
+  const lane: Lane = new Lane('webhook', tally, () => void rings.push(lane.room))
+  const fail = () => {
+    lane.take(claims(1))
+    attempt(lane, answer(500, 5))
+  }
+  for (let count = 0; count < 10; count++) fail()
+  await sleep(400)
+  fail()
+  const paused = performance.now()
+  while (rings.length === 0 && performance.now() - paused < 5_000) await sleep(20)
+  assert.deepEqual(rings, [10])
+  lane.leave()
 })
