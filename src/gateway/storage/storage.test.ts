@@ -200,12 +200,17 @@ test('an answer that is too large or has document types costs no time', async ()
   const texts = [types, tags, attributes, listing(' '.repeat(8_000_000)), listing('&amp;'.repeat(800_000))]
   for (const text of texts) {
     answersWith(200, text)
-    const began = process.cpuUsage()
-    const { status, body: refusal } = await holder.post('/storage/objects', { ...body, max_keys: 1_000 })
-    assert.equal(status, 502)
-    assert.match(refusal.error, /^Its answer (is too large; ask for fewer keys|has a document type)/)
+    const costs: number[] = []
+    // The process does other things meanwhile, so that one of them says it.
+    for (let tries = 0; tries < 4; tries++) {
+      const began = process.cpuUsage()
+      const { status, body: refusal } = await holder.post('/storage/objects', { ...body, max_keys: 1_000 })
+      costs.push(process.cpuUsage(began).user)
+      assert.equal(status, 502)
+      assert.match(refusal.error, /^Its answer (is too large; ask for fewer keys|has a document type)/)
+    }
     // Parsing it takes longer.
-    assert.ok(process.cpuUsage(began).user < 500_000, text.slice(0, 40))
+    assert.ok(Math.min(...costs) < 500_000, `${text.slice(0, 40)}: ${costs}`)
   }
 })
 
