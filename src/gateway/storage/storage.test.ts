@@ -200,17 +200,18 @@ test('an answer that is too large or has document types costs no time', async ()
   const texts = [types, tags, attributes, listing(' '.repeat(8_000_000)), listing('&amp;'.repeat(800_000))]
   for (const text of texts) {
     answersWith(200, text)
-    const costs: number[] = []
-    // The process does other things meanwhile, so that one of them says it.
+    let least = Number.POSITIVE_INFINITY
+    // The process does other things meanwhile.
     for (let tries = 0; tries < 4; tries++) {
       const began = process.cpuUsage()
       const { status, body: refusal } = await holder.post('/storage/objects', { ...body, max_keys: 1_000 })
-      costs.push(process.cpuUsage(began).user)
-      assert.equal(status, 502)
-      assert.match(refusal.error, /^Its answer (is too large; ask for fewer keys|has a document type)/)
+      least = Math.min(least, process.cpuUsage(began).user)
+      assert.match(
+        `${status} ${refusal.error}`,
+        /^502 Its answer (is too large; ask for fewer|has a document type)/,
+      )
     }
-    // Parsing it takes longer.
-    assert.ok(Math.min(...costs) < 500_000, `${text.slice(0, 40)}: ${costs}`)
+    assert.ok(least < 500_000, `parsing takes longer than ${least}: ${text.slice(0, 40)}`)
   }
 })
 
