@@ -200,16 +200,13 @@ test('an answer that is too large or has document types costs no time', async ()
   const texts = [types, tags, attributes, listing(' '.repeat(8_000_000)), listing('&amp;'.repeat(800_000))]
   for (const text of texts) {
     answersWith(200, text)
+    // The least, since the process does other things meanwhile.
     let least = Number.POSITIVE_INFINITY
-    // The process does other things meanwhile.
     for (let tries = 0; tries < 4; tries++) {
       const began = process.cpuUsage()
-      const { status, body: refusal } = await holder.post('/storage/objects', { ...body, max_keys: 1_000 })
+      const { status, body: told } = await holder.post('/storage/objects', { ...body, max_keys: 1_000 })
       least = Math.min(least, process.cpuUsage(began).user)
-      assert.match(
-        `${status} ${refusal.error}`,
-        /^502 Its answer (is too large; ask for fewer|has a document type)/,
-      )
+      assert.deepEqual([status, /^Its answer (is too large; ask|has a doc)/.test(told.error)], [502, true])
     }
     assert.ok(least < 500_000, `parsing takes longer than ${least}: ${text.slice(0, 40)}`)
   }
