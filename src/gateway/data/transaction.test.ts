@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
-import { withClient } from '#test/database.ts'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { OWN_LOCKS, withClient } from '#test/database.ts'
 import { type Actor, actor, testService } from '#test/harness.ts'
 
 const t = await testService()
@@ -196,4 +197,19 @@ test('all connections of the client work afterwards', async () => {
     `select from pg_stat_activity where datname = current_database() and state like 'idle in transaction%'`,
   )
   assert.deepEqual(open, [])
+})
+
+test('a transaction whose caller loses the right to read while it waits for a lock answers no row, and writes none', async () => {
+  const key = await t.key(['secret.read', 'secret.write'])
+  const asked = await withClient(t.clientUrl, async (client) => {
+    await client.query('begin; lock table secret in exclusive mode')
+    const waiters = `select from ${OWN_LOCKS} where not granted`
+    const asked = run(key, [insert('a', 'secret', { word: 'new' })])
+    while (((await client.query(waiters)).rowCount ?? 0) === 0) await sleep(10)
+    await t.admin.send('PATCH', `/admin/api-keys/${key.keyId}`, { body: { rights: ['secret.write'] } })
+    await client.query('commit')
+    return asked
+  })
+  assert.deepEqual([asked.status, asked.body.code], [409, 'write_conflict'])
+  assert.deepEqual(await rowsOf('select word from secret'), [{ word: 'hush' }])
 })

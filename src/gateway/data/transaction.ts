@@ -61,12 +61,12 @@ export async function runTransaction(
   asked: Transaction,
 ): Promise<TransactionAnswer> {
   const { limits } = kernel.config
-  const recheck = () => requireStillPermitted(kernel, caller, asked)
+  const steps: Step[] = []
+  const recheck = () => requireStillPermitted(kernel, caller, asked, steps)
   const bounds = { deadline: performance.now() + limits.timeout, bytes: limits.answer, recheck }
   const options = transactionOptions(asked, limits.operations)
   const key = keyOf(caller, asked)
   // Resolve all names and check all rights before the first statement.
-  const steps: Step[] = []
   for (const [index, operation] of asked.operations.entries())
     steps.push({
       operation,
@@ -97,13 +97,19 @@ async function requireStillPermitted(
   kernel: Kernel,
   caller: GatewayCaller,
   asked: Transaction,
+  steps: readonly Step[],
 ): Promise<void> {
   const now = await asked.renewed()
   requireSamePersona(caller, now)
   if (now.grant === caller.grant && now.client === caller.client) return
-  for (const [index, operation] of asked.operations.entries())
-    await about(operation, index, () => prepareStep(kernel, now, operation, asked))
+  for (const { operation, index, plan } of steps) {
+    const renewed = await about(operation, index, () => prepareStep(kernel, now, operation, asked))
+    if (answersRows(plan) && !answersRows(renewed.plan)) throw fail('write_conflict')
+  }
 }
+
+/** A write without the right to read answers none. */
+const answersRows = ({ request }: Step['plan']): boolean => !('head' in request && request.head)
 
 type StoredAnswer = {
   readonly json: string
@@ -162,8 +168,6 @@ async function prepareWrite(
   return { ...write, run }
 }
 
-const headOf = (kind: Operation['kind']): Buffer => Buffer.from(`{"kind":"${kind}","data":`)
-
 async function fetched(read: FetchAnswer & Echo, max: number): Promise<Result> {
   const rows = await collect(read.rows, max)
   const end = tail(readFacts(read), read.postProcessing)
@@ -176,7 +180,7 @@ function joined(
   rows: readonly Buffer[],
   end: Buffer,
 ): Pick<Result, 'json' | 'data'> {
-  const head = headOf(kind)
+  const head = Buffer.from(`{"kind":"${kind}","data":`)
   const json = Buffer.concat([head, ...rows, end])
   return { json, data: json.subarray(head.length, json.length - end.length) }
 }
