@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
 import { access } from 'node:fs/promises'
 import { test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'kysely'
 import { backupService, NEEDS_PROGRAMS } from '#test/backup-service.ts'
-import { withClient } from '#test/database.ts'
+import { OWN_LOCKS, withClient } from '#test/database.ts'
 import { finishJob } from './end.ts'
 import { findBackupJob } from './jobs.ts'
 
@@ -60,9 +61,17 @@ test('of requests to cancel a running job at once the audit trail shows one', as
     values (${id}, 'backup', 'running', 'default', 'dump', ${now}, ${now}, ${new Date(now.getTime() + 20_000)}, (select id from service.installation))`.execute(
     kernel.db,
   )
-  const answers = await Promise.all(
-    Array.from({ length: 8 }, () => t.admin.send('POST', `/admin/backups/jobs/${id}/cancel`)),
-  )
+  const answers = await withClient(t.controlUrl, async (client) => {
+    await client.query('begin')
+    await client.query('select from service.backup_job where id = $1 for update', [id])
+    const asked = Promise.all(
+      Array.from({ length: 4 }, () => t.admin.send('POST', `/admin/backups/jobs/${id}/cancel`)),
+    )
+    const waiters = `select from ${OWN_LOCKS} where not granted`
+    while (((await client.query(waiters)).rowCount ?? 0) < 4) await sleep(10)
+    await client.query('commit')
+    return asked
+  })
   assert.deepEqual([...new Set(answers.map(({ status }) => status))], [200])
   const { rows } =
     await sql`select from service.audit_event where action = 'backup.cancelled' and target_id = ${id}`.execute(
