@@ -1,7 +1,7 @@
 /**
  * The brake: processor µs a request, of service and database, in comparison to the reference commit and to the last main, in turns with
  * services of all of them. Ends with code 1 if this state costs more than a tenth more. `npm run brake`, or against other commits with
- * `npm run brake -- --against COMMIT …`.
+ * `npm run brake -- --against COMMIT …`, or only some scenarios with `--scenario NAME …`.
  */
 import { readFile } from 'node:fs/promises'
 import { parseArgs } from 'node:util'
@@ -16,9 +16,14 @@ const LATEST = 200
 const OURS = 'this state'
 const AGAIN = 'this state again'
 
-const { values } = parseArgs({ options: { against: { type: 'string', multiple: true } } })
+const { values } = parseArgs({
+  options: {
+    against: { type: 'string', multiple: true },
+    scenario: { type: 'string', multiple: true, default: Object.keys(SCENARIOS) },
+  },
+})
 const others = await othersOf(values.against)
-const judged = new Map<string, Judged[]>(Object.keys(SCENARIOS).map((name) => [name, []]))
+const judged = new Map<string, Judged[]>(values.scenario.map((name) => [name, []]))
 await withCheckouts(others, attempt)
 process.exitCode = report()
 

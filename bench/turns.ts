@@ -35,15 +35,21 @@ export type Turn = Work & {
 
 export async function takeTurn(side: Side, seconds: number, database: number): Promise<Turn> {
   const wrong = await problemOf(side)
+  const turn = await takeSlice(side, seconds, database)
+  const problem = wrong ?? (await problemOf(side)) ?? turn.void
+  return { ...turn, ...(problem !== undefined && { void: problem }) }
+}
+
+/** A part of a turn, without a look at the answers. */
+export async function takeSlice(side: Side, seconds: number, database: number): Promise<Turn> {
   const before = timesOf(side, database)
   const work = await side.work(seconds)
   const after = timesOf(side, database)
-  const problem = wrong ?? (await problemOf(side)) ?? (work.done === 0 ? 'nothing was done' : undefined)
   return {
     ...work,
     service: after.service - before.service,
     database: after.database - before.database,
-    ...(problem !== undefined && { void: problem }),
+    ...(work.done === 0 && { void: 'nothing was done' }),
   }
 }
 
@@ -52,7 +58,7 @@ const timesOf = ({ pid }: Side, database: number) => ({
   database: processorTime(database),
 })
 
-async function problemOf(side: Side): Promise<string | undefined> {
+export async function problemOf(side: Side): Promise<string | undefined> {
   try {
     await side.check()
     return undefined
@@ -66,8 +72,10 @@ export const resultOf = (turn: Turn): number =>
   turn.void ? Number.NaN : (turn.value ?? turn.done / turn.seconds)
 
 /** A request's, of service and database. The load is not part of the product. */
-export const microseconds = (turn: Turn): number =>
-  turn.void ? Number.NaN : (turn.service + turn.database) / turn.done
+export function microseconds(turns: readonly Turn[]): number {
+  const done = turns.reduce((sum, turn) => sum + turn.done, 0)
+  return turns.reduce((sum, { service, database }) => sum + service + database, 0) / done
+}
 
 /** Rotates the list, so that each round begins with a different item. */
 export function inTurns<T>(list: readonly T[], round: number): readonly T[] {
