@@ -79,4 +79,4 @@ export function verdictOf(result: ScenarioResult, seed: number): Verdict | undef
 
 /** Median processor time of a request of service and database. */
 export const costOf = ({ rounds }: SideResult): number =>
-  median(rounds.map(microseconds).filter((value) => Number.isFinite(value)))
+  median(rounds.filter((turn) => turn.void === undefined).map((turn) => microseconds([turn])))
