@@ -122,7 +122,7 @@ const deleteOldestSessions = async (
     )
     .execute())
 
-/** Extends a session, unless another request just has. It is not notified: see `findAgain`. */
+/** Extends a session, unless another request just has. It is not notified (live-sessions.ts). */
 export async function extendSession(db: Db, session: Session, expiresAt: Date, now: Date): Promise<boolean> {
   const { numUpdatedRows } = await db
     .updateTable('session')

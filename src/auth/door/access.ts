@@ -4,10 +4,9 @@ import type { LiveSession, Sessions } from '#identity/live-sessions.ts'
 import { type AdminPermissions, isPermitted } from '#identity/permissions.ts'
 import { proofHolds, type SessionProof } from '#identity/proof.ts'
 import { lacksSecondFactor } from '#identity/second-factor.ts'
-import { endWithinMaxAge, extendSession } from '#identity/sessions.ts'
 import type { Access } from '#kernel/http/access.ts'
 import { isGet } from '#kernel/http/methods.ts'
-import { type PresentedToken, presentedToken } from '#kernel/http/presented-token.ts'
+import { presentedToken } from '#kernel/http/presented-token.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { nameOfPermission, refusalOf } from '../admin/permissions.ts'
 import { fail } from '../errors.ts'
@@ -67,7 +66,10 @@ export function createAuthAccess(kernel: Kernel, sessions: Sessions): AuthAccess
     const presented = presentedToken(config, request)
     const found = presented && (await sessions.find(presented.token, request.clientAddress))
     if (found?.session.impersonatedBy != null) await expectOpenTo(kernel, found, request)
-    const live = found && (await rollSession(kernel, sessions, { live: found, presented, reply }))
+    const rolled = found && (await sessions.roll(found, presented.token))
+    if (rolled?.lifetime !== undefined && presented?.by === 'cookie')
+      setSessionToken(config, reply, presented.token, rolled.lifetime)
+    const live = rolled?.live
     clearDeadCookies(config, reply, presented, live?.session)
     if (live === undefined || presented === undefined) return
     const { withoutSecondFactor = false, enrols = false } = request.routeOptions.config
@@ -180,30 +182,3 @@ export const proofOf = ({
   ...{ userId: user.id, session: { id, token, impersonatedBy } },
   password,
 })
-
-type PresentedSession = {
-  readonly live: LiveSession
-  readonly presented: PresentedToken
-  readonly reply: FastifyReply
-}
-
-/**
- * Extends a remembered session that was last extended `update_age` ago, and sends its cookie again. So a user who returns within
- * `expires_in` stays signed in, up to `max_age`. Undefined when the session has ended in the meantime.
- */
-async function rollSession(
-  kernel: Kernel,
-  sessions: Sessions,
-  { live, presented, reply }: PresentedSession,
-): Promise<LiveSession | undefined> {
-  const { config, db } = kernel
-  const { expires_in, update_age } = config.session
-  const { session } = live
-  const now = kernel.now()
-  if (!session.remembered || now.getTime() - session.updatedAt.getTime() < update_age) return live
-  const expiresAt = endWithinMaxAge(config, session.createdAt, new Date(now.getTime() + expires_in))
-  if (expiresAt <= session.expiresAt) return live
-  if ((await extendSession(db, session, expiresAt, now)) && presented.by === 'cookie')
-    setSessionToken(config, reply, presented.token, expiresAt.getTime() - now.getTime())
-  return sessions.findAgain(presented.token)
-}
