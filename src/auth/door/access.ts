@@ -1,14 +1,14 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Authority } from '#identity/act.ts'
 import type { LiveSession, Sessions } from '#identity/live-sessions.ts'
-import { type AdminPermissions, isPermitted } from '#identity/permissions.ts'
+import { isPermitted } from '#identity/permissions.ts'
 import { proofHolds, type SessionProof } from '#identity/proof.ts'
 import { lacksSecondFactor } from '#identity/second-factor.ts'
 import type { Access } from '#kernel/http/access.ts'
 import { isGet } from '#kernel/http/methods.ts'
 import { presentedToken } from '#kernel/http/presented-token.ts'
 import type { Kernel } from '#kernel/kernel.ts'
-import { nameOfPermission, refusalOf } from '../admin/permissions.ts'
+import { type AdminPermission, nameOfPermission } from '../admin/permissions.ts'
 import { fail } from '../errors.ts'
 import { mayEnrol } from '../two-factor/restricted.ts'
 import { clearDeadCookies, setSessionToken } from './cookies.ts'
@@ -46,7 +46,7 @@ export type AuthAccess = {
   /** Only with a live session; the verb demands a proof within `session.fresh_age` or less of it (demands.ts). */
   readonly fresh: Access
   /** Only for users with a role that allows this (auth.md 10). */
-  admin(permission: AdminPermissions): Access
+  admin(permission: AdminPermission): Access
   /** Only with an impersonated session. */
   readonly impersonating: Access
   /** With a live session, or without when `session_management.require_authentication` is off. */
@@ -101,13 +101,13 @@ export function createAuthAccess(kernel: Kernel, sessions: Sessions): AuthAccess
     failures: [...SESSION_FAILURES, 'SESSION_NOT_FRESH'],
     authorize: signedIn.authorize,
   }
-  const admin = (permission: AdminPermissions): Access => ({
+  const admin = (permission: AdminPermission): Access => ({
     name: `admin with ${nameOfPermission(permission)}`,
     security: SECURITY,
-    failures: [...SESSION_FAILURES, refusalOf(permission)],
+    failures: [...SESSION_FAILURES, permission.refusal],
     async authorize(request, reply) {
       await signedIn.authorize(request, reply)
-      if (!isPermitted(kernel, request.caller.user, permission)) throw fail(refusalOf(permission))
+      if (!isPermitted(kernel, request.caller.user, permission.permissions)) throw fail(permission.refusal)
     },
   })
   const impersonating: Access = {
