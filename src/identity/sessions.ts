@@ -179,8 +179,9 @@ export async function findSessionOwner(db: Db, by: NamedSession): Promise<string
 
 /** Ends one session of this user, by its id or its token; returns the number of sessions ended. */
 export async function deleteSessionOf(db: Db, userId: string, by: NamedSession): Promise<number> {
-  const own = db.deleteFrom('session').where('userId', '=', userId)
-  const one = 'id' in by ? own.where('id', '=', by.id) : own.where('tokenHash', '=', tokenHash(by.token))
+  const ofUser = db.deleteFrom('session').where('userId', '=', userId)
+  const one =
+    'id' in by ? ofUser.where('id', '=', by.id) : ofUser.where('tokenHash', '=', tokenHash(by.token))
   const { numDeletedRows } = await one.executeTakeFirst()
   return Number(numDeletedRows)
 }

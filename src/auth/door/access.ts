@@ -179,6 +179,7 @@ export const proofOf = ({
   token,
   password,
 }: Caller): SessionProof => ({
-  ...{ userId: user.id, session: { id, token, impersonatedBy } },
+  userId: user.id,
+  session: { id, token, impersonatedBy },
   password,
 })
