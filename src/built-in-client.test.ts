@@ -38,7 +38,7 @@ const databases = await openDatabases({
   mismatch: '',
   random: secureRandom,
   report: () => {},
-  makes: true,
+  createsMissing: true,
 })
 const service = await startService({ config, databases, secrets, adminKey: ADMIN_KEY, log })
 const origin = `http://127.0.0.1:${await service.listen()}`

@@ -185,17 +185,27 @@ export const SECOND_FACTOR_FAILURES = [
 ]
 /** Failures of a code of the second factor that is sent to a session. */
 export const CODE_FAILURES = [
-  ...['WRONG_CODE', 'INVALID_BACKUP_CODE', 'OTP_HAS_EXPIRED', 'TOO_MANY_ATTEMPTS_REQUEST_NEW_CODE'],
-  ...['ACCOUNT_TEMPORARILY_LOCKED', 'TWO_FACTOR_NOT_ENABLED'],
+  'WRONG_CODE',
+  'INVALID_BACKUP_CODE',
+  'OTP_HAS_EXPIRED',
+  'TOO_MANY_ATTEMPTS_REQUEST_NEW_CODE',
+  'ACCOUNT_TEMPORARILY_LOCKED',
+  'TWO_FACTOR_NOT_ENABLED',
 ]
 /** Failures of a passkey that is shown. */
 export const PASSKEY_FAILURES = [
-  ...['CHALLENGE_NOT_FOUND', 'UNKNOWN_PASSKEY', 'AUTHENTICATION_FAILED', 'PASSKEY_RP_ID_INVALID'],
+  'CHALLENGE_NOT_FOUND',
+  'UNKNOWN_PASSKEY',
+  'AUTHENTICATION_FAILED',
+  'PASSKEY_RP_ID_INVALID',
 ]
 /** Failures of a visit to a provider, and of an ID token in its place. */
 export const PROVIDER_FAILURES = [
-  ...['PROVIDER_NOT_FOUND', 'PROVIDER_UNAVAILABLE'],
-  ...['INVALID_ID_TOKEN', 'ID_TOKEN_NOT_SUPPORTED', 'UNABLE_TO_GET_USER_INFO'],
+  'PROVIDER_NOT_FOUND',
+  'PROVIDER_UNAVAILABLE',
+  'INVALID_ID_TOKEN',
+  'ID_TOKEN_NOT_SUPPORTED',
+  'UNABLE_TO_GET_USER_INFO',
 ]
 /** Failures of a mailed link's token, and of the password that may be asked for with it. */
 export const LINK_FAILURES = [

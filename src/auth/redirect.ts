@@ -2,10 +2,11 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Failure } from '#kernel/errors.ts'
 
 /** Adds to the query of a redirect target, which has the form of `redirectTarget`. */
-export function withQuery(target: string, query: Readonly<Record<string, string>>): string {
+export function withQuery(target: string, query: Readonly<Record<string, string | undefined>>): string {
   const isPath = target.startsWith('/')
   const url = new URL(target, 'http://own.invalid')
-  for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value)
+  for (const [name, value] of Object.entries(query))
+    if (value !== undefined) url.searchParams.set(name, value)
   return isPath ? `${url.pathname}${url.search}${url.hash}` : url.href
 }
 

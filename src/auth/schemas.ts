@@ -27,3 +27,6 @@ export const RememberMe = Type.Optional(
 )
 
 export const Status = Type.Object({ status: Type.Boolean() })
+
+export const Succeeded = Type.Object({ success: Type.Boolean() })
+export const SUCCESS = { success: true }

@@ -37,7 +37,8 @@ export function authSurface(app: App, kernel: Kernel, book: RouteBook, sessions:
     originOf: (request) => originOf(request, request.knownCaller),
     codes: AUTH_CODES,
     envelope: ({ message, code, details }) => ({
-      ...{ message, code: code.toUpperCase() },
+      message,
+      code: code.toUpperCase(),
       // Those of the HTTP edge are in the message here.
       ...(code in AUTH_FAILURES && { details }),
     }),

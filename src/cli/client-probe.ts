@@ -1,5 +1,5 @@
 import type { ConfiguredClient } from '#databases/clients/configured.ts'
-import { explained, UnusableDatabase } from '#kernel/db/unusable-database.ts'
+import { errorNaming, UnusableDatabase } from '#kernel/db/unusable-database.ts'
 import { Failure } from '#kernel/errors.ts'
 import { sentenceOf } from './terminal.ts'
 
@@ -34,7 +34,7 @@ export async function probeClient(
 function unreached(setting: string, url: string | undefined, error: unknown): string {
   const cause = innermost(error)
   if (url === undefined || cause === error) return sentenceOf(error)
-  const reason = explained(setting, url, cause)
+  const reason = errorNaming(setting, url, cause)
   return reason instanceof UnusableDatabase
     ? reason.message
     : `${setting}: ${new URL(url).host} cannot be used: ${sentenceOf(cause)}`

@@ -159,8 +159,10 @@ async function withMigrated(
 async function registered(context: Context, { controlUrl }: ServiceDatabases): Promise<Finding[]> {
   return withMigrated(controlUrl, async (db) => {
     const rows = await listClients(db)
-    const own = rows.filter(({ clientName, isActive }) => isActive && !(clientName in context.config.clients))
-    return Promise.all(own.map((row) => reachOf(context, row)))
+    const unconfigured = rows.filter(
+      ({ clientName, isActive }) => isActive && !(clientName in context.config.clients),
+    )
+    return Promise.all(unconfigured.map((row) => reachOf(context, row)))
   })
 }
 

@@ -1,7 +1,5 @@
-import { createReadStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import path from 'node:path'
-import { addAbortSignal } from 'node:stream'
 import { Command, Option } from 'commander'
 import { createOperator } from '#gateway/caller/operator-caller.ts'
 import { importRows } from '#gateway/import/import.ts'
@@ -9,7 +7,8 @@ import { aliasesIn, DELIMITERS } from '#gateway/import/import-options.ts'
 import { type ImportFormat, type ImportResult, resultOf } from '#gateway/import/import-result.ts'
 import { Failure } from '#kernel/errors.ts'
 import { interrupted } from './interrupted.ts'
-import { type Progress, showProgress } from './progress.ts'
+import { readChunks, showProgress } from './progress.ts'
+import { runError } from './run-error.ts'
 import { terminal } from './terminal.ts'
 import { withClient } from './with-client.ts'
 
@@ -75,7 +74,7 @@ export const importCommand = (): Command =>
             target: targetOf(options),
             aliases: aliasesIn(options.columns),
             dryRun: options.dryRun === true,
-            chunks: read(file, progress, signal),
+            chunks: readChunks(file, progress, signal),
             caller: () => operator.on(options.client),
             end: () => (signal.aborted ? new Error(INTERRUPTED) : undefined),
           })
@@ -83,7 +82,7 @@ export const importCommand = (): Command =>
           report(result, options.json === true, (performance.now() - began) / 1_000)
         } catch (error) {
           progress.end()
-          throw signal.aborted ? new Error(INTERRUPTED) : explained(error)
+          throw signal.aborted ? new Error(INTERRUPTED) : error instanceof Failure ? runError(error) : error
         } finally {
           operator.release()
         }
@@ -106,16 +105,6 @@ const targetOf = ({ table, schema, onConflict }: Options) => ({
   ...(onConflict !== undefined && { on_conflict: onConflict }),
 })
 
-async function* read(file: string, { advance }: Progress, signal: AbortSignal): AsyncGenerator<Buffer> {
-  const stream = file === '-' ? terminal.input : createReadStream(file, { highWaterMark: 256 * 1_024 })
-  for await (const chunk of addAbortSignal(signal, stream)) {
-    // Both streams have no encoding, so they yield buffers.
-    const bytes = chunk as Buffer
-    yield bytes
-    advance(bytes.length)
-  }
-}
-
 /** Bad rows that are printed; `--json` has more. */
 const SHOWN = 10
 
@@ -136,12 +125,4 @@ function report(result: ImportResult, json: boolean, seconds: number): void {
   )
   if (outcome === 'too_many_errors')
     terminal.warn('Stopped: too many rows were refused (gateway.pipelines.max_errors).')
-}
-
-/** One sentence about the failure, the remedy, and what is stored. */
-function explained(error: unknown): unknown {
-  if (!(error instanceof Failure)) return error
-  const { code, message, hint, details: { rows_inserted: inserted } = {} } = error
-  const stored = typeof inserted === 'number' && inserted > 0 ? ` ${inserted} rows are stored.` : ''
-  return new Error(`${message}${hint === undefined ? '' : `: ${hint}`} (${code}).${stored}`)
 }

@@ -30,7 +30,7 @@ export function migrateCommand(): Command {
         random: secureRandom,
         report: () => {},
         join: true,
-        makes: true,
+        createsMissing: true,
         takeOver: takeOverOf(options),
       })
       try {

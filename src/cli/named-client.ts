@@ -8,8 +8,8 @@ export function configuredNames(
   { config }: Pick<Kernel, 'config'>,
   { builtIn, logging }: ServiceDatabases,
 ): ReadonlySet<string> {
-  const own = logging === undefined ? [] : [config.gateway.logging_client]
-  return new Set([...Object.keys(config.clients), ...Object.keys(builtIn), ...own])
+  const logs = logging === undefined ? [] : [config.gateway.logging_client]
+  return new Set([...Object.keys(config.clients), ...Object.keys(builtIn), ...logs])
 }
 
 /** With the clients that were registered over HTTP. */

@@ -10,6 +10,7 @@ import { Failure } from '#kernel/errors.ts'
 import { configOf, environment, loadPipelines } from './context.ts'
 import { interrupted } from './interrupted.ts'
 import { showProgress } from './progress.ts'
+import { runError } from './run-error.ts'
 import { readInput, terminal } from './terminal.ts'
 import { withClient } from './with-client.ts'
 
@@ -104,7 +105,9 @@ async function run(
       if (result.errors.length > 0 || result.outcome !== 'completed') process.exitCode = 1
     } catch (error) {
       bar.end()
-      throw error instanceof Failure ? explained(error, json === true) : error
+      if (!(error instanceof Failure)) throw error
+      if (json === true) terminal.sayRaw(JSON.stringify(envelopeOf(error)))
+      throw runError(error)
     }
   })
 }
@@ -138,11 +141,10 @@ function report(result: RunResult, seconds: number): void {
     terminal.warn('Stopped: the sink has refused too many rows (gateway.pipelines.max_errors).')
 }
 
-/** One sentence about the failure, the remedy, and what the run has stored. */
-function explained({ code, message, hint, details = {} }: Failure, json: boolean): Error {
-  if (json)
-    terminal.sayRaw(JSON.stringify({ status: 'error', code, message, error: hint ?? message, details }))
-  const { rows_inserted: inserted } = details
-  const stored = typeof inserted === 'number' && inserted > 0 ? ` ${inserted} rows are stored.` : ''
-  return new Error(`${message}${hint === undefined ? '' : `: ${hint}`} (${code}).${stored}`)
-}
+const envelopeOf = ({ code, message, hint, details = {} }: Failure) => ({
+  status: 'error',
+  code,
+  message,
+  error: hint ?? message,
+  details,
+})

@@ -1,3 +1,5 @@
+import { createReadStream } from 'node:fs'
+import { addAbortSignal } from 'node:stream'
 import { escapeInvisible } from '#kernel/invisible-characters.ts'
 import { terminal } from './terminal.ts'
 
@@ -43,4 +45,19 @@ export function timeLeft(seconds: unknown): string {
   if (seconds < 60) return `${seconds} s`
   const minutes = Math.round(seconds / 60)
   return minutes < 60 ? `${minutes} min` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`
+}
+
+/** The bytes of a file, or of standard input for `-`. */
+export async function* readChunks(
+  file: string,
+  { advance }: Progress,
+  signal: AbortSignal,
+): AsyncGenerator<Buffer> {
+  const stream = file === '-' ? terminal.input : createReadStream(file, { highWaterMark: 256 * 1_024 })
+  for await (const chunk of addAbortSignal(signal, stream)) {
+    // Both streams have no encoding, so they yield buffers.
+    const bytes = chunk as Buffer
+    yield bytes
+    advance(bytes.length)
+  }
 }

@@ -118,21 +118,21 @@ type Given = {
 
 /** Throws if the data folder belongs to another secret: its other files would not fit the restored database. */
 function expectSecret(config: Config, given: string | undefined): Given {
-  const own = secretOf(config)
+  const present = secretOf(config)
   if (given === undefined) {
-    if (own !== undefined) return { ...own, isFromFile: false }
+    if (present !== undefined) return { ...present, isFromFile: false }
     throw new InstallationError(
       `The archive cannot be opened: there is no SERVICE_SECRET and no file ${path.resolve(secretFile(config))}. Name the secret's file with ` +
         '--secret-file.',
     )
   }
   const secret = readFileSync(given, 'utf8').trim()
-  if (own !== undefined && own.secret !== secret)
+  if (present !== undefined && present.secret !== secret)
     throw new InstallationError(
-      `The secret in ${path.resolve(given)} is not that of this installation (${own.mismatch}): restore into an empty folder with --data-dir, and ` +
+      `The secret in ${path.resolve(given)} is not that of this installation (${present.mismatch}): restore into an empty folder with --data-dir, and ` +
         'without another SERVICE_SECRET.',
     )
-  return { secret, previousSecret: own?.previousSecret, isFromFile: true }
+  return { secret, previousSecret: present?.previousSecret, isFromFile: true }
 }
 
 /** A fresh data folder gets the secret, as the first start would have made it. */

@@ -92,7 +92,7 @@ async function start(
     random: secureRandom,
     report: progress.step,
     signal,
-    makes: true,
+    createsMissing: true,
   })
   opened.databases = prepared
   prepared.died.then(({ log }) => {

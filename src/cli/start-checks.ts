@@ -71,7 +71,7 @@ function checkControl(config: Config): Promise<string | undefined> {
       if (!existsSync(path.join(config.server.data_dir, 'postgres/data'))) return
     }
     const asking = { ...askingOf(config), random: secureRandom, report: () => {} }
-    const databases = await openDatabases({ ...asking, config, join: true, makes: false })
+    const databases = await openDatabases({ ...asking, config, join: true, createsMissing: false })
     try {
       await expectClock(databases.controlUrl)
       await expectService(config, databases.controlUrl)

@@ -1,11 +1,9 @@
-import { createReadStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
-import { addAbortSignal } from 'node:stream'
 import { Command } from 'commander'
 import { emptyReport, type ImportReport, importUsers } from '#identity/import/import.ts'
 import { linesOf } from '#kernel/lines.ts'
 import { interrupted } from './interrupted.ts'
-import { type Progress, showProgress } from './progress.ts'
+import { readChunks, showProgress } from './progress.ts'
 import { terminal } from './terminal.ts'
 import { withKernel } from './with-kernel.ts'
 
@@ -37,7 +35,7 @@ export function importCommand(): Command {
         const began = performance.now()
         const report = emptyReport()
         const signal = interrupted()
-        const importing = importUsers(kernel, linesOf(read(file, progress, signal)), {
+        const importing = importUsers(kernel, linesOf(readChunks(file, progress, signal)), {
           dryRun,
           dropCostlyHashes,
           report,
@@ -54,16 +52,6 @@ export function importCommand(): Command {
           })
       })
     })
-}
-
-async function* read(file: string, { advance }: Progress, signal: AbortSignal): AsyncGenerator<Buffer> {
-  const stream = file === '-' ? terminal.input : createReadStream(file, { highWaterMark: 256 * 1_024 })
-  for await (const chunk of addAbortSignal(signal, stream)) {
-    // Both streams have no encoding, so they yield buffers.
-    const bytes = chunk as Buffer
-    yield bytes
-    advance(bytes.length)
-  }
 }
 
 function summarise(

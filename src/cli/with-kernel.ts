@@ -57,7 +57,7 @@ export async function withDatabases<T>(
     random: secureRandom,
     report: () => {},
     join: true,
-    makes: false,
+    createsMissing: false,
   })
   try {
     return await work(databases)

@@ -163,8 +163,8 @@ export async function prepare<K extends Kind>(
   const read = OPERATIONS[kind].read(body, requestOptionsOf(kernel))
   const { scope, persona } = caller
   const request = persona === undefined ? read : exactlyCounted(read)
-  const own = scope === undefined ? request : within(request, scope)
-  return prepared(caller, kind, await plan(caller, own), caller.presence)
+  const scoped = scope === undefined ? request : within(request, scope)
+  return prepared(caller, kind, await plan(caller, scoped), caller.presence)
 }
 
 /** The same operation with another request, which is planned and whose rights are required again. */

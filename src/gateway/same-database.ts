@@ -9,9 +9,9 @@ export type MayHave = (clientName: string) => Promise<boolean>
  * or has a backend without an identity may have any.
  */
 export function clientsOfDatabase(clients: Clients, backend: Backend): MayHave {
-  const own = identityOf(backend)
+  const identity = identityOf(backend)
   return async (clientName) => {
-    const [one, other] = await Promise.all([own, identityOf((await clients.find(clientName))?.driver)])
+    const [one, other] = await Promise.all([identity, identityOf((await clients.find(clientName))?.driver)])
     return one === undefined || other === undefined || one === other
   }
 }

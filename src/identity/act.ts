@@ -41,8 +41,8 @@ export function act<T>(
   return telling(kernel, async (kernel) => {
     const { userId, session } = proof
     // Those of the proof too, since all are locked by id.
-    const own = [userId, ...(session?.impersonatedBy ? [session.impersonatedBy] : [])]
-    const others = ids.length > 0 ? await lockUsers(kernel, [...own, ...ids]) : NONE
+    const acting = [userId, ...(session?.impersonatedBy ? [session.impersonatedBy] : [])]
+    const others = ids.length > 0 ? await lockUsers(kernel, [...acting, ...ids]) : NONE
     const user = await lockProvenUser(kernel, proof)
     if (user === undefined) throw refuse()
     may?.(kernel, user)

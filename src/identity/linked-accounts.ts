@@ -39,7 +39,13 @@ export async function insertLinkedAccount(
   return db
     .insertInto('account')
     .values({
-      ...{ id, userId, providerId, accountId, ...adding, createdAt: time, updatedAt: time },
+      id,
+      userId,
+      providerId,
+      accountId,
+      ...adding,
+      createdAt: time,
+      updatedAt: time,
       ...tokenColumns(secrets, id, tokens),
     })
     .onConflict((on) => on.columns(['providerId', 'accountId']).doNothing())

@@ -1,8 +1,16 @@
+import type { Config } from '#kernel/config/config.ts'
 import { type CoherentCache, createCoherentCache } from '#kernel/db/coherent-cache.ts'
 import { preparedStatement, selectList } from '#kernel/db/pipelined-statements.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { type Impersonator, mayImpersonate } from './impersonation.ts'
-import { endingBy, endWithinMaxAge, SESSION_COLUMNS, type Session, withinMaxAge } from './sessions.ts'
+import {
+  endingBy,
+  endWithinMaxAge,
+  extendSession,
+  SESSION_COLUMNS,
+  type Session,
+  withinMaxAge,
+} from './sessions.ts'
 import { hasShownFactor } from './shown.ts'
 import { isTokenShaped, tokenHash } from './tokens.ts'
 import { isBanned, USER_COLUMNS, type User, withoutExpiredBan } from './users.ts'
@@ -23,8 +31,17 @@ export type LiveSession = {
  */
 export type Sessions = {
   find(token: string, address: string): Promise<LiveSession | undefined> | LiveSession | undefined
-  /** From the database, after a change that is not notified. Later calls in this process find the new state too. */
-  findAgain(token: string): Promise<LiveSession | undefined>
+  /**
+   * Extends a remembered session that was last extended `update_age` ago. So a user who returns within `expires_in` stays signed in, up to
+   * `max_age`. Undefined when the session has ended in the meantime.
+   */
+  roll(found: LiveSession, token: string): Promise<RolledSession | undefined>
+}
+
+type RolledSession = {
+  readonly live: LiveSession
+  /** Milliseconds that it lives from now on, if this call has extended it. */
+  readonly lifetime?: number
 }
 
 /** Sessions in memory, about 2 KB each. */
@@ -57,6 +74,12 @@ export function createSessions(kernel: Kernel): Sessions {
     await kernel.limits.expectRoom('default', address)
     return whenUsable(await cache.get(key))
   }
+  /** From the database: that a session was extended is not notified. Later calls in this process find the new end too. */
+  const findAgain = async (token: string) => {
+    const key = tokenHash(token).toString('base64url')
+    cache.forget(key)
+    return whenUsable(await cache.get(key))
+  }
   return {
     find(token, address) {
       if (!isTokenShaped(token)) return undefined
@@ -64,12 +87,25 @@ export function createSessions(kernel: Kernel): Sessions {
       const held = cache.peek(key)
       return held === undefined ? look(key, address) : whenUsable(held)
     },
-    async findAgain(token) {
-      const key = tokenHash(token).toString('base64url')
-      cache.forget(key)
-      return whenUsable(await cache.get(key))
+    async roll(found, token) {
+      const { session } = found
+      const now = kernel.now()
+      const expiresAt = rolledEnd(kernel.config, session, now)
+      if (expiresAt === undefined) return { live: found }
+      const isExtended = await extendSession(kernel.db, session, expiresAt, now)
+      const live = await findAgain(token)
+      if (live === undefined) return undefined
+      return isExtended ? { live, lifetime: expiresAt.getTime() - now.getTime() } : { live }
     },
   }
+}
+
+/** Undefined for a session that is not to be extended now. */
+function rolledEnd(config: Config, session: Session, now: Date): Date | undefined {
+  const { expires_in, update_age } = config.session
+  if (!session.remembered || now.getTime() - session.updatedAt.getTime() < update_age) return undefined
+  const end = endWithinMaxAge(config, session.createdAt, new Date(now.getTime() + expires_in))
+  return end > session.expiresAt ? end : undefined
 }
 
 /** Whether the admin of an impersonated session may still act as the user. */

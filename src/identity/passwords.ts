@@ -63,8 +63,8 @@ async function bucketOf(
   kernel: Kernel,
   { account, userId = NO_USER, source }: PasswordClaim,
 ): Promise<AttemptBucket> {
-  const own = await ownBucket(kernel, userId, source)
-  return own === undefined ? { key: strangersOf(account) } : { key: own, total: account }
+  const bucket = await ownBucket(kernel, userId, source)
+  return bucket === undefined ? { key: strangersOf(account) } : { key: bucket, total: account }
 }
 
 const strangersOf = (account: string): string => `account:${account}`

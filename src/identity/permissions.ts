@@ -74,8 +74,8 @@ export function allows(role: Permissions, asked: Permissions): boolean {
 
 /** Whether the first has every permission of the second. Nobody acts on a user, or gives a role, with more than their own. */
 export function coversPermissions(configured: Configured, one: Subject, other: Subject): boolean {
-  const own = new Set(actionsOf(configured, one))
-  return actionsOf(configured, other).every((action) => own.has(action))
+  const held = new Set(actionsOf(configured, one))
+  return actionsOf(configured, other).every((action) => held.has(action))
 }
 
 /** Whether the user may do anything that a plain user may not. */

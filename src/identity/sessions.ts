@@ -122,7 +122,7 @@ const deleteOldestSessions = async (
     )
     .execute())
 
-/** Extends a session, unless another request just has. It is not notified: see `findAgain`. */
+/** Extends a session, unless another request just has. It is not notified (live-sessions.ts). */
 export async function extendSession(db: Db, session: Session, expiresAt: Date, now: Date): Promise<boolean> {
   const { numUpdatedRows } = await db
     .updateTable('session')
@@ -179,8 +179,9 @@ export async function findSessionOwner(db: Db, by: NamedSession): Promise<string
 
 /** Ends one session of this user, by its id or its token; returns the number of sessions ended. */
 export async function deleteSessionOf(db: Db, userId: string, by: NamedSession): Promise<number> {
-  const own = db.deleteFrom('session').where('userId', '=', userId)
-  const one = 'id' in by ? own.where('id', '=', by.id) : own.where('tokenHash', '=', tokenHash(by.token))
+  const ofUser = db.deleteFrom('session').where('userId', '=', userId)
+  const one =
+    'id' in by ? ofUser.where('id', '=', by.id) : ofUser.where('tokenHash', '=', tokenHash(by.token))
   const { numDeletedRows } = await one.executeTakeFirst()
   return Number(numDeletedRows)
 }

@@ -86,13 +86,13 @@ export function closedFile(error: unknown): string | undefined {
   const { code, path: file } = Object(error) as NodeJS.ErrnoException // whatever was thrown
   if (file === undefined || (code !== 'EACCES' && code !== 'EPERM')) return undefined
   const place = closedAt(path.resolve(file))
-  const own = process.getuid?.()
+  const user = process.getuid?.()
   const owner = statSync(place).uid
   return (
-    `${place} belongs to user id ${owner}, and user id ${own} may not use it (${code}): ` +
-    (owner === own
+    `${place} belongs to user id ${owner}, and user id ${user} may not use it (${code}): ` +
+    (owner === user
       ? 'open it to its owner (chmod -R u+rwX).'
-      : `run this as user id ${owner}, or give the whole folder to user id ${own} (chown -R).`)
+      : `run this as user id ${owner}, or give the whole folder to user id ${user} (chown -R).`)
   )
 }
 

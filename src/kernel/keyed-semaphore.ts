@@ -13,14 +13,14 @@ export function createSemaphores(): Semaphores {
   const byKey = new Map<string, Semaphore>()
   return {
     async acquire(key, create) {
-      const own = byKey.get(key) ?? create()
-      byKey.set(key, own)
+      const semaphore = byKey.get(key) ?? create()
+      byKey.set(key, semaphore)
       const forget = () => {
-        const { active, waiting } = own.stats()
-        if (active === 0 && waiting === 0 && byKey.get(key) === own) byKey.delete(key)
+        const { active, waiting } = semaphore.stats()
+        if (active === 0 && waiting === 0 && byKey.get(key) === semaphore) byKey.delete(key)
       }
       try {
-        const release = await own.acquire()
+        const release = await semaphore.acquire()
         return () => {
           release()
           forget()

@@ -39,8 +39,8 @@ async function installation({ isMaker = false } = {}) {
   }
   const secrets = createSecrets(newSecret(secureRandom), secureRandom)
   const config = defaultConfig({ database: { url: url.href } })
-  const open = ({ makes = true } = {}) =>
-    openDatabases({ config, secrets, mismatch: '', random: secureRandom, report: () => {}, makes })
+  const open = ({ createsMissing = true } = {}) =>
+    openDatabases({ config, secrets, mismatch: '', random: secureRandom, report: () => {}, createsMissing })
   return { open, config, names: builtInNames(name) }
 }
 
@@ -93,7 +93,7 @@ test('commands that create nothing repair nothing', async () => {
   const { open } = await installation()
   const url = (await open()).builtIn.default ?? ''
   await query(url, 'alter role current_user set default_transaction_read_only = on')
-  assert.deepEqual((await open({ makes: false })).repairs, [])
+  assert.deepEqual((await open({ createsMissing: false })).repairs, [])
   assert.deepEqual(await query(url, 'show default_transaction_read_only'), [
     { default_transaction_read_only: 'on' },
   ])

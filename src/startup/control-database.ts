@@ -32,7 +32,7 @@ export type OpenOptions = InstallationCheck & {
   /** Uses the embedded server that another process of the service runs already, instead of failing. */
   readonly join?: boolean
   /** True for `serve` and `migrate`, which create what is missing. Every other command uses what exists and changes nothing. */
-  readonly makes: boolean
+  readonly createsMissing: boolean
 }
 
 /** A server with the databases that the service runs on, before they are migrated. */
@@ -81,10 +81,10 @@ export async function settleInstallation(
   seen: InstallationState,
   options: OpenOptions,
 ): Promise<Standing> {
-  const { config, makes, random, secrets } = options
+  const { config, createsMissing, random, secrets } = options
   const now = { random, now: systemClock() }
   if (seen.standing === undefined) {
-    if (!makes || !config.database.migrate) throw notEstablished(seen.database)
+    if (!createsMissing || !config.database.migrate) throw notEstablished(seen.database)
     return withClient(url, (client) => establishInstallation(client, options, now))
   }
   if (!seen.isCopy) return seen.standing

@@ -43,7 +43,7 @@ const open = (url: string, { secret = newSecret(secureRandom), previous, ...more
     mismatch: 'the one of the test does not fit',
     random: secureRandom,
     report: () => {},
-    makes: true,
+    createsMissing: true,
     ...more,
   })
 
@@ -92,8 +92,8 @@ test('another secret is refused with advice before anything is written', async (
   const { url, name } = await controlDatabase()
   await open(url)
   const before = await state(name)
-  for (const makes of [true, false]) {
-    await assert.rejects(open(url, { makes }), {
+  for (const createsMissing of [true, false]) {
+    await assert.rejects(open(url, { createsMissing }), {
       message:
         /belongs to an installation with another secret: the one of the test does not fit\. .*SERVICE_SERVER__DATA_DIR.*SERVICE_SECRET/,
     })
@@ -139,14 +139,14 @@ test('the second start of an installation changes nothing, not even a password',
   const secret = newSecret(secureRandom)
   await open(url, { secret })
   const before = await state(name)
-  for (const makes of [true, false]) await open(url, { secret, makes })
+  for (const createsMissing of [true, false]) await open(url, { secret, createsMissing })
   assert.deepEqual(await state(name), before)
 })
 
 test('a command that creates nothing refuses an empty control database, which stays empty', async () => {
   const { url, name } = await controlDatabase()
   await assert.rejects(
-    open(url, { makes: false }),
+    open(url, { createsMissing: false }),
     /no installation in the control database .*gatehouse serve/,
   )
   const config = configOf({ database: { url, migrate: false } })
@@ -159,7 +159,7 @@ test('after a rotation serve and migrate set new passwords; other commands can c
   const { url } = await controlDatabase()
   const [secret, next] = [newSecret(secureRandom), newSecret(secureRandom)]
   const old = await open(url, { secret })
-  const reading = await open(url, { secret: next, previous: secret, makes: false })
+  const reading = await open(url, { secret: next, previous: secret, createsMissing: false })
   await query(reading.builtIn.default ?? '', 'select')
   const rotated = await open(url, { secret: next, previous: secret })
   await query(rotated.builtIn.default ?? '', 'select')

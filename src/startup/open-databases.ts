@@ -37,11 +37,11 @@ export function configuredLogging({ clients, gateway }: Config): {
 
 /** Starts the embedded server unless another one is configured, creates missing databases and roles, and migrates. */
 export async function openDatabases(options: OpenOptions): Promise<ServiceDatabases> {
-  const { config, report, makes, signal } = options
+  const { config, report, createsMissing, signal } = options
   const isEmbedded = sessionUrl(config) === undefined
   const onServer = () => onControl(config, (url) => openServer(options, url))
   const opened = await (isEmbedded ? openEmbedded(options) : unlessAborted(signal, onServer()))
-  if (!makes || !config.database.migrate) return { ...opened, applied: [] }
+  if (!createsMissing || !config.database.migrate) return { ...opened, applied: [] }
   try {
     report('migrate')
     const migrating = (url: string) => migrate(url, { report, signal })

@@ -21,14 +21,14 @@ import {
 export const CONTROL = 'gatehouse'
 
 export async function openEmbedded(options: OpenOptions): Promise<OpenedServer> {
-  const { config, makes, random, report, signal } = options
+  const { config, createsMissing, random, report, signal } = options
   const dir = embeddedFolder(config)
-  if (!makes && !hasDatabase(dir)) throw noDatabase(config)
+  if (!createsMissing && !hasDatabase(dir)) throw noDatabase(config)
   const { password, keep } = openSuperuserPassword(config, random)
   const running = options.join === true ? await joinEmbedded(dir, password) : undefined
   const server = running ?? (await startEmbedded({ dir, password, report, signal }))
   try {
-    if (makes) keep()
+    if (createsMissing) keep()
     const superuserUrl = server.url('postgres', password, CONTROL)
     const embedded = { url: server.superuserUrl, password }
     const opened = await unlessAborted(signal, embeddedDatabases(server, superuserUrl, options))
@@ -44,14 +44,14 @@ async function embeddedDatabases(
   superuserUrl: string,
   options: OpenOptions,
 ): Promise<Omit<OpenedServer, 'embedded'>> {
-  const { config, makes, secrets } = options
+  const { config, createsMissing, secrets } = options
   const seen = await seeEmbedded(superuserUrl, options)
   const login = (age: Standing['secret']) => ({
     name: CONTROL,
     password: secrets.derive('database-role', CONTROL, age),
   })
   const controlUrl = (age: Standing['secret']) => server.url(CONTROL, login(age).password, CONTROL)
-  const repairs = makes
+  const repairs = createsMissing
     ? await provision(server.superuserUrl, {
         roles: [{ ...login('current'), url: controlUrl('current') }],
         databases: [{ name: CONTROL, owner: CONTROL }],
@@ -60,11 +60,11 @@ async function embeddedDatabases(
     : []
   // On its own server there is no other installation, so the names need no prefix.
   const names = { ...builtInNames(CONTROL), anonymous: 'anon', signedIn: 'authenticated' }
-  const url = controlUrl(makes ? 'current' : (seen.standing?.secret ?? 'current'))
+  const url = controlUrl(createsMissing ? 'current' : (seen.standing?.secret ?? 'current'))
   const standing = await settleInstallation(url, seen, options)
   const { url: urlOf, superuserUrl: provisionUrl } = server
   const built = await ensureBuiltIn({ ...options, names, standing, url: urlOf, provisionUrl })
-  if (makes) await recordCurrentSecret(url, standing, secrets)
+  if (createsMissing) await recordCurrentSecret(url, standing, secrets)
   return {
     controlUrl: url,
     pooler: undefined,

@@ -16,7 +16,7 @@ import {
 
 /** On the operator's server: databases next to the control database, if its role may create them. */
 export async function openServer(options: OpenOptions, controlUrl: string): Promise<OpenedServer> {
-  const { config, makes, secrets } = options
+  const { config, createsMissing, secrets } = options
   const { seen, version, mayProvision } = await withClient(controlUrl, (client) => lookAt(client, options))
   const standing = await settleInstallation(controlUrl, seen, options)
   const names = builtInNames(seen.database)
@@ -24,7 +24,7 @@ export async function openServer(options: OpenOptions, controlUrl: string): Prom
   const url = (role: string, password: string, database: string) =>
     urlFor(controlUrl, role, password, database)
   const built = await ensureBuiltIn({ ...options, names, standing, url, provisionUrl })
-  if (makes) await recordCurrentSecret(controlUrl, standing, secrets)
+  if (createsMissing) await recordCurrentSecret(controlUrl, standing, secrets)
   const pooler = await openPooler(options, controlUrl, standing)
   return {
     controlUrl,
@@ -52,13 +52,13 @@ async function lookAt(client: pg.Client, options: OpenOptions) {
 
 /** The pooler of `database.url`, when `database.direct_url` is set. */
 async function openPooler(
-  { config, makes }: OpenOptions,
+  { config, createsMissing }: OpenOptions,
   controlUrl: string,
   { id }: Standing,
 ): Promise<PoolerAddress | undefined> {
   const { url, direct_url } = config.database
   if (url === undefined || direct_url === undefined || url === direct_url) return undefined
-  if (makes) await withClient(controlUrl, settleRole)
+  if (createsMissing) await withClient(controlUrl, settleRole)
   return namedBy('database.url (DATABASE_URL)', url, () => lookThroughPooler(url, id))
 }
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { hashPassword } from '#identity/passwords.ts'
-import type { Action } from '#kernel/audit/actions.ts'
-import type { EventName } from '#kernel/events.ts'
+import { ACTIONS } from '#kernel/audit/actions.ts'
+import { EVENTS, type EventName } from '#kernel/events.ts'
 import { type Answer, PASSWORD } from '#test/harness.ts'
 import { startSocialService } from '#test/identity-provider/social-service.ts'
 import {
@@ -110,17 +110,10 @@ const VERBS: Readonly<Record<string, Verb>> = {
   create: ({ user }) => auth(user, 'organization/create', { name: 'New', slug: `n-${user.id}` }),
 }
 
+/** The event of an act has its name. */
+const eventOf = (action: string) => `auth_${action.replace('.', '_')}`
 /** Acts that are also events. */
-const TOLD: Readonly<Partial<Record<Action, EventName>>> = {
-  'user.created': 'auth_user_created',
-  'user.signed_in': 'auth_user_signed_in',
-  'user.deleted': 'auth_user_deleted',
-  'user.banned': 'auth_user_banned',
-  'organization.created': 'auth_organization_created',
-  'organization.deleted': 'auth_organization_deleted',
-  'member.added': 'auth_member_added',
-  'member.removed': 'auth_member_removed',
-}
+const TOLD = Object.keys(ACTIONS).filter((action) => Object.hasOwn(EVENTS, eventOf(action)))
 
 const seen = new Set<string>()
 
@@ -130,7 +123,7 @@ async function toldAndDone() {
   const acts = await db
     .selectFrom('auditEvent')
     .select(['id', 'action', 'targetId', 'organizationId', 'details'])
-    .where('action', 'in', Object.keys(TOLD))
+    .where('action', 'in', TOLD)
     .execute()
   const told = events.map(({ body }) => {
     const { type, data } = JSON.parse(body)
@@ -143,7 +136,7 @@ async function toldAndDone() {
   const done = fresh.map(({ action, targetId, organizationId, details }) => {
     const { sessionId } = details as { readonly sessionId?: string } // of user.signed_in
     const target = action === 'user.signed_in' ? sessionId : targetId
-    return `${TOLD[action as Action]} ${/member/.test(action) ? `${organizationId}/${target}` : target}`
+    return `${eventOf(action)} ${/member/.test(action) ? `${organizationId}/${target}` : target}`
   })
   await db.deleteFrom('webhookEvent').execute()
   return { told: told.toSorted(), done: done.toSorted() }

@@ -48,7 +48,7 @@ const open = (database: { url: string; direct_url?: string }) =>
     mismatch: '',
     random: secureRandom,
     report: () => {},
-    makes: true,
+    createsMissing: true,
   })
 
 test('a start through a pooler without database.direct_url fails with a clear message and creates nothing', {

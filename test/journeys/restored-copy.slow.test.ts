@@ -38,7 +38,7 @@ async function open(name: string, backups: Backups) {
     mismatch: '',
     random: secureRandom,
     report: () => {},
-    makes: true,
+    createsMissing: true,
   })
   const service = await startService({ config, databases, secrets, adminKey: ADMIN_KEY, log })
   after(async () => {

@@ -1,5 +1,10 @@
-import type { Permission } from '#auth/admin/permissions.ts'
 import { ADMIN_ACTIONS } from '#kernel/config/sections/auth-admin.ts'
+
+type Actions = typeof ADMIN_ACTIONS
+/** `user:ban`, as one word. */
+type Permission = {
+  [Resource in keyof Actions]: `${Resource}:${Actions[Resource][number]}`
+}[keyof Actions]
 
 /** What an account can do by itself, for who holds its password or its mailbox. */
 const AS_THE_USER = ['user:get', 'user:update', 'session:list', 'session:revoke', 'name and image'] as const

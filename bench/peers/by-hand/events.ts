@@ -3,7 +3,7 @@
  * `fork('bench/peers/by-hand/events.ts', [DATABASE_URL, RECEIVER_URL])`; reports that it is ready, then an `EventsDone` for each `EventsOrder`.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { MAX_IN_FLIGHT } from '#gateway/webhooks/delivery/lane.ts'
+import { MAX_IN_FLIGHT } from '#gateway/webhooks/delivery/places.ts'
 import { signedHeaders } from '#gateway/webhooks/delivery/signature.ts'
 import { createDeliveryWorkers } from '#gateway/webhooks/delivery/workers.ts'
 import { defaultConfig } from '#kernel/config/config.ts'

@@ -149,12 +149,16 @@ export function accountRoutes(
   const answer = async (caller: Caller, name: AccountName) =>
     describedAccount(await describeAccount(kernel, { providers, refreshes }, caller, name))
   app.route({
-    ...{ method: 'GET', url: '/account-info', config: describing.config },
+    method: 'GET',
+    url: '/account-info',
+    config: describing.config,
     schema: { ...describing.schema, querystring: Name },
     handler: (request) => answer(request.caller, request.query),
   })
   app.route({
-    ...{ method: 'POST', url: '/account-info', config: describing.config },
+    method: 'POST',
+    url: '/account-info',
+    config: describing.config,
     schema: { ...describing.schema, body: Name },
     handler: (request) => answer(request.caller, request.body),
   })

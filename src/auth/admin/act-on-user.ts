@@ -1,5 +1,5 @@
 import { type Authority, act } from '#identity/act.ts'
-import { type AdminPermissions, coversPermissions, isPermitted } from '#identity/permissions.ts'
+import { coversPermissions, isPermitted } from '#identity/permissions.ts'
 import { countsAsAdmin } from '#identity/roles.ts'
 import { getStanding, type Standing } from '#identity/standing.ts'
 import { findUser, type User, withoutExpiredBan } from '#identity/users.ts'
@@ -8,7 +8,7 @@ import { UUID } from '#kernel/random.ts'
 import { bySession, type Caller } from '../door/access.ts'
 import { type DemandingVerb, expectShown } from '../door/demands.ts'
 import { fail } from '../errors.ts'
-import { refusalOf } from './permissions.ts'
+import type { AdminPermission } from './permissions.ts'
 
 /** The two users of an act, as of its transaction. */
 export type Act = { readonly admin: User; readonly user: User }
@@ -20,7 +20,7 @@ export type Act = { readonly admin: User; readonly user: User }
 export async function actOnUser<T>(
   kernel: Kernel,
   caller: Caller,
-  { permission, userId: given }: { readonly permission: AdminPermissions; readonly userId: string },
+  { permission, userId: given }: { readonly permission: AdminPermission; readonly userId: string },
   work: (kernel: Kernel, act: Act) => Promise<T>,
 ): Promise<T> {
   if (!UUID.test(given)) throw fail('USER_NOT_FOUND')
@@ -33,7 +33,7 @@ export async function actOnUser<T>(
 }
 
 /** The authority of a session whose user has the permission. */
-export const byAdmin = (caller: Caller, permission: AdminPermissions): Authority => ({
+export const byAdmin = (caller: Caller, permission: AdminPermission): Authority => ({
   ...bySession(caller),
   may: (kernel, admin) => expectPermission(kernel, admin, permission),
 })
@@ -45,8 +45,8 @@ export async function readUser(kernel: Kernel, userId: string): Promise<User> {
   return withoutExpiredBan(user, kernel.now())
 }
 
-export function expectPermission(kernel: Kernel, user: User, permission: AdminPermissions): void {
-  if (!isPermitted(kernel, user, permission)) throw fail(refusalOf(permission))
+export function expectPermission(kernel: Kernel, user: User, permission: AdminPermission): void {
+  if (!isPermitted(kernel, user, permission.permissions)) throw fail(permission.refusal)
 }
 
 /**
@@ -74,13 +74,8 @@ export async function expectShownByOneself(
 }
 
 /** The user, unless the admin lacks one of the user's permissions. */
-function withinReach(
-  kernel: Kernel,
-  admin: User,
-  permission: AdminPermissions,
-  user: User | undefined,
-): User {
+function withinReach(kernel: Kernel, admin: User, permission: AdminPermission, user: User | undefined): User {
   if (user === undefined) throw fail('USER_NOT_FOUND')
-  if (!coversPermissions(kernel, admin, user)) throw fail(refusalOf(permission))
+  if (!coversPermissions(kernel, admin, user)) throw fail(permission.refusal)
   return user
 }

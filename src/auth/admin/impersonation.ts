@@ -38,10 +38,14 @@ export async function impersonate(
       {
         id: uuidv7(createdAt, kernel.random),
         tokenHash: tokenHash(token),
-        ...{ userId, createdAt, remembered: false },
+        userId,
+        createdAt,
+        remembered: false,
         expiresAt: endWithinMaxAge(kernel.config, createdAt, new Date(createdAt.getTime() + HOUR)),
-        ...{ impersonatedBy: admin.id, parentSessionId: caller.session.id },
-        ...{ ipAddress: place.ipAddress, userAgent: place.userAgent?.slice(0, 512) ?? null },
+        impersonatedBy: admin.id,
+        parentSessionId: caller.session.id,
+        ipAddress: place.ipAddress,
+        userAgent: place.userAgent?.slice(0, 512) ?? null,
       },
       kernel.config.session.max_per_user,
     )

@@ -12,7 +12,7 @@ import type { Kernel } from '#kernel/kernel.ts'
 import type { AuthAccess } from '../door/access.ts'
 import { PASSWORD_POLICY_FAILURES } from '../errors.ts'
 import { REMOVAL_FAILURES } from '../profile/delete-account.ts'
-import { Email, Password, Status } from '../schemas.ts'
+import { Email, Password, Status, SUCCESS, Succeeded } from '../schemas.ts'
 import { readUser } from './act-on-user.ts'
 import { banAsAdmin, unbanAsAdmin } from './bans.ts'
 import { FILTER_OPERATORS, listUsers, SEARCHED, TEXT_OPERATORS, USER_FIELDS } from './list-users.ts'
@@ -42,8 +42,6 @@ const UserData = Type.Object(
   { ...named('UserFields'), additionalProperties: false },
 )
 const User = Type.Object({ user: FullUser })
-const Succeeded = Type.Object({ success: Type.Boolean() })
-const SUCCESS = { success: true }
 
 const FIELD_FAILURES = [
   'INVALID_EMAIL',
@@ -94,8 +92,11 @@ function userRoutes(app: App, kernel: Kernel, access: AuthAccess): void {
     config: {
       access: access.admin(TO.CREATE),
       failures: [
-        ...[...FIELD_FAILURES, ...PASSWORD_POLICY_FAILURES, NO_SUCH_ROLE],
-        ...['YOU_ARE_NOT_ALLOWED_TO_CHANGE_USERS_ROLE', 'YOU_ARE_NOT_ALLOWED_TO_SET_USERS_EMAIL'],
+        ...FIELD_FAILURES,
+        ...PASSWORD_POLICY_FAILURES,
+        NO_SUCH_ROLE,
+        'YOU_ARE_NOT_ALLOWED_TO_CHANGE_USERS_ROLE',
+        'YOU_ARE_NOT_ALLOWED_TO_SET_USERS_EMAIL',
       ],
     },
     schema: {
@@ -153,8 +154,12 @@ function userRoutes(app: App, kernel: Kernel, access: AuthAccess): void {
     config: {
       access: access.admin(TO.UPDATE),
       failures: [
-        ...['USER_NOT_FOUND', 'NO_FIELDS_TO_UPDATE', ...FIELD_FAILURES],
-        ...['YOU_ARE_NOT_ALLOWED_TO_SET_USERS_EMAIL', 'YOU_CANNOT_IMPERSONATE_ADMINS', 'SESSION_NOT_FRESH'],
+        'USER_NOT_FOUND',
+        'NO_FIELDS_TO_UPDATE',
+        ...FIELD_FAILURES,
+        'YOU_ARE_NOT_ALLOWED_TO_SET_USERS_EMAIL',
+        'YOU_CANNOT_IMPERSONATE_ADMINS',
+        'SESSION_NOT_FRESH',
       ],
     },
     schema: {
@@ -167,10 +172,7 @@ function userRoutes(app: App, kernel: Kernel, access: AuthAccess): void {
       body: Type.Object({ userId: UserId, data: UserData }),
       response: { 200: FullUser },
     },
-    handler: (request) => {
-      const { userId, data } = request.body
-      return changeUser(request.kernel, request.caller, userId, data)
-    },
+    handler: ({ kernel, caller, body: { userId, data } }) => changeUser(kernel, caller, userId, data),
   })
 }
 
@@ -209,10 +211,9 @@ function accountRoutes(app: App, access: AuthAccess): void {
       body: Type.Object({ userId: UserId, role: Role }),
       response: { 200: User },
     },
-    handler: async (request) => {
-      const { userId, role } = request.body
-      return { user: await setUserRole(request.kernel, request.caller, userId, role) }
-    },
+    handler: async ({ kernel, caller, body: { userId, role } }) => ({
+      user: await setUserRole(kernel, caller, userId, role),
+    }),
   })
   app.route({
     method: 'POST',
@@ -232,11 +233,9 @@ function accountRoutes(app: App, access: AuthAccess): void {
       }),
       response: { 200: User },
     },
-    handler: async (request) => {
-      const { userId, banReason: reason, banExpiresIn: seconds } = request.body
-      const ban = { reason, seconds }
-      return { user: await banAsAdmin(request.kernel, request.caller, userId, ban) }
-    },
+    handler: async ({ kernel, caller, body: { userId, banReason: reason, banExpiresIn: seconds } }) => ({
+      user: await banAsAdmin(kernel, caller, userId, { reason, seconds }),
+    }),
   })
   app.route({
     method: 'POST',
@@ -270,7 +269,9 @@ function accountRoutes(app: App, access: AuthAccess): void {
     config: {
       access: access.admin(TO.SET_PASSWORD),
       failures: [
-        ...['USER_NOT_FOUND', 'YOU_CANNOT_IMPERSONATE_ADMINS', 'SESSION_NOT_FRESH'],
+        'USER_NOT_FOUND',
+        'YOU_CANNOT_IMPERSONATE_ADMINS',
+        'SESSION_NOT_FRESH',
         ...PASSWORD_POLICY_FAILURES,
       ],
     },

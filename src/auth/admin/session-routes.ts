@@ -11,6 +11,7 @@ import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import type { AuthAccess } from '../door/access.ts'
 import { ADMIN_COOKIE, clearSessionToken, setSessionToken } from '../door/cookies.ts'
+import { SUCCESS, Succeeded } from '../schemas.ts'
 import { findParent, impersonate, stopImpersonating } from './impersonation.ts'
 import { TO } from './permissions.ts'
 import { listUserSessions, revokeUserSession, revokeUserSessions } from './sessions.ts'
@@ -20,8 +21,6 @@ const ListedSession = Type.Object(
   { ...CurrentSession.properties, current: Type.Boolean() },
   named('SessionOfUser'),
 )
-const Succeeded = Type.Object({ success: Type.Boolean() })
-const SUCCESS = { success: true }
 
 /** Sessions of users, and impersonation. */
 export function adminSessionRoutes(app: App, kernel: Kernel, access: AuthAccess, sessions: Sessions): void {

@@ -3,6 +3,7 @@ import { named } from '#kernel/http/document/components.ts'
 import { Id, Nullable, Timestamp } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
+import { TO } from '../admin/permissions.ts'
 import type { AuthAccess } from '../door/access.ts'
 import { auditEvents } from './audit.ts'
 
@@ -41,7 +42,7 @@ export function auditRoutes(app: App, kernel: Kernel, access: AuthAccess): void 
   app.route({
     method: 'GET',
     url: '/admin/list-audit-events',
-    config: { access: access.admin({ audit: ['list'] }) },
+    config: { access: access.admin(TO.LIST_AUDIT) },
     schema: {
       summary: 'List the audit trail, newest first',
       querystring: Type.Object({

@@ -41,8 +41,8 @@ export function confirmRoutes(app: App, kernel: Kernel, access: AuthAccess): voi
   const flows = all.filter(({ isEnabled }) => isEnabled?.(kernel.config) ?? true)
   app.register(async (part: App) => {
     readForms(part)
-    for (const [page, own] of Map.groupBy(flows, ({ page }) => page))
-      confirmRoute(part, kernel, access, { ...page, flows: own })
+    for (const [page, sharing] of Map.groupBy(flows, ({ page }) => page))
+      confirmRoute(part, kernel, access, { ...page, flows: sharing })
     part.setErrorHandler((error, request, reply) => {
       if (!(error instanceof Failure) || !wantsPage(request)) throw error
       if (error.headers !== undefined) reply.headers(error.headers)
@@ -68,7 +68,7 @@ function confirmRoute(app: App, kernel: Kernel, access: AuthAccess, page: FlowsP
     handler: async (request, reply) => {
       const { token = '', callbackURL } = request.query
       const opened = { request, reply, page, sent: { token, callbackURL } }
-      return explained(kernel, opened, () => show(kernel, opened))
+      return withBadLinkPage(kernel, opened, () => show(kernel, opened))
     },
   })
   app.route({
@@ -94,7 +94,7 @@ function confirmRoute(app: App, kernel: Kernel, access: AuthAccess, page: FlowsP
       const { token = '', callbackURL, ...values } = request.body
       const opened = { request, reply, page, sent: { token, callbackURL } }
       // The schema has these fields only.
-      return explained(kernel, opened, () => press(request.kernel, opened, values as FormValues))
+      return withBadLinkPage(kernel, opened, () => press(request.kernel, opened, values as FormValues))
     },
   })
 }
@@ -167,7 +167,7 @@ async function openFlow(kernel: Kernel, { flows }: FlowsPage, { token }: Sent): 
 }
 
 /** Shows a browser a page of explanation when the link does not work any more. */
-async function explained(
+async function withBadLinkPage(
   kernel: Kernel,
   { request, reply, page, sent }: PageRequest,
   work: () => Promise<FastifyReply>,

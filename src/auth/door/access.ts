@@ -1,15 +1,14 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Authority } from '#identity/act.ts'
 import type { LiveSession, Sessions } from '#identity/live-sessions.ts'
-import { type AdminPermissions, isPermitted } from '#identity/permissions.ts'
+import { isPermitted } from '#identity/permissions.ts'
 import { proofHolds, type SessionProof } from '#identity/proof.ts'
 import { lacksSecondFactor } from '#identity/second-factor.ts'
-import { endWithinMaxAge, extendSession } from '#identity/sessions.ts'
 import type { Access } from '#kernel/http/access.ts'
 import { isGet } from '#kernel/http/methods.ts'
-import { type PresentedToken, presentedToken } from '#kernel/http/presented-token.ts'
+import { presentedToken } from '#kernel/http/presented-token.ts'
 import type { Kernel } from '#kernel/kernel.ts'
-import { nameOfPermission, refusalOf } from '../admin/permissions.ts'
+import { type AdminPermission, nameOfPermission } from '../admin/permissions.ts'
 import { fail } from '../errors.ts'
 import { mayEnrol } from '../two-factor/restricted.ts'
 import { clearDeadCookies, setSessionToken } from './cookies.ts'
@@ -47,7 +46,7 @@ export type AuthAccess = {
   /** Only with a live session; the verb demands a proof within `session.fresh_age` or less of it (demands.ts). */
   readonly fresh: Access
   /** Only for users with a role that allows this (auth.md 10). */
-  admin(permission: AdminPermissions): Access
+  admin(permission: AdminPermission): Access
   /** Only with an impersonated session. */
   readonly impersonating: Access
   /** With a live session, or without when `session_management.require_authentication` is off. */
@@ -67,7 +66,10 @@ export function createAuthAccess(kernel: Kernel, sessions: Sessions): AuthAccess
     const presented = presentedToken(config, request)
     const found = presented && (await sessions.find(presented.token, request.clientAddress))
     if (found?.session.impersonatedBy != null) await expectOpenTo(kernel, found, request)
-    const live = found && (await rollSession(kernel, sessions, { live: found, presented, reply }))
+    const rolled = found && (await sessions.roll(found, presented.token))
+    if (rolled?.lifetime !== undefined && presented?.by === 'cookie')
+      setSessionToken(config, reply, presented.token, rolled.lifetime)
+    const live = rolled?.live
     clearDeadCookies(config, reply, presented, live?.session)
     if (live === undefined || presented === undefined) return
     const { withoutSecondFactor = false, enrols = false } = request.routeOptions.config
@@ -99,13 +101,13 @@ export function createAuthAccess(kernel: Kernel, sessions: Sessions): AuthAccess
     failures: [...SESSION_FAILURES, 'SESSION_NOT_FRESH'],
     authorize: signedIn.authorize,
   }
-  const admin = (permission: AdminPermissions): Access => ({
+  const admin = (permission: AdminPermission): Access => ({
     name: `admin with ${nameOfPermission(permission)}`,
     security: SECURITY,
-    failures: [...SESSION_FAILURES, refusalOf(permission)],
+    failures: [...SESSION_FAILURES, permission.refusal],
     async authorize(request, reply) {
       await signedIn.authorize(request, reply)
-      if (!isPermitted(kernel, request.caller.user, permission)) throw fail(refusalOf(permission))
+      if (!isPermitted(kernel, request.caller.user, permission.permissions)) throw fail(permission.refusal)
     },
   })
   const impersonating: Access = {
@@ -177,33 +179,7 @@ export const proofOf = ({
   token,
   password,
 }: Caller): SessionProof => ({
-  ...{ userId: user.id, session: { id, token, impersonatedBy } },
+  userId: user.id,
+  session: { id, token, impersonatedBy },
   password,
 })
-
-type PresentedSession = {
-  readonly live: LiveSession
-  readonly presented: PresentedToken
-  readonly reply: FastifyReply
-}
-
-/**
- * Extends a remembered session that was last extended `update_age` ago, and sends its cookie again. So a user who returns within
- * `expires_in` stays signed in, up to `max_age`. Undefined when the session has ended in the meantime.
- */
-async function rollSession(
-  kernel: Kernel,
-  sessions: Sessions,
-  { live, presented, reply }: PresentedSession,
-): Promise<LiveSession | undefined> {
-  const { config, db } = kernel
-  const { expires_in, update_age } = config.session
-  const { session } = live
-  const now = kernel.now()
-  if (!session.remembered || now.getTime() - session.updatedAt.getTime() < update_age) return live
-  const expiresAt = endWithinMaxAge(config, session.createdAt, new Date(now.getTime() + expires_in))
-  if (expiresAt <= session.expiresAt) return live
-  if ((await extendSession(db, session, expiresAt, now)) && presented.by === 'cookie')
-    setSessionToken(config, reply, presented.token, expiresAt.getTime() - now.getTime())
-  return sessions.findAgain(presented.token)
-}

@@ -28,14 +28,14 @@ type SideCookie = {
 
 function sideCookie(shortName: string, more: CookieSerializeOptions = {}): SideCookie {
   const name = `${COOKIE_PREFIX}.${shortName}`
-  const own = (config: Config) => ({ ...options(config), httpOnly: true, ...more })
+  const attributes = (config: Config) => ({ ...options(config), httpOnly: true, ...more })
   const of = ({ cookies }: FastifyRequest) => cookies[name]
   return {
     of,
     set: (config, reply, value, lifetime) =>
-      void reply.setCookie(name, value, { ...own(config), ...lasting(lifetime) }),
+      void reply.setCookie(name, value, { ...attributes(config), ...lasting(lifetime) }),
     clear(config, reply) {
-      if (of(reply.request) !== undefined) reply.clearCookie(name, own(config))
+      if (of(reply.request) !== undefined) reply.clearCookie(name, attributes(config))
     },
   }
 }

@@ -9,5 +9,7 @@ export const originOf = (
 ): Origin => ({
   actorId: live?.session.impersonatedBy ?? live?.user.id ?? ANONYMOUS,
   onBehalfOf: live?.impersonator && live.user.id,
-  ...{ ipAddress, userAgent: headers['user-agent'], requestId },
+  ipAddress,
+  userAgent: headers['user-agent'],
+  requestId,
 })

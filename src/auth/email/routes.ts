@@ -114,7 +114,9 @@ export function emailRoutes(app: App, kernel: Kernel, access: AuthAccess): void 
       limit: 'mail',
       redirects: ['callbackURL'],
       failures: [
-        ...['INVALID_EMAIL', 'EMAIL_IS_THE_SAME', 'SESSION_NOT_FRESH'],
+        'INVALID_EMAIL',
+        'EMAIL_IS_THE_SAME',
+        'SESSION_NOT_FRESH',
         ...PASSWORD_CHECK_FAILURES,
         ...CODE_FAILURES,
       ],

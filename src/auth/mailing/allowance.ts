@@ -19,8 +19,8 @@ export async function allowsMailFrom(
   user: Pick<User, 'id' | 'email' | 'emailProvenAt'>,
   source: Source,
 ): Promise<boolean> {
-  const own = hasProvenEmail(user) ? await ownBucket(kernel, user.id, source) : undefined
-  return allowsMail(kernel, user.email, own)
+  const ownersBucket = hasProvenEmail(user) ? await ownBucket(kernel, user.id, source) : undefined
+  return allowsMail(kernel, user.email, ownersBucket)
 }
 
 /**

@@ -50,9 +50,9 @@ function linkOf(
   callbackURL: string | undefined,
 ): string {
   const { links, direct_links } = kernel.config.auth.email
-  const own = links[page.setting]
-  const query = { token, ...(callbackURL !== undefined && { callbackURL }) }
-  if (own !== undefined) return withQuery(own, query)
+  const target = links[page.setting]
+  const query = { token, callbackURL }
+  if (target !== undefined) return withQuery(target, query)
   const path = direct_links ? endpoint : (page.entrance ?? `/confirm/${page.name}`)
   return path.includes(':token')
     ? authUrl(kernel, path.replace(':token', token), { callbackURL })

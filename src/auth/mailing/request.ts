@@ -3,7 +3,7 @@ import type { Kernel } from '#kernel/kernel.ts'
 import { type Mail, recipientTag } from '#kernel/mail/mailer.ts'
 import { uuidv7 } from '#kernel/random.ts'
 
-/** Mails that a request asks for by naming an address, which may have no account: an entry each. requested-mails.ts is the queue's side. */
+/** Mails that a request asks for by naming an address, which may have no account: an entry each. answer-request.ts is the queue's side. */
 export type MailRequest = {
   'verify-email': ByAddress
   'first-link': FirstLink

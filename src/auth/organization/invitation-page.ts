@@ -37,7 +37,7 @@ export function invitationPage(app: App, kernel: Kernel, access: AuthAccess): vo
         response: { 200: HtmlPage },
       },
       handler: async (request, reply) =>
-        explained(kernel, request, reply, () => show(kernel, request.knownCaller, request.query.id)),
+        withFailurePage(kernel, request, reply, () => show(kernel, request.knownCaller, request.query.id)),
     })
     part.route({
       method: 'POST',
@@ -51,7 +51,9 @@ export function invitationPage(app: App, kernel: Kernel, access: AuthAccess): vo
         response: { 200: HtmlPage },
       },
       handler: async (request, reply) =>
-        explained(kernel, request, reply, () => accept(request.kernel, request.knownCaller, request.body.id)),
+        withFailurePage(kernel, request, reply, () =>
+          accept(request.kernel, request.knownCaller, request.body.id),
+        ),
     })
   })
 }
@@ -99,7 +101,7 @@ const paragraph = (name: TextName, { email, role, organizationName, inviterEmail
 }
 
 /** A browser gets a page about a failure. */
-async function explained(
+async function withFailurePage(
   kernel: Kernel,
   request: FastifyRequest,
   reply: FastifyReply,

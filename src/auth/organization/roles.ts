@@ -81,8 +81,8 @@ export const isMemberPermitted = (configured: Configured, held: string, asked: P
  */
 export function coversRoles(configured: Configured, held: string, other: string): boolean {
   if (isOwner(held)) return true
-  const own = new Set(actionsOf(configured, held))
-  return !isOwner(other) && actionsOf(configured, other).every((action) => own.has(action))
+  const allowed = new Set(actionsOf(configured, held))
+  return !isOwner(other) && actionsOf(configured, other).every((action) => allowed.has(action))
 }
 
 /**

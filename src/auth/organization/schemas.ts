@@ -92,7 +92,10 @@ export const OrganizationOrNull = Nullable(
 const Member = Type.Object(MEMBER, named('Member'))
 const MemberUser = Type.Object(
   {
-    ...{ id: Id, name: Type.String(), email: Type.String(), emailVerified: Type.Boolean() },
+    id: Id,
+    name: Type.String(),
+    email: Type.String(),
+    emailVerified: Type.Boolean(),
     image: Nullable(Type.String()),
   },
   named('MemberUser'),

@@ -30,8 +30,11 @@ export function issueRegistrationChallenge(
     await expectShown(kernel, caller.session, 'addPasskey')
     await deleteTicketsFor(kernel.db, userId, ['passkey-registration'])
     const challengeId = await issueTicket(kernel, 'passkey-registration', {
-      ...{ userId, sessionId: caller.session.id, address },
-      ...{ lifetime: CHALLENGE_LIFETIME, payload: { challenge } },
+      userId,
+      sessionId: caller.session.id,
+      address,
+      lifetime: CHALLENGE_LIFETIME,
+      payload: { challenge },
     })
     return { challengeId, challenge, isRestricted }
   })
@@ -41,8 +44,11 @@ export function issueRegistrationChallenge(
 export async function issueSignInChallenge(kernel: Kernel): Promise<Challenge> {
   const challenge = randomToken(kernel.random)
   const challengeId = await issueTicket(kernel, 'passkey-sign-in', {
-    ...{ userId: null, sessionId: null, address: null },
-    ...{ lifetime: CHALLENGE_LIFETIME, payload: { challenge } },
+    userId: null,
+    sessionId: null,
+    address: null,
+    lifetime: CHALLENGE_LIFETIME,
+    payload: { challenge },
   })
   return { challengeId, challenge }
 }

@@ -135,7 +135,9 @@ function ceremonyRoutes(app: App, kernel: Kernel, access: AuthAccess): void {
       method,
       url: '/passkey/generate-authenticate-options',
       config: {
-        ...{ access: access.known, withoutSecondFactor: true, limit: 'default' },
+        access: access.known,
+        withoutSecondFactor: true,
+        limit: 'default',
         failures: ['PASSKEY_RP_ID_INVALID'],
       },
       schema: {

@@ -130,11 +130,11 @@ export const DELETE_USER: MailFlow<'delete-user'> = {
   },
   view: deletionView,
   async act(kernel, { user }, { token, click, values: { password = '' } }) {
-    const own = click.caller?.user.id === user.id ? click.caller : undefined
-    if (own === undefined && password === '') throw fail('PASSWORD_REQUIRED')
-    if (own === undefined) await deleteByLinkAndPassword(kernel, token, password, click)
-    else await deleteByLink(kernel, own, token)
-    return { title: 'deleteDone', text: 'deleteDoneText', isSignedOut: own !== undefined }
+    const signedIn = click.caller?.user.id === user.id ? click.caller : undefined
+    if (signedIn === undefined && password === '') throw fail('PASSWORD_REQUIRED')
+    if (signedIn === undefined) await deleteByLinkAndPassword(kernel, token, password, click)
+    else await deleteByLink(kernel, signedIn, token)
+    return { title: 'deleteDone', text: 'deleteDoneText', isSignedOut: signedIn !== undefined }
   },
 }
 

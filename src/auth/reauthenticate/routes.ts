@@ -62,7 +62,9 @@ export function reauthenticateRoutes(
         ...CODE_FAILURES,
         ...PASSKEY_FAILURES,
         ...PROVIDER_FAILURES,
-        ...['ACCOUNT_NOT_FOUND', 'ACCOUNT_NOT_LINKED', 'NOT_SIGNED_IN_AGAIN'],
+        'ACCOUNT_NOT_FOUND',
+        'ACCOUNT_NOT_LINKED',
+        'NOT_SIGNED_IN_AGAIN',
       ],
     },
     schema: {

@@ -10,6 +10,7 @@ import type { Kernel } from '#kernel/kernel.ts'
 import { findParent } from '../admin/impersonation.ts'
 import type { AuthAccess, Caller } from '../door/access.ts'
 import { ADMIN_COOKIE, clearSessionToken } from '../door/cookies.ts'
+import { SUCCESS, Succeeded } from '../schemas.ts'
 import { revokeOtherSessions, revokeSession, revokeSessions, sessionsOf } from './session.ts'
 import { createSignOut } from './sign-out.ts'
 
@@ -62,13 +63,13 @@ export function sessionRoutes(app: App, kernel: Kernel, access: AuthAccess, sess
     config: always,
     schema: {
       summary: 'End the current session',
-      response: { 200: Type.Object({ success: Type.Boolean() }) },
+      response: { 200: Succeeded },
     },
     handler: async (request, reply) => {
       clearSessionToken(kernel.config, reply)
       const leave = (caller: Caller) => signOut(request.kernel, caller)
       await actOrEmpty(kernel, await signedOutBy(request), leave, undefined)
-      return { success: true }
+      return SUCCESS
     },
   })
   /** The caller; in a browser that impersonates a user the admin, whose session ends with the impersonated one. */

@@ -161,7 +161,9 @@ async function checkByUsername(
 }
 
 const storedOf = (found: UserWithPassword | undefined, { knownDevice }: SentClaim) => ({
-  ...{ userId: found?.id, stored: found?.password ?? undefined, source: { knownDevice } },
+  userId: found?.id,
+  stored: found?.password ?? undefined,
+  source: { knownDevice },
 })
 
 /**

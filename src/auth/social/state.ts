@@ -39,7 +39,10 @@ export async function beginVisit(
   const state = await issue({
     lifetime: STATE_LIFETIME,
     payload: {
-      ...{ ...visit, ...nonce, ...place, codeVerifier: sealed },
+      ...visit,
+      ...nonce,
+      ...place,
+      codeVerifier: sealed,
       ...(isAgain && { since: kernel.now().toISOString() }),
     },
   })

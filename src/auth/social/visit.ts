@@ -169,8 +169,9 @@ const ERROR_NAMES: Readonly<Record<string, string>> = {
 }
 
 function errorName({ code, details }: Failure): string {
-  const own = details?.error
+  const reason = details?.error
   // Of the provider (RFC 6749, section 4.1.2.1).
-  if (code === 'PROVIDER_REFUSED' && typeof own === 'string' && /^[a-z_]{1,64}$/.test(own)) return own
+  if (code === 'PROVIDER_REFUSED' && typeof reason === 'string' && /^[a-z_]{1,64}$/.test(reason))
+    return reason
   return ERROR_NAMES[code] ?? code.toLowerCase()
 }

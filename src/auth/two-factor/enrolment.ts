@@ -96,7 +96,8 @@ export async function confirmFactor(
   await updateSessionToken(kernel.db, session.id, tokenHash(token), kernel.now())
   await tell(kernel, 'second_factor.enabled', { targetId: id, details: { method: factor.method } })
   await endFormerTrust(kernel, user, {
-    ...{ change: 'enabled', session },
+    change: 'enabled',
+    session,
     revokeOtherSessions: revokeOtherSessions || isFirst,
   })
   return { token, user }

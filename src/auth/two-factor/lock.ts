@@ -18,8 +18,8 @@ export type Counters = readonly string[]
  * exist after a complete sign-in only.
  */
 export async function countersOf(kernel: Kernel, userId: string, source: Source): Promise<Counters> {
-  const own = await ownBucket(kernel, userId, source)
-  return own === undefined ? [STRANGERS] : [own, TOTAL]
+  const bucket = await ownBucket(kernel, userId, source)
+  return bucket === undefined ? [STRANGERS] : [bucket, TOTAL]
 }
 
 export const STRANGERS = 'strangers'
@@ -46,7 +46,9 @@ export async function countWrongCode(
   const since = new Date(now.getTime() - LOCK)
   for (const counter of counters)
     await countFailure(kernel.db, id, {
-      ...{ counter, now, lockedUntil },
+      counter,
+      now,
+      lockedUntil,
       ...(counter === TOTAL ? { max: MAX_TOTAL, since } : { max: MAX_FAILURES }),
     })
 }

@@ -47,5 +47,5 @@ async function mailCode(kernel: Kernel, user: User, subject: Subject): Promise<v
 }
 
 /** A stranger who knows the address can use up the bucket of links, and must not lock the user out by that. */
-const mailBucketOf = (user: User, { counters: [own = STRANGERS] }: Subject): string =>
-  own === STRANGERS || !hasProvenEmail(user) ? `second-factor:${user.email}` : own
+const mailBucketOf = (user: User, { counters: [bucket = STRANGERS] }: Subject): string =>
+  bucket === STRANGERS || !hasProvenEmail(user) ? `second-factor:${user.email}` : bucket

@@ -41,7 +41,9 @@ export async function beginSecondFactor(
 ): Promise<PendingSecondFactor> {
   const methods = await methodsFor(kernel, userId, way, shown)
   const token = await issueTicket(kernel, 'second-factor', {
-    ...{ userId, address, sessionId: null },
+    userId,
+    address,
+    sessionId: null,
     lifetime: PENDING_LIFETIME,
     payload: { methods, remember, shown },
   })
@@ -98,7 +100,10 @@ export async function trustDevice(kernel: Kernel, userId: string): Promise<strin
   const token = randomToken(kernel.random)
   await insertTrustedDevice(kernel.db, {
     id: uuidv7(createdAt, kernel.random),
-    ...{ userId, createdAt, tokenHash: tokenHash(token), expiresAt: trustedUntil(createdAt) },
+    userId,
+    createdAt,
+    tokenHash: tokenHash(token),
+    expiresAt: trustedUntil(createdAt),
   })
   return token
 }

@@ -73,7 +73,9 @@ export function twoFactorRoutes(app: App, kernel: Kernel, access: AuthAccess): v
     handler: async (request) => {
       const { password, method = 'totp', issuer } = request.body
       return enrol(request.kernel, request.caller, {
-        ...{ password, method, issuer: issuer === undefined ? undefined : acceptableIssuer(issuer) },
+        password,
+        method,
+        issuer: issuer === undefined ? undefined : acceptableIssuer(issuer),
       })
     },
   })
@@ -171,7 +173,8 @@ function verificationRoutes(app: App, kernel: Kernel, access: AuthAccess): void 
     method: 'POST',
     url: '/two-factor/verify-totp',
     config: {
-      ...{ ...config, startsSession: true },
+      ...config,
+      startsSession: true,
       failures: [...SECOND_FACTOR_FAILURES, 'WRONG_CODE', 'TOTP_NOT_ENABLED'],
     },
     schema: {
@@ -202,7 +205,8 @@ function verificationRoutes(app: App, kernel: Kernel, access: AuthAccess): void 
     method: 'POST',
     url: '/two-factor/verify-otp',
     config: {
-      ...{ ...config, startsSession: true },
+      ...config,
+      startsSession: true,
       failures: [...SECOND_FACTOR_FAILURES, 'WRONG_CODE', 'OTP_HAS_EXPIRED', 'OTP_NOT_ENABLED'],
     },
     schema: {
@@ -219,7 +223,8 @@ function verificationRoutes(app: App, kernel: Kernel, access: AuthAccess): void 
     method: 'POST',
     url: '/two-factor/verify-backup-code',
     config: {
-      ...{ ...config, startsSession: true },
+      ...config,
+      startsSession: true,
       failures: [...SECOND_FACTOR_FAILURES, 'INVALID_BACKUP_CODE', 'TWO_FACTOR_NOT_ENABLED'],
     },
     schema: {

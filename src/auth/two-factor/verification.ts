@@ -190,7 +190,8 @@ export const subjectOf = async (
   user: User,
   { id }: Pick<Session, 'id'>,
 ): Promise<Subject> => ({
-  ...{ sessionId: id, subject: id },
+  sessionId: id,
+  subject: id,
   counters: await countersOf(kernel, user.id, { sessionId: id }),
 })
 

@@ -9,7 +9,7 @@ import type { WritePlan } from '#databases/plan/plan.ts'
  * `dependent` marks answers from all other tables, `all` every answer from the database. A database without an identity could be any database:
  * every write invalidates its answers, and a write to it invalidates every answer.
  */
-const own = (database: string, { schema, name }: Table): string => `rows:${database}:${schema}.${name}`
+const standalone = (database: string, { schema, name }: Table): string => `rows:${database}:${schema}.${name}`
 const dependent = (database: string): string => `rows:${database}:dependent`
 const all = (database: string): string => `rows:${database}:all`
 const UNNAMED = 'rows:unnamed'
@@ -26,14 +26,14 @@ export function tagsOfAnswer(
 ): readonly string[] {
   if (database === undefined) return [EVERY, UNNAMED]
   const tags = tables.map((table) =>
-    table.standsAlone === true && !hasPolicies ? own(database, table) : dependent(database),
+    table.standsAlone === true && !hasPolicies ? standalone(database, table) : dependent(database),
   )
   return [...new Set([EVERY, all(database), ...tags])]
 }
 
 export const tagsOfWrite = (database: Name, table: Table): readonly string[] =>
   database !== undefined && table.standsAlone === true
-    ? [own(database, table), dependent(database), UNNAMED]
+    ? [standalone(database, table), dependent(database), UNNAMED]
     : tagsOfChange(database)
 
 const tagsOfChange = (database: Name): readonly string[] =>

@@ -33,9 +33,9 @@ export function createClientLocation(
     if (logging.client.name === name) return true
     const release = retain(client)
     try {
-      const [log, own] = await Promise.all([logging.identity(), driver.identity()])
+      const [log, data] = await Promise.all([logging.identity(), driver.identity()])
       // Without identities, by the rights of a server's operator, names decide.
-      return own !== undefined && own === log
+      return data !== undefined && data === log
     } finally {
       release(false)
     }

@@ -41,15 +41,15 @@ export function chooseFunction(
 }
 
 function fits(candidate: CallableFunction, names: readonly string[]): boolean {
-  const own = candidate.arguments
+  const parameters = candidate.arguments
   return (
-    names.every((name) => own.some(({ column }) => column.name === name)) &&
-    own.every(({ column, optional }) => optional || names.includes(column.name))
+    names.every((name) => parameters.some(({ column }) => column.name === name)) &&
+    parameters.every(({ column, optional }) => optional || names.includes(column.name))
   )
 }
 
-const signature = ({ name, arguments: own }: CallableFunction): string =>
-  `${name}(${own.map(({ column, optional }) => `${column.name} ${column.type}${optional ? ' optional' : ''}`).join(', ')})`
+const signature = ({ name, arguments: parameters }: CallableFunction): string =>
+  `${name}(${parameters.map(({ column, optional }) => `${column.name} ${column.type}${optional ? ' optional' : ''}`).join(', ')})`
 
 /** The rows of a function as a table without relations, so that the grammar of a fetch applies to them. */
 export const asTable = ({ schema, name, columns = [] }: CallableFunction): Table => ({

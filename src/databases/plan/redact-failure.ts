@@ -11,9 +11,9 @@ import type { Failure } from '#kernel/errors.ts'
  */
 export function redactFailure(rights: Rights, failure: Failure, request: DataRequest | undefined): Failure {
   if (request?.scope !== undefined) return redactText(failure, request)
-  const own = request && { ...request.table, action: 'read' as const }
+  const requested = request && { ...request.table, action: 'read' as const }
   const other = otherTable(failure)
-  const isVisible = [own, other].every((right) => right === undefined || rights.may(right))
+  const isVisible = [requested, other].every((right) => right === undefined || rights.may(right))
   return isVisible || !isAboutData(failure.code) ? failure : redactText(failure, request)
 }
 

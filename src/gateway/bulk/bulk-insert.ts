@@ -86,9 +86,9 @@ export function createBulkInsert({
       }
       // Only a statement with this row alone shows that it is bad.
       if (high - low === 1 && found === undefined) {
-        const own = await attempt(rows.slice(low, high))
-        if (own === undefined) return high
-        failure = own
+        const alone = await attempt(rows.slice(low, high))
+        if (alone === undefined) return high
+        failure = alone
       }
     }
     refuse(index + low, failure)

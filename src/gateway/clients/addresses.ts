@@ -28,9 +28,9 @@ type Address = ClientAddress & { readonly driver: DriverName }
 
 export function newAddress(kernel: Kernel, id: string, given: AddressFacts): Address {
   const driver = given.driver ?? 'postgresql'
-  const own = ownPart(kernel, id, given, driver)
-  if (own === undefined) throw edge('validation_error', { message: 'url or url_env_var is required' })
-  return complete({ id, driver, ...own, ...NO_DIRECT, ...directPart(kernel, id, given, driver) })
+  const url = ownPart(kernel, id, given, driver)
+  if (url === undefined) throw edge('validation_error', { message: 'url or url_env_var is required' })
+  return complete({ id, driver, ...url, ...NO_DIRECT, ...directPart(kernel, id, given, driver) })
 }
 
 /** The new address, or undefined if neither driver nor a URL changes. What is not given must fit a new driver. */
@@ -39,9 +39,9 @@ export function changedAddress(kernel: Kernel, former: ClientRow, change: Addres
   if (!isDriverName(driver))
     throw fail('invalid_client_url', { hint: 'Use a driver that this version supports' })
   const { id, sealedUrl, urlEnvVar, sealedDirectUrl, directUrlEnvVar } = former
-  const [own, direct] = [ownPart(kernel, id, change, driver), directPart(kernel, id, change, driver)]
-  if (own === undefined && direct === undefined && driver === former.driver) return undefined
-  return complete({ id, driver, sealedUrl, urlEnvVar, sealedDirectUrl, directUrlEnvVar, ...own, ...direct })
+  const [url, direct] = [ownPart(kernel, id, change, driver), directPart(kernel, id, change, driver)]
+  if (url === undefined && direct === undefined && driver === former.driver) return undefined
+  return complete({ id, driver, sealedUrl, urlEnvVar, sealedDirectUrl, directUrlEnvVar, ...url, ...direct })
 }
 
 const NO_DIRECT = { sealedDirectUrl: null, directUrlEnvVar: null }

@@ -201,11 +201,11 @@ async function insertTogether(
   if (!isComplete) throw fail('write_conflict')
   let at = 0
   return [first, ...others].map(({ plan }) => {
-    const own = texts.slice(at, at + plan.rows.length)
+    const returned = texts.slice(at, at + plan.rows.length)
     at += plan.rows.length
     return {
-      json: [Buffer.from(`[${own.join(',')}]`)],
-      rows: own.length,
+      json: [Buffer.from(`[${returned.join(',')}]`)],
+      rows: returned.length,
       affected: plan.rows.length,
       truncated: false,
       total: undefined,

@@ -58,8 +58,15 @@ async function begin(kernel: Kernel, request: ImportRequest): Promise<Run> {
   const { caller } = await prepareInsert(kernel, request, await request.caller(), [{}])
   if (request.dryRun) requireAbility(caller.backend, 'transaction')
   const run: Run = {
-    ...{ kernel, request, caller, errors: [] },
-    ...{ unreadable: 0, read: 0, given: 0, skipped: 0, inDoubt: 0 },
+    kernel,
+    request,
+    caller,
+    errors: [],
+    unreadable: 0,
+    read: 0,
+    given: 0,
+    skipped: 0,
+    inDoubt: 0,
     bulk: createBulkInsert({
       write: (rows) => write(run, rows),
       check: () => expectNoEnd(run),

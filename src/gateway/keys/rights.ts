@@ -38,8 +38,8 @@ export const nameOfRight = ({ schema, table, action }: TableRight): string =>
 /** Whether the rights grant the action on the table. `users.*` means table `users` in `public`, never a schema. */
 export function grantsTable(rights: readonly string[], asked: TableRight): boolean {
   if (rights.some((right) => EVERY_TABLE[asked.action].has(right))) return true
-  const own = rightsOfTable(asked)
-  return rights.some((right) => own.includes(right))
+  const sufficient = rightsOfTable(asked)
+  return rights.some((right) => sufficient.includes(right))
 }
 
 const everyTable = (action: Action) => new Set([`gateway.${action}`, 'gateway.*', `*.${action}`, '*'])
@@ -53,9 +53,9 @@ function rightsOfTable(asked: TableRight): readonly string[] {
   const { schema, table } = asked
   // A table name with a dot would be ambiguous, so only rights to every table grant access to it.
   if (schema.includes('.') || table.includes('.')) return []
-  const own = nameOfRight(asked)
-  if (RESERVED_SCHEMAS.has(schema) || RESERVED_SCHEMAS.has(own.split('.', 1)[0] ?? '')) return []
-  return [own, schema === 'public' ? `${table}.*` : `${schema}.${table}.*`]
+  const exact = nameOfRight(asked)
+  if (RESERVED_SCHEMAS.has(schema) || RESERVED_SCHEMAS.has(exact.split('.', 1)[0] ?? '')) return []
+  return [exact, schema === 'public' ? `${table}.*` : `${schema}.${table}.*`]
 }
 
 /** No wildcard includes it: even a key with all other rights is subject to row-level security. */

@@ -25,19 +25,21 @@ export async function requireEditRights(
   edits: readonly TableEdit[],
 ): Promise<void> {
   const rights = rightsOf(changer.caller)
-  const own = ofTable(table)
+  const rightsTo = ofTable(table)
   const renamed = edits.findLast((edit) => edit.operation === 'rename_table')?.newName
   rights.require([
-    ...(deletesByReference(table, edits) ? own('delete') : []),
-    ...(edits.every(addsUnusedColumn) ? [] : own('read', 'write')),
-    ...(renamed === undefined ? [] : own(...gained(changer.caller, { ...nameOf(table), table: renamed }))),
+    ...(deletesByReference(table, edits) ? rightsTo('delete') : []),
+    ...(edits.every(addsUnusedColumn) ? [] : rightsTo('read', 'write')),
+    ...(renamed === undefined
+      ? []
+      : rightsTo(...gained(changer.caller, { ...nameOf(table), table: renamed }))),
     ...referencedBy(edits.flatMap(newColumns)),
   ])
   if (edits.some(tellsOfRows)) await requireAllRows(changer)
   if (edits.some(writesOthersRows)) requirePolicyBypass(changer.caller)
   const names = [nameOf(table), { ...nameOf(table), table: renamed ?? table.name }]
   if (edits.some(givesName)) await requireNamedRows(changer, names)
-  const needed = own(...(renamed === undefined ? (['read', 'write'] as const) : (['delete'] as const)))
+  const needed = rightsTo(...(renamed === undefined ? (['read', 'write'] as const) : (['delete'] as const)))
   if (needed.every(rights.may)) return
   const { isNamed, deletes } = await useOf(changer, names)
   if (renamed === undefined ? isNamed : deletes) rights.require(needed)

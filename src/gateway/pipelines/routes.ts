@@ -150,8 +150,8 @@ function requestOf(
   if (pipeline !== undefined && known === undefined)
     throw fail('unknown_pipeline', { details: { field: 'pipeline', pipeline: pipeline.slice(0, 63) } })
   const parts = mergePipelines(known, body)
-  const own = gatewayCaller(request)
-  const end = (client = own.client.name): RunEnd => ({
+  const caller = gatewayCaller(request)
+  const end = (client = caller.client.name): RunEnd => ({
     client,
     caller: async () => access.override(request, reply, await access.renew.again(request, reply), client),
   })
@@ -159,7 +159,7 @@ function requestOf(
     requestId: request.id,
     pipeline,
     parts,
-    presence: own.presence,
+    presence: caller.presence,
     source: end(parts.source.client),
     sink: end(parts.sink.client),
   }

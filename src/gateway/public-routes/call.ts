@@ -49,7 +49,7 @@ export async function runFixedSql(
     maxRows: kernel.config.gateway.max_rows,
     presence,
   }).catch((error: unknown) => {
-    throw explained(caller, error)
+    throw failureForCaller(caller, error)
   })
   const event = { client: client.name, request_id: requestId, affected_rows: result.affected }
   await emit(kernelOf(kernel, caller), 'gateway_query', event, rowsOfAnswer(kernel, result))
@@ -67,7 +67,7 @@ function valuesIn(body: Body): readonly Json[] {
 }
 
 /** The database's messages quote the statement and its rows. That of the number of params is ours. */
-function explained({ client, grant, isImpersonated }: GatewayCaller, error: unknown): unknown {
+function failureForCaller({ client, grant, isImpersonated }: GatewayCaller, error: unknown): unknown {
   if (!(error instanceof Failure) || error.details?.field === 'params') return error
   const { code, cause } = error
   if (code === 'read_only' && client.isFrozen) return clientFrozen(client, cause)

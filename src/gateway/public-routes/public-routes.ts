@@ -106,8 +106,8 @@ export async function routesNaming(
   tables: readonly TableName[],
 ): Promise<TableUse> {
   const naming = (await listRouteSources(db)).filter((route) => tables.some((table) => names(route, table)))
-  const own = await Promise.all(naming.map(({ clientName }) => mayHave(clientName)))
-  const found = naming.filter((_, index) => own[index])
+  const isOfDatabase = await Promise.all(naming.map(({ clientName }) => mayHave(clientName)))
+  const found = naming.filter((_, index) => isOfDatabase[index])
   return {
     isNamed: found.length > 0,
     isInCode: found.length > 0,

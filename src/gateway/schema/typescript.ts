@@ -7,7 +7,7 @@ import { sortedTables } from './schema.ts'
  */
 export function typescriptOf(catalogue: Catalogue): string {
   const schemas = Map.groupBy(sortedTables(catalogue), ({ schema }) => schema)
-  const members = [...schemas].map(([schema, own]) => schemaText(schema, own))
+  const members = [...schemas].map(([schema, tables]) => schemaText(schema, tables))
   return `${HEAD}export type Database = {\n${members.join('')}}\n`
 }
 

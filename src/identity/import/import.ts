@@ -107,15 +107,15 @@ async function* batchesOf(source: Source, lines: AsyncIterable<Line>, notes: Not
   for await (const line of lines) {
     const user = readLine(source, line, notes)
     if (user === undefined) continue
-    const own = keysOf(user)
+    const ofUser = keysOf(user)
     // A statement sorts its users, so its unique values must differ: the second line of two goes into the next batch.
-    if (batch.length >= BATCH || own.some((key) => keys.has(key))) {
+    if (batch.length >= BATCH || ofUser.some((key) => keys.has(key))) {
       yield batch
       batch = []
       keys = new Set()
     }
     batch.push({ number: line.number, user })
-    for (const key of own) keys.add(key)
+    for (const key of ofUser) keys.add(key)
   }
   if (batch.length > 0) yield batch
 }

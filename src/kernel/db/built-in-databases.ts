@@ -72,7 +72,7 @@ type EnsureOptions = {
   readonly secrets: Secrets
   readonly report: (step: string) => void
   /** Creates what is missing; otherwise nothing is changed. */
-  readonly makes: boolean
+  readonly createsMissing: boolean
   readonly names: BuiltInNames
   readonly standing: Standing
   readonly url: EmbeddedServer['url']
@@ -82,16 +82,16 @@ type EnsureOptions = {
 
 /** The built-in databases that the configuration wants, created if the command may do that. */
 export async function ensureBuiltIn(options: EnsureOptions): Promise<BuiltIn> {
-  const { config, makes, names, provisionUrl, report, secrets, standing } = options
-  const may = provisionUrl !== undefined
-  const age = makes ? 'current' : standing.secret
+  const { config, createsMissing, names, provisionUrl, report, secrets, standing } = options
+  const canProvision = provisionUrl !== undefined
+  const age = createsMissing ? 'current' : standing.secret
   const password = (role: string) => secrets.derive('database-role', role, age)
   const built = {
-    default: may && wantsDefault(config),
-    logging: may && config.clients[config.gateway.logging_client]?.url === undefined,
+    default: canProvision && wantsDefault(config),
+    logging: canProvision && config.clients[config.gateway.logging_client]?.url === undefined,
     at: (role: string, database: string) => options.url(role, password(role), database),
   }
-  if (!makes || !may || !(built.default || built.logging)) return { ...built, repairs: [] }
+  if (!createsMissing || !canProvision || !(built.default || built.logging)) return { ...built, repairs: [] }
   report('provision')
   const wanted = {
     ...ownDatabases(built, names, password),

@@ -56,8 +56,12 @@ function note(written: Written, change: string): void {
 
 /** Tables that no act is about: one-time tokens, counts of wrong codes, outboxes, what browsers keep. */
 const QUIET = new Set([
-  ...['verification', 'wrong_code', 'webhook_event', 'webhook_delivery'],
-  ...['known_device', 'trusted_device'],
+  'verification',
+  'wrong_code',
+  'webhook_event',
+  'webhook_delivery',
+  'known_device',
+  'trusted_device',
 ])
 
 /** A change and its table, such as `delete session`. */

@@ -124,13 +124,13 @@ function requireMark(
   mark: string | null,
   installation: string,
 ): void {
-  const own = markOf(installation)
-  if (mark === own) return
+  const ours = markOf(installation)
+  if (mark === ours) return
   throw new Error(
     mark?.startsWith(markOf('')) === true
       ? `The ${kind} ${name} belongs to another Gatehouse (${mark}): give this one a control database of another name.`
       : `The ${kind} ${name} exists already and was not created by this installation: give the control database another name, ` +
-          `or, if it was restored from a backup of this installation, mark it: comment on ${kind} ${id(name)} is '${own}'`,
+          `or, if it was restored from a backup of this installation, mark it: comment on ${kind} ${id(name)} is '${ours}'`,
   )
 }
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import pg from 'pg'
 import { testDatabase } from '#test/database.ts'
-import { explained, namedBy, UnusableDatabase } from './unusable-database.ts'
+import { errorNaming, namedBy, UnusableDatabase } from './unusable-database.ts'
 
 const SETTING = 'database.url'
 
@@ -49,7 +49,7 @@ test('a pooler is told with the setting that needs the address of the server', (
     ['clients.logging.url', 'clients.logging.direct_url'],
     ['clients.logging.direct_url', 'clients.logging.direct_url'],
   ]) {
-    const told = explained(setting ?? '', url, error)
+    const told = errorNaming(setting ?? '', url, error)
     assert.match(told instanceof Error ? told.message : '', new RegExp(`own address in ${direct}$`))
   }
 })
@@ -57,7 +57,7 @@ test('a pooler is told with the setting that needs the address of the server', (
 test('errors of the network are explained too, and unknown errors are not changed', () => {
   const url = 'postgres://ada:hidden@db.example.com:6000/shop'
   const says = (code: string, message: string) => {
-    const error = explained(SETTING, url, Object.assign(new Error(message), { code }))
+    const error = errorNaming(SETTING, url, Object.assign(new Error(message), { code }))
     return error instanceof Error ? error.message : ''
   }
   for (const [code, message, expected] of [
@@ -75,5 +75,5 @@ test('errors of the network are explained too, and unknown errors are not change
     assert.doesNotMatch(says(code, message), /hidden/)
   }
   const bug = new TypeError('not a function')
-  assert.equal(explained(SETTING, url, bug), bug)
+  assert.equal(errorNaming(SETTING, url, bug), bug)
 })

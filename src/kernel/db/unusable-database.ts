@@ -10,12 +10,12 @@ export async function namedBy<T>(setting: string, url: string, work: () => Promi
   try {
     return await work()
   } catch (error) {
-    throw explained(setting, url, error)
+    throw errorNaming(setting, url, error)
   }
 }
 
 /** The message for an error of `pg`, Node or the server; any other error is returned as it is. */
-export function explained(setting: string, url: string, thrown: unknown): unknown {
+export function errorNaming(setting: string, url: string, thrown: unknown): unknown {
   const error = firstOf(thrown)
   if (!(error instanceof Error)) return thrown
   const code = 'code' in error && typeof error.code === 'string' ? error.code : ''

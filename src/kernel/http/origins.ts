@@ -3,10 +3,10 @@ import type { Kernel } from '../kernel.ts'
 
 /** Origins whose pages may send a user's cookie and be redirect targets. */
 export function ownOrigins({ config, publicUrl }: Kernel): ReadonlySet<string> {
-  const own = new URL(publicUrl())
-  const port = own.port === '' ? '' : `:${own.port}`
+  const ownUrl = new URL(publicUrl())
+  const port = ownUrl.port === '' ? '' : `:${ownUrl.port}`
   const loopback = config.production ? [] : [`http://127.0.0.1${port}`, `http://[::1]${port}`]
-  return new Set([own.origin, ...config.auth.trusted_origins, ...loopback])
+  return new Set([ownUrl.origin, ...config.auth.trusted_origins, ...loopback])
 }
 
 type OriginVerdict = 'allowed' | 'absent' | 'null' | 'foreign'
@@ -43,14 +43,15 @@ export function redirectTarget(kernel: Kernel, target: string): string | undefin
   // Printable ASCII without backslash: a valid URL has percent-encoding and punycode for the rest. `//host` is no path.
   if (target.length > 2_048 || !/^(?!\/\/)[!-[\]-~]+$/.test(target)) return undefined
   const isPath = target.startsWith('/')
-  const own = new URL(kernel.publicUrl()).origin
-  const url = isPath || namesHostAlone(target) ? URL.parse(target, own) : null
-  if (url === null || !(isPath ? url.origin === own : ownOrigins(kernel).has(url.origin))) return undefined
+  const ownOrigin = new URL(kernel.publicUrl()).origin
+  const url = isPath || namesHostAlone(target) ? URL.parse(target, ownOrigin) : null
+  if (url === null || !(isPath ? url.origin === ownOrigin : ownOrigins(kernel).has(url.origin)))
+    return undefined
   // Proxies may decode a slash again.
   if (/^\/(\/|\\|%2f|%5c)/i.test(url.pathname)) return undefined
   if (!kernel.config.auth.trusted_origins.includes(url.origin) && isEndpoint(kernel, url.pathname))
     return undefined
-  return isPath ? url.href.slice(own.length) : url.href
+  return isPath ? url.href.slice(ownOrigin.length) : url.href
 }
 
 /**

@@ -44,8 +44,8 @@ export function createPublishedDocument<T>(
       held = { document, since: time() }
       return document
     } catch (cause) {
-      const own = ownFailure(cause)
-      if (own !== undefined) throw own
+      const failure = ownFailure(cause)
+      if (failure !== undefined) throw failure
       log.warn(
         { event: 'provider_failed', provider: name, error: cause },
         `the ${subject} of the provider cannot be read`,

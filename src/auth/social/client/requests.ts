@@ -91,8 +91,8 @@ export async function askProvider<T>(
   try {
     return await work()
   } catch (error) {
-    const own = ownFailure(error)
-    if (own !== undefined) throw own
+    const failure = ownFailure(error)
+    if (failure !== undefined) throw failure
     if (error instanceof AuthorizationResponseError)
       throw fail('PROVIDER_REFUSED', { details: { error: error.error } })
     log.warn({ event: 'provider_failed', provider: name, error }, 'the answer of the provider is refused')

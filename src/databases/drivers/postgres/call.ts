@@ -111,10 +111,10 @@ const statementOf = ({ chosen, given }: FunctionCall, plan: ReadPlan): BuiltSql 
 /** `"public"."f"("a" => $1::integer, variadic "b" => $2::text[])`; names and types are from the catalogue. */
 function callText(
   sql: SqlBuilder,
-  { schema, name, arguments: own, columns, isValue }: CallableFunction,
+  { schema, name, arguments: parameters, columns, isValue }: CallableFunction,
   { arguments: given, areTexts }: CallRequest,
 ): string {
-  const texts = own
+  const texts = parameters
     .filter(({ column }) => Object.hasOwn(given, column.name))
     .map(({ column, variadic }) => {
       const asked = given[column.name] ?? null

@@ -30,15 +30,17 @@ const MAX_CONNECTIONS = 4
 /** Undefined `direct`: the client's own address is also the direct one, and its own pool is used. */
 export function createDirectConnections(
   direct: string | undefined,
-  own: Pool,
+  pooled: Pool,
   options: DirectConnectionOptions,
 ): DirectConnections {
   const missing = `A pooler answers at the address of client ${options.name}, and this needs a session of its own: set `
   if (direct === undefined)
     return {
-      pool: own,
+      pool: pooled,
       requireSession: () =>
-        requireServer(own, () => fail('direct_url_missing', { message: `${missing}${settingOf(options)}` })),
+        requireServer(pooled, () =>
+          fail('direct_url_missing', { message: `${missing}${settingOf(options)}` }),
+        ),
       close: async () => {},
     }
   const open = createConnector({ ...options, url: direct })
@@ -76,9 +78,9 @@ async function requireServer(pool: Pool, refusal: () => Error): Promise<void> {
 async function sameDatabase(client: RowClient, options: DirectConnectionOptions): Promise<RowClient> {
   try {
     if (client.pooled !== undefined) throw unusable(options, 'leads to a pooler')
-    const own = await options.reached()
+    const reached = await options.reached()
     const here = await within(options.connectTimeout, client, () => reachedBy(client))
-    if (!isDeepStrictEqual(here, own))
+    if (!isDeepStrictEqual(here, reached))
       throw unusable(options, 'leads to another database, or to another role, than its url')
     return client
   } catch (error) {

@@ -97,12 +97,12 @@ export function createPostgresDriver(given: PostgresOptions): PostgresDriver {
   const terminate = createTerminator(options)
   const open = createConnector(options)
   const pool = createPool({ ...options, terminate, connect: () => checkRole(open) })
-  const own = options.rowLevelSecurity && OWN
+  const ownPersona = options.rowLevelSecurity && OWN
   const limits = { rows: options.maxRows, bytes: options.answerBytes }
-  const run = createRunner(pool, own)
+  const run = createRunner(pool, ownPersona)
   // A long read that waits for its reader must not keep a connection from other statements, for which its reader may be waiting.
   const streams = openStreamPool(options, checkRole)
-  const runStream = createRunner(streams, own)
+  const runStream = createRunner(streams, ownPersona)
   // Separate pools, so that long reports do not delay functions.
   const [ofSql, ofCalls] = [sqlPool(), openUntrustedPool(options, checkRole)]
   const tables = createCatalogueCache(async () =>
@@ -118,10 +118,10 @@ export function createPostgresDriver(given: PostgresOptions): PostgresDriver {
     checkRole: createRoleCheck(options),
     reached: memoizeAsync(() => Promise.all([identity(), run.systemValue(createSql(REACHED_SQL))])),
   })
-  const runDirect = direct.pool === pool ? run : createRunner(direct.pool, own)
+  const runDirect = direct.pool === pool ? run : createRunner(direct.pool, ownPersona)
   const management = createManagement(direct.pool, runDirect, {
     readDefinitions,
-    persona: own,
+    persona: ownPersona,
     rowLevelSecurity: options.rowLevelSecurity,
     statementTimeout: options.statementTimeout,
     changed: tables.invalidate,
@@ -214,7 +214,7 @@ export function createPostgresDriver(given: PostgresOptions): PostgresDriver {
       await defaultsFor(planned)
       return planned
     },
-    ...operations(own),
+    ...operations(ownPersona),
     checksWrites: true,
     keepsGuards: true,
     policies: options.rowLevelSecurity && { as: (persona) => ({ ...driver, ...operations(persona) }) },
@@ -253,9 +253,9 @@ function openStreamPool(
     streamConnections: maxConnections = 2,
     streamTimeout: statementTimeout = options.statementTimeout,
   } = options
-  const own = { ...options, maxConnections, statementTimeout, slowReaders: maxConnections }
-  const open = createConnector(own)
-  return createPool({ ...own, terminate: createTerminator(options), connect: () => checkRole(open) })
+  const streaming = { ...options, maxConnections, statementTimeout, slowReaders: maxConnections }
+  const open = createConnector(streaming)
+  return createPool({ ...streaming, terminate: createTerminator(options), connect: () => checkRole(open) })
 }
 
 type UntrustedPool = { readonly run: RunUntrusted; readonly close: () => Promise<void> }

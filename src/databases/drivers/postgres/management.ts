@@ -77,7 +77,7 @@ async function run(pool: Pool, change: SchemaStatements, options: ManagementOpti
   try {
     await repeated(() => transact(client, options, () => apply(client, change, options)))
   } catch (error) {
-    throw await explained(client, change, { error, options })
+    throw await failureOfChange(client, change, { error, options })
   } finally {
     pool.release(client)
     options.changed()
@@ -159,7 +159,7 @@ const queryOn =
     return (await client.query<Row>(text, [...values])).rows
   }
 
-async function explained(
+async function failureOfChange(
   client: RowClient,
   { explain }: ChangeConditions,
   { error, options }: { readonly error: unknown; readonly options: ManagementOptions },

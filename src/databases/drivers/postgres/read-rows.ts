@@ -44,7 +44,7 @@ export async function selectRows(
       isCsv,
       limit: page.limit,
       highWater: mark,
-      ...(count && { maxBytes: limits.bytes }),
+      maxBytes: count && limits.bytes,
       // Not in a transaction, where the setting would apply to later statements, and where the gateway is the reader.
       isLong: count === undefined && on === undefined && !short,
       short,
@@ -124,8 +124,8 @@ export async function countRows(
 }
 
 /** `[{ "Plan": { "Plan Rows": 3 } }]`. */
-const plannedRows = (explained: unknown): number =>
-  (explained as readonly [{ readonly Plan: { readonly 'Plan Rows': number } }])[0].Plan['Plan Rows'] // the form of EXPLAIN
+const plannedRows = (answer: unknown): number =>
+  (answer as readonly [{ readonly Plan: { readonly 'Plan Rows': number } }])[0].Plan['Plan Rows'] // the form of EXPLAIN
 
 export function relationsOf(output: readonly Output[], { rows }: ResultLimits): Job['relations'] {
   if (output.every(({ kind }) => kind === 'column')) return undefined

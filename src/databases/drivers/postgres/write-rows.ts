@@ -13,11 +13,13 @@ import { deleteSql, updateSql } from '#databases/drivers/postgres/sql/statements
 import { assignedTo, givenIn } from '#databases/drivers/postgres/sql/values.ts'
 import { fail } from '#databases/failures.ts'
 import { namesOneRow } from '#databases/plan/by-key.ts'
-import type { ChangePlan, InsertPlan, UpdatePlan, WritePlan } from '#databases/plan/plan.ts'
+import type { Column } from '#databases/plan/catalogue.ts'
+import type { WritePlan } from '#databases/plan/plan.ts'
 import { Failure } from '#kernel/errors.ts'
 
 type WriteRunner = { readonly run: Runner; readonly defaultsFor: (plan: WritePlan) => Promise<Defaults> }
 
+/** Inserts, updates or deletes rows, and returns those that were written, unless the request wants no rows (`head`). */
 export async function writeRows(
   { run, defaultsFor }: WriteRunner,
   plan: WritePlan,
@@ -26,83 +28,73 @@ export async function writeRows(
   presence?: Presence,
 ): Promise<WriteResult> {
   const { head, stripNulls } = plan.request
-  const matching = plan.kind === 'insert' ? undefined : await matchingRows(run, plan, on, presence)
-  const running = run.finish(
-    {
-      ...jobOf(plan, limits.rows, await defaultsFor(plan)),
-      relations: head ? undefined : relationsOf(plan.output, limits),
-      ...boundOf(plan, limits.bytes, on),
-      table: plan.table,
-      runsCode: plan.table.writeRunsCode === true || readsCode(plan),
-      stripNulls,
-      presence,
-    },
-    on,
-  )
-  const { writer, affected } = await running.catch(explainRowCheck(plan))
-  const total = plan.kind !== 'insert' && plan.request.count ? (matching ?? affected) : undefined
-  // Only the check of its rows has come back.
-  if (head) return { json: [EMPTY], rows: 0, affected, truncated: false, total }
-  return {
-    json: writer?.take() ?? [EMPTY],
-    rows: writer?.rows ?? 0,
-    affected,
-    truncated: writer?.more ?? false,
-    total,
+  const matching = await countMatching(run, plan, on, presence)
+  const job: Job = {
+    ...statementOf(plan, limits.rows, await defaultsFor(plan)),
+    ...resultOf(plan, limits, on),
+    table: plan.table,
+    runsCode: plan.table.writeRunsCode === true || readsCode(plan),
+    stripNulls,
+    presence,
   }
+  const { writer, affected } = await run.finish(job, on).catch((error) => {
+    throw failureOf(plan, error)
+  })
+  const total = plan.kind !== 'insert' && plan.request.count ? (matching ?? affected) : undefined
+  // With `head`, a row of the result holds only its check.
+  if (head || writer === undefined) return { json: [EMPTY], rows: 0, truncated: false, affected, total }
+  return { json: writer.take(), rows: writer.rows, truncated: writer.more, affected, total }
 }
 
-const explainRowCheck =
-  (plan: WritePlan) =>
-  (error: unknown): never => {
-    const isChecked = plan.kind !== 'delete' && plan.check !== undefined
-    if (!isChecked || !(error instanceof Failure) || !isRowCheck(error.cause)) throw error
-    throw fail('outside_route', { cause: error.cause })
+/** The rows that match, before the write. Undefined where as many are written. */
+async function countMatching(
+  run: Runner,
+  plan: WritePlan,
+  on?: OpenTransaction,
+  presence?: Presence,
+): Promise<number | undefined> {
+  if (plan.kind === 'insert') return undefined
+  const { count, limit, offset } = plan.request
+  const writesFewer = limit !== undefined || offset > 0
+  return count && writesFewer ? countRows(run, plan, count, on, presence) : undefined
+}
+
+/** The statement, and the values of the request in it, for its errors. `rows`: the most that come back; the body bounds those of an insert. */
+function statementOf(plan: WritePlan, rows: number, defaults: Defaults): Job {
+  // Of the rows of a relation, one more shows that there are too many.
+  const relationRows = rows + 1
+  if (plan.kind === 'delete') return { sql: deleteSql(plan, relationRows), limit: rows }
+  const set = plan.kind === 'update' ? plan.set : (plan.conflict?.set ?? [])
+  const assigned = set.map(({ column }) => column)
+  const given = (column: Column) => assignedTo(set, column)
+  if (plan.kind === 'update')
+    return { sql: updateSql(plan, relationRows), limit: rows, written: assigned, given }
+  return {
+    sql: insertSql(plan, defaults, relationRows),
+    written: [...new Set([...plan.columns, ...assigned])],
+    given: (column) => [...givenIn(plan.rows, column), ...given(column)],
   }
+}
 
 /**
  * A write whose result is too large is rolled back: it commits by a separate message after all rows have arrived, which costs a round trip.
  * A write of one row does not need that, because a row is bounded itself (frames.ts). A transaction rolls back anyway.
  */
-function boundOf(
+function resultOf(
   plan: WritePlan,
-  maxBytes: number,
+  limits: ResultLimits,
   on: OpenTransaction | undefined,
-): Pick<Job, 'maxBytes' | 'commitsLast'> {
+): Pick<Job, 'relations' | 'maxBytes' | 'commitsLast'> {
+  if (plan.request.head) return {}
+  const relations = relationsOf(plan.output, limits)
   const isOneRow = plan.kind === 'insert' ? plan.rows.length === 1 : namesOneRow(plan.table, plan.where)
-  const isShort = isOneRow && plan.output.every(({ kind }) => kind === 'column')
-  return plan.request.head || isShort ? {} : { maxBytes, commitsLast: on === undefined }
+  const isBounded = isOneRow && plan.output.every(({ kind }) => kind === 'column')
+  return isBounded ? {} : { relations, maxBytes: limits.bytes, commitsLast: on === undefined }
 }
 
-/** Only a write with limit or offset changes fewer rows than match. */
-async function matchingRows(
-  run: Runner,
-  plan: ChangePlan,
-  on?: OpenTransaction,
-  presence?: Presence,
-): Promise<number | undefined> {
-  const { count, limit, offset } = plan.request
-  if (!count || (limit === undefined && offset === 0)) return undefined
-  return countRows(run, plan, count, on, presence)
+/** A row that does not satisfy the check of a public route fails the statement. */
+function failureOf(plan: WritePlan, error: unknown): unknown {
+  const isChecked = plan.kind !== 'delete' && plan.check !== undefined
+  const isOutside = isChecked && error instanceof Failure && isRowCheck(error.cause)
+  return isOutside ? fail('outside_route', { cause: error.cause }) : error
 }
-
-function jobOf(plan: WritePlan, limit: number, defaults: Defaults): Job {
-  if (plan.kind === 'insert') return insertJob(plan, limit, defaults)
-  return plan.kind === 'update' ? updateJob(plan, limit) : { sql: deleteSql(plan, limit + 1), limit }
-}
-
-const insertJob = (plan: InsertPlan, limit: number, defaults: Defaults): Job => {
-  const set = plan.conflict?.set ?? []
-  return {
-    sql: insertSql(plan, defaults, limit + 1),
-    written: [...new Set([...plan.columns, ...set.map(({ column }) => column)])],
-    given: (column) => [...givenIn(plan.rows, column), ...assignedTo(set, column)],
-  }
-}
-
-const updateJob = (plan: UpdatePlan, limit: number): Job => ({
-  sql: updateSql(plan, limit + 1),
-  limit,
-  written: plan.set.map(({ column }) => column),
-  given: (column) => assignedTo(plan.set, column),
-})

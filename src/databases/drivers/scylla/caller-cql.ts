@@ -27,17 +27,17 @@ type How = {
 export async function runCql(session: Session, request: SqlRequest, how: How): Promise<SqlResult> {
   try {
     requireFewCombinations(how.lookUps, how.maxLookUps)
-    return await session.own(how.keyspace, how.isWrite, async (own) => {
-      const values = await valuesOf(own, request, how)
-      return pages(own, request, values, how.maxBytes)
+    return await session.unprepared(how.keyspace, how.isWrite, async (statements) => {
+      const values = await valuesOf(statements, request, how)
+      return pages(statements, request, values, how.maxBytes)
     })
   } catch (error) {
-    throw explained(error)
+    throw failureOfText(error)
   }
 }
 
 async function pages(
-  own: UnpreparedStatements,
+  statements: UnpreparedStatements,
   { text, maxRows, presence }: SqlRequest,
   values: readonly unknown[],
   maxBytes: number,
@@ -48,7 +48,7 @@ async function pages(
   let named: readonly CellColumn[] = []
   do {
     requirePresence(presence)
-    const page = await own.page(text, { values, size: Math.min(MAX_PAGE, maxRows + 1 - rows), after })
+    const page = await statements.page(text, { values, size: Math.min(MAX_PAGE, maxRows + 1 - rows), after })
     requireDistinct(page.columns)
     named = page.columns
     const columns = page.columns.map((column, index) => columnWriter(column, index, column.name))
@@ -79,12 +79,12 @@ function requireDistinct(columns: readonly CellColumn[]): void {
 
 /** Bytes of the parameters; failures name the column that a parameter belongs to. */
 async function valuesOf(
-  own: UnpreparedStatements,
+  statements: UnpreparedStatements,
   { text, values }: SqlRequest,
   { lookUps, maxLookUps }: How,
 ): Promise<(Buffer | null)[]> {
   if (values === undefined) return []
-  const parameters = await own.parameters(text)
+  const parameters = await statements.parameters(text)
   if (values.length !== parameters.length)
     throw fail('invalid_sql', {
       message: `The statement has ${parameters.length} parameters, params has ${values.length}`,
@@ -98,7 +98,7 @@ async function valuesOf(
 }
 
 /** A failure of the caller's own text. The server's message helps the caller and contains nothing that they did not write. */
-function explained(error: unknown): unknown {
+function failureOfText(error: unknown): unknown {
   if (!(error instanceof Failure)) return error
   if (isUnprepared(error))
     return fail('invalid_sql', { hint: 'A name in it no longer exists.', cause: error.cause })

@@ -45,7 +45,7 @@ type ViewRow = { readonly keyspace_name: string; readonly view_name: string }
  * Everything that the role may see, without the server's keyspaces. The keyspace of the client's URL is called `public` here, the schema of
  * unqualified names in the whole gateway. So each keyspace has one name, and rights cannot be bypassed.
  */
-export async function readCatalogue(session: Session, own: string): Promise<Catalogue> {
+export async function readCatalogue(session: Session, ownKeyspace: string): Promise<Catalogue> {
   const [columns, indexes, views] = await Promise.all([
     session.system<ColumnRow>(
       'select keyspace_name, table_name, column_name, kind, position, clustering_order, type from system_schema.columns',
@@ -55,24 +55,25 @@ export async function readCatalogue(session: Session, own: string): Promise<Cata
   ])
   const indexed = new Set(indexes.map((row) => key(row.keyspace_name, row.table_name, targetOf(row).column)))
   const seen = new Set(views.map((row) => key(row.keyspace_name, row.view_name)))
-  const visible = columns.filter(({ keyspace_name }) => !isHidden(keyspace_name, own))
+  const visible = columns.filter(({ keyspace_name }) => !isHidden(keyspace_name, ownKeyspace))
   const groups = Map.groupBy(visible, (row) => key(row.keyspace_name, row.table_name))
-  const tables = [...groups].map(([name, rows]) => buildTable(rows, own, indexed, seen.has(name)))
+  const tables = [...groups].map(([name, rows]) => buildTable(rows, ownKeyspace, indexed, seen.has(name)))
   return catalogueOf(tables)
 }
 
 /** A keyspace named `public` could not be distinguished from the client's own. */
-const isHidden = (keyspace: string, own: string): boolean =>
-  isSystem(keyspace) || (keyspace === 'public' && own !== 'public')
+const isHidden = (keyspace: string, ownKeyspace: string): boolean =>
+  isSystem(keyspace) || (keyspace === 'public' && ownKeyspace !== 'public')
 
-const schemaOf = (keyspace: string, own: string): string => (keyspace === own ? 'public' : keyspace)
+const schemaOf = (keyspace: string, ownKeyspace: string): string =>
+  keyspace === ownKeyspace ? 'public' : keyspace
 
-export async function readIndexes(session: Session, own: string): Promise<Index[]> {
+export async function readIndexes(session: Session, ownKeyspace: string): Promise<Index[]> {
   const rows = await session.system<IndexRow>(INDEX_TEXT)
   return rows
-    .filter(({ keyspace_name }) => !isHidden(keyspace_name, own))
+    .filter(({ keyspace_name }) => !isHidden(keyspace_name, ownKeyspace))
     .map((row) => ({
-      schema: schemaOf(row.keyspace_name, own),
+      schema: schemaOf(row.keyspace_name, ownKeyspace),
       table: row.table_name,
       name: row.index_name,
       method: row.options.get('class_name') ?? row.kind.toLowerCase(),
@@ -95,7 +96,7 @@ function targetOf({ options }: IndexRow): { readonly target: string; readonly co
 
 function buildTable(
   rows: readonly ColumnRow[],
-  own: string,
+  ownKeyspace: string,
   indexed: ReadonlySet<string>,
   isView: boolean,
 ): ScyllaTable {
@@ -115,7 +116,7 @@ function buildTable(
     return row ? [[column, buildColumn(row, isIndexed)] as const] : []
   })
   return {
-    schema: schemaOf(keyspace, own),
+    schema: schemaOf(keyspace, ownKeyspace),
     keyspace,
     name,
     kind: isView ? 'materialized view' : 'table',

@@ -32,7 +32,11 @@ export type Session = {
   /** Types of the parameters. */
   parameters(text: string): Promise<readonly Parameter[]>
   /** Runs unprepared statements of the caller's own text in this keyspace. */
-  own<T>(keyspace: string, isWrite: boolean, work: (own: UnpreparedStatements) => Promise<T>): Promise<T>
+  unprepared<T>(
+    keyspace: string,
+    isWrite: boolean,
+    work: (statements: UnpreparedStatements) => Promise<T>,
+  ): Promise<T>
   /** All rows of a server table, by column names. */
   system<T>(text: string): Promise<T[]>
   stats(): DriverStats
@@ -76,7 +80,7 @@ export function createSession(options: SessionOptions): Session {
       })
     },
     parameters: (text) => use(false, (client) => parametersOf(client, text), false),
-    own: (keyspace, isWrite, work) =>
+    unprepared: (keyspace, isWrite, work) =>
       use(isWrite, (client, watch) =>
         runUnprepared(client, { keyspace, statementTimeout, isWrite, watch }, work),
       ),

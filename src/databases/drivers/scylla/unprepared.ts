@@ -37,7 +37,7 @@ type UnpreparedOptions = {
 export async function runUnprepared<T>(
   client: Client,
   { keyspace, statementTimeout, isWrite, watch }: UnpreparedOptions,
-  work: (own: UnpreparedStatements) => Promise<T>,
+  work: (statements: UnpreparedStatements) => Promise<T>,
 ): Promise<T> {
   const optionsOf = ({ size, after }: PageOptions) => ({
     prepare: false,

@@ -31,10 +31,10 @@ export async function callFunction(
 ): Promise<RowsResult> {
   const { read } = request
   const { schema, table: name } = read.table
-  const own = catalogue.functions.get(name)
-  if (own === undefined)
+  const declared = catalogue.functions.get(name)
+  if (declared === undefined)
     throw fail('function_not_found', { message: `There is no function ${schema}.${name}`.slice(0, 200) })
-  const { parameters, ...given } = givenBy(request, own)
+  const { parameters, ...given } = givenBy(request, declared)
   const plan = planOf(read)
   requireDistinct(plan)
   const isAll = read.columns.some(({ kind }) => kind === 'all')
@@ -94,11 +94,14 @@ const RESERVED = /^(select|columns|on_conflict|(.*\.)?(order|limit|offset|and|or
 type Arguments = Pick<PostgrestRequest, 'method' | 'parameters' | 'body'>
 
 /** A read-only call is a GET, which PostgREST runs in a read-only transaction; its arguments are texts in the URL. */
-function givenBy({ arguments: given, readOnly }: CallRequest, own: ReadonlyMap<string, Column>): Arguments {
+function givenBy(
+  { arguments: given, readOnly }: CallRequest,
+  declared: ReadonlyMap<string, Column>,
+): Arguments {
   const all = Object.entries(given).map(([name, value]) => ({
     name,
     value,
-    column: argumentOf(name, own, given),
+    column: argumentOf(name, declared, given),
   }))
   if (!readOnly) {
     const body = all.map(({ name, value, column }) => [name, jsonValue(value, column)] as const)
@@ -113,11 +116,11 @@ function givenBy({ arguments: given, readOnly }: CallRequest, own: ReadonlyMap<s
   return { method: 'GET', parameters }
 }
 
-function argumentOf(name: string, own: ReadonlyMap<string, Column>, given: object): Column {
-  const column = own.get(name)
+function argumentOf(name: string, declared: ReadonlyMap<string, Column>, given: object): Column {
+  const column = declared.get(name)
   if (column !== undefined) return column
   throw fail('invalid_arguments', {
-    hint: `Its arguments are: ${[...own.keys()].join(', ')}`,
+    hint: `Its arguments are: ${[...declared.keys()].join(', ')}`,
     details: { given: Object.keys(given) },
   })
 }

@@ -53,11 +53,11 @@ export async function noteTransaction(
   url: string,
   { program, session }: { readonly program: RunningProgram; readonly session: Promise<Session | undefined> },
 ): Promise<string | undefined> {
-  const own = await Promise.race([session, sleep(CONNECT_MS)])
+  const restoring = await Promise.race([session, sleep(CONNECT_MS)])
   const found =
-    own &&
+    restoring &&
     (await onConnection({ url, name: 'backup', deadline: CHECK_MS }, (client) =>
-      findTransaction(client, own, program),
+      findTransaction(client, restoring, program),
     ))
   if (program.stdin.destroyed) return undefined
   const transaction = found ?? UNKNOWN

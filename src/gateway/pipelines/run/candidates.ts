@@ -79,8 +79,8 @@ function groupMembers({ groupBy, column }: Grouping, aliases: Aliases): readonly
       message: 'group_by and aggregation_column are the same column',
       details: { field: 'transform.aggregation_column' },
     })
-  const own = column === undefined ? [groupBy] : [groupBy, column]
-  return aliases.has(COUNT) && !own.includes(COUNT) ? [...own, COUNT] : own
+  const named = column === undefined ? [groupBy] : [groupBy, column]
+  return aliases.has(COUNT) && !named.includes(COUNT) ? [...named, COUNT] : named
 }
 
 export function aliasOf(aliases: Aliases, name: string): string | null {

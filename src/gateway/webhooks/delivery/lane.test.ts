@@ -1,13 +1,14 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Lane, type Tally } from './lane.ts'
+import { Lane } from './lane.ts'
+import { createTally } from './places.ts'
 import type { ClaimedDelivery } from './store.ts'
 
 const none = () => ({ lanes: 0, held: 0 })
 
 function newLane() {
-  const tally: Tally = { quick: none(), unhurried: none(), silent: none() }
+  const tally = createTally()
   return { tally, lane: new Lane('webhook', tally, () => {}) }
 }
 
@@ -89,8 +90,7 @@ test('ten failures in a row pause a lane, and a success ends the row', () => {
 
 test('a pause ends when the last failure says, and the lane rings then', async () => {
   const rings: number[] = []
-  const tally: Tally = { quick: none(), unhurried: none(), silent: none() }
-  const lane: Lane = new Lane('webhook', tally, () => void rings.push(lane.room))
+  const lane: Lane = new Lane('webhook', createTally(), () => void rings.push(lane.room))
   const fail = () => {
     lane.take(claims(1))
     attempt(lane, answer(500, 5))

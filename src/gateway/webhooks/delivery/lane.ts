@@ -1,29 +1,6 @@
 import type { AttemptResult } from './attempt.ts'
-import { type ClaimedDelivery, MAX_PER_WEBHOOK } from './store.ts'
-
-/**
- * `quick`: the last answer took at most half a second, or there was none yet. `unhurried`: it took longer. `silent`: the last attempt had no
- * answer, or one takes much longer than usual.
- */
-type Pace = 'quick' | 'unhurried' | 'silent'
-
-/** The lanes of each pace, and the claims that they hold. Lanes count themselves. */
-export type Tally = Readonly<Record<Pace, { lanes: number; held: number }>>
-
-/** Requests of this process to one endpoint at once (gateway.md 12). */
-export const MAX_IN_FLIGHT = 10
-
-/**
- * Claims that a process holds at once, by pace, which bounds its memory. Lanes divide the places of their own pace and take none of the
- * others. An unhurried lane always has one, so that an endpoint that answers never waits for others.
- */
-export const PLACES = { quick: 600, unhurried: 600, silent: 128 } as const
-
-/**
- * A quick lane whose last attempt succeeded claims ahead, so that the next requests need not wait for a statement. It asks when half of that
- * is used up.
- */
-const AHEAD = MAX_PER_WEBHOOK / 2
+import { MAX_IN_FLIGHT, type Pace, roomFor, type Tally } from './places.ts'
+import type { ClaimedDelivery } from './store.ts'
 
 /** A quick answer takes at most so long, milliseconds. */
 const QUICK_MS = 500
@@ -70,17 +47,8 @@ export class Lane {
   /** The number of deliveries that it may claim now. */
   get room(): number {
     if (performance.now() < this.#pausedUntil) return 0
-    if (this.#pace !== 'quick' || this.#failures !== 0)
-      return Math.max(0, Math.min(MAX_IN_FLIGHT, this.#share) - this.#held)
-    const room = MAX_PER_WEBHOOK - this.#held
-    return room >= AHEAD ? room : 0
-  }
-
-  /** The places that it has while it may not claim ahead. */
-  get #share(): number {
-    // Many new endpoints may be silent: then each gets one event to show whether it is.
-    if (this.#pace === 'quick') return this.#tally.silent.held < PLACES.silent ? MAX_IN_FLIGHT : 1
-    return Math.max(1, Math.floor(PLACES[this.#pace] / this.#tally[this.#pace].lanes))
+    const claimsAhead = this.#pace === 'quick' && this.#failures === 0
+    return roomFor({ pace: this.#pace, held: this.#held, claimsAhead }, this.#tally)
   }
 
   get #held(): number {

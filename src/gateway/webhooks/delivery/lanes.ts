@@ -1,4 +1,5 @@
-import { Lane, PLACES, type Tally } from './lane.ts'
+import { Lane } from './lane.ts'
+import { createTally, placesLeft } from './places.ts'
 import type { ClaimedDelivery, ClaimRequest } from './store.ts'
 
 /** Webhooks in one claim. */
@@ -22,8 +23,7 @@ export function createLanes(onDue: (webhookId: string) => void): Lanes {
   const lanes = new Map<string, Lane>()
   /** Lanes that may have due deliveries, in the order of their turns. */
   const marked = new Set<Lane>()
-  const none = () => ({ lanes: 0, held: 0 })
-  const tally: Tally = { quick: none(), unhurried: none(), silent: none() }
+  const tally = createTally()
 
   function of(webhookId: string): Lane {
     const known = lanes.get(webhookId)
@@ -37,11 +37,7 @@ export function createLanes(onDue: (webhookId: string) => void): Lanes {
     all: () => lanes.values(),
     mark: (webhookId) => void marked.add(of(webhookId)),
     requests() {
-      const left = {
-        quick: PLACES.quick - tally.quick.held,
-        unhurried: Number.POSITIVE_INFINITY,
-        silent: PLACES.silent - tally.silent.held,
-      }
+      const left = placesLeft(tally)
       const asked: ClaimRequest[] = []
       for (const lane of marked) {
         if (asked.length === MAX_LANES) break

@@ -20,8 +20,8 @@ export function delayAfter(attempts: number, random: Random, asked = 0): number 
   const delay = DELAYS[attempts]
   if (delay === undefined) return undefined
   const share = random(4).readUInt32BE() / 0xffff_ffff
-  const own = Math.round(delay * (1 - JITTER + 2 * JITTER * share))
-  return Math.max(own, Math.min(asked, MAX_RETRY_AFTER))
+  const jittered = Math.round(delay * (1 - JITTER + 2 * JITTER * share))
+  return Math.max(jittered, Math.min(asked, MAX_RETRY_AFTER))
 }
 
 /** A date of HTTP (RFC 9110 section 5.6.7), without its obsolete forms. */

@@ -71,7 +71,7 @@ function readExact(text: string): Exact | undefined {
 function compareExact(left: Exact, right: Exact): number {
   if (left.rank !== right.rank) return sign(left.rank, right.rank)
   const scale = Math.max(left.scale, right.scale)
-  const at = ({ digits, scale: own }: Exact) => digits * 10n ** BigInt(scale - own)
+  const at = ({ digits, scale: from }: Exact) => digits * 10n ** BigInt(scale - from)
   return sign(at(left), at(right))
 }
 

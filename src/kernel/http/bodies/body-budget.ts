@@ -101,9 +101,9 @@ function createLedger() {
   let total = 0
   const count = (entry: HeldBody, bytes: number): void => {
     const { payer } = entry
-    const own = (byPayer.get(payer) ?? 0) + bytes
-    if (own === 0) byPayer.delete(payer)
-    else byPayer.set(payer, own)
+    const ofPayer = (byPayer.get(payer) ?? 0) + bytes
+    if (ofPayer === 0) byPayer.delete(payer)
+    else byPayer.set(payer, ofPayer)
     entry.taken += bytes
     total += bytes
   }

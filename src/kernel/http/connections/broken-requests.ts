@@ -68,7 +68,7 @@ const gatewayEnvelope = ({ message, code }: Failure, id: string) => ({
 /** Writes an answer that is not Fastify's, and ends the connection. */
 function answerLast(
   socket: Socket,
-  { status, headers: own }: Failure,
+  { status, headers: ofFailure }: Failure,
   id: string,
   envelope: object,
   more: object = {},
@@ -76,7 +76,7 @@ function answerLast(
   const body = JSON.stringify(envelope)
   const headers = {
     ...SECURITY_HEADERS,
-    ...own,
+    ...ofFailure,
     ...more,
     [HEADER.requestId]: id,
     'content-type': 'application/json; charset=utf-8',

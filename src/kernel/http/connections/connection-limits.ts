@@ -29,9 +29,9 @@ export function createConnectionLimits(
   }
   function forget(socket: Socket, address: string): void {
     all.delete(socket)
-    const own = byAddress.get(address)
-    own?.delete(socket)
-    if (own?.size === 0) byAddress.delete(address)
+    const ofAddress = byAddress.get(address)
+    ofAddress?.delete(socket)
+    if (ofAddress?.size === 0) byAddress.delete(address)
   }
   /** Ends the oldest connection without a request. */
   function makeRoom(among: Iterable<Socket>): boolean {
@@ -51,8 +51,9 @@ export function createConnectionLimits(
     admit(socket) {
       const { address, isProxy } = peerOf(socket)
       const key = networkOf(address)
-      const own = byAddress.get(key)
-      if (own !== undefined && !isProxy && own.size >= perAddress && !makeRoom(own)) return false
+      const ofAddress = byAddress.get(key)
+      if (ofAddress !== undefined && !isProxy && ofAddress.size >= perAddress && !makeRoom(ofAddress))
+        return false
       if (all.size >= most && !makeRoom(all.keys())) return false
       count(socket, key)
       return true

@@ -117,13 +117,13 @@ export function createOperationNames(): (route: RouteOptions) => Name {
     const place = `${route.method} ${route.url}`
     const isFree = (id: string) => (owners.get(id) ?? place) === place
     const path = pathOf(route)
-    const own = route.schema?.operationId
-    const id = [own, camelCased(path), camelCased([String(route.method), ...path])].find(
+    const declared = route.schema?.operationId
+    const id = [declared, camelCased(path), camelCased([String(route.method), ...path])].find(
       (name) => name !== undefined && name !== '' && isFree(name),
     )
     if (id === undefined) throw new Error(`${place} has no operationId of its own`)
     owners.set(id, place)
-    return own === undefined || own === id ? { id } : { id, aliasOf: own }
+    return declared === undefined || declared === id ? { id } : { id, aliasOf: declared }
   }
 }
 

@@ -215,15 +215,15 @@ export function buildCatalogue(row: CatalogueRow): Catalogue {
       readRunsCode,
       writeRunsCode,
     ]): Table => {
-      const own = (constraints.get(oid) ?? []).map((item) => constraintOf(item, names.get(item[5])))
+      const ofTable = (constraints.get(oid) ?? []).map((item) => constraintOf(item, names.get(item[5])))
       return {
         schema,
         name,
         kind: KINDS[kind] ?? 'table',
         estimatedRows: Math.max(0, estimate),
         columns: new Map((columns.get(oid) ?? []).map((item) => [item[1], columnOf(item)])),
-        primaryKey: own.find((constraint) => constraint.kind === 'primary key')?.columns ?? [],
-        constraints: own,
+        primaryKey: ofTable.find((constraint) => constraint.kind === 'primary key')?.columns ?? [],
+        constraints: ofTable,
         standsAlone,
         isPlain,
         hasChildren,

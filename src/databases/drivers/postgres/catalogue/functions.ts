@@ -57,14 +57,14 @@ export function callable(row: FunctionRow): CallableFunction | undefined {
   const result = resultOf(row)
   if (result === undefined) return undefined
   const required = input.length - row.defaults
-  const own = input.map(
+  const parameters = input.map(
     ([name, mode, type], index): Argument => ({
       column: columnOf(name, type),
       optional: index >= required,
       variadic: mode === 'v',
     }),
   )
-  return { schema: row.schema, name: row.name, arguments: own, ...result }
+  return { schema: row.schema, name: row.name, arguments: parameters, ...result }
 }
 
 function resultOf(row: FunctionRow): Pick<CallableFunction, 'columns' | 'isValue'> | undefined {

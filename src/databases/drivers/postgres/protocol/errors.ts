@@ -173,8 +173,9 @@ function quoted(code: DatabaseFailureCode, { message, routine }: ServerError, ab
  * The failure is about another table: a row of it refers to this one, or a cascade fails there. plan/redact-failure.ts hides it from
  * callers who may not read that table.
  */
-function otherTable({ schema, table }: ServerError, { table: own }: About) {
-  if (schema === undefined || table === undefined || (schema === own?.schema && table === own.name)) return {}
+function otherTable({ schema, table }: ServerError, { table: named }: About) {
+  if (schema === undefined || table === undefined || (schema === named?.schema && table === named.name))
+    return {}
   return { other_table: { schema_name: schema, table_name: table } }
 }
 
