@@ -1,5 +1,4 @@
 import type { Loader } from './load/loader.ts'
-import type { PeerWork } from './peers/peer-definition.ts'
 import type { Server } from './server.ts'
 import type { Service, Settings } from './service.ts'
 import type { Side } from './turns.ts'
@@ -21,6 +20,9 @@ export type Target = { readonly of: string; readonly against?: string } & (
   | { readonly atLeast: number }
   | { readonly atMost: number }
 )
+
+/** What a peer can be compared in. */
+export type PeerWork = 'session' | 'signIn' | 'signUp' | 'row' | 'rows100' | 'rows1000'
 
 export type Scenario = {
   readonly title: string

@@ -2,6 +2,7 @@ import type { Bench, Scenario } from '../scenario.ts'
 import { httpSide } from '../sides.ts'
 import type { Side } from '../turns.ts'
 import { betterAuth } from './better-auth.ts'
+import { directus } from './directus.ts'
 import { parseServer } from './parse-server.ts'
 import type { PeerDefinition } from './peer-definition.ts'
 import { pocketBase } from './pocketbase.ts'
@@ -10,6 +11,7 @@ const PEERS: Readonly<Record<string, PeerDefinition>> = {
   'better-auth': betterAuth,
   PocketBase: pocketBase,
   'parse-server': parseServer,
+  Directus: directus,
 }
 
 type Found = { readonly sides: readonly Side[]; readonly missing: Readonly<Record<string, string>> }

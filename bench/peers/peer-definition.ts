@@ -3,11 +3,8 @@ import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import path from 'node:path'
 import type { Running } from '../peer.ts'
-import type { Bench } from '../scenario.ts'
+import type { Bench, PeerWork } from '../scenario.ts'
 import type { Http } from '../sides.ts'
-
-/** What a peer can be compared in. */
-export type PeerWork = 'session' | 'signIn' | 'signUp' | 'row' | 'rows100' | 'rows1000'
 
 /** Another product, in a folder of its own with the versions of its packages. */
 export type PeerDefinition = {

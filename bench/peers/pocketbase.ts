@@ -1,16 +1,15 @@
 import assert from 'node:assert/strict'
-import { execFile, spawn } from 'node:child_process'
+import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import path from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { freePort } from '#test/free-port.ts'
 import { createTemporaryFolder, removeFolder } from '#test/temporary-folder.ts'
 import { answerTo, assertSameRows, rowsOf } from '../answers.ts'
 import type { Load, Request } from '../load/load.ts'
 import { type CheckedLoad, CONNECTIONS, ids, PASSWORD } from '../loads.ts'
-import { type Running, stop } from '../peer.ts'
+import { type Running, startServing } from '../peer.ts'
 import type { Bench } from '../scenario.ts'
 import { type PeerDefinition, run } from './peer-definition.ts'
 
@@ -68,16 +67,9 @@ async function start(bench: Bench): Promise<Running> {
   bench.after(() => removeFolder(folder))
   await promisify(execFile)(PROGRAM, ['superuser', 'upsert', ADMIN.identity, ADMIN.password, ...dir])
   const url = `http://127.0.0.1:${await freePort()}`
-  const child = spawn(PROGRAM, ['serve', '--http', new URL(url).host, ...dir], { stdio: 'ignore' })
-  const running = { url, pid: child.pid ?? 0, stop: () => stop(child) }
+  const args = ['serve', '--http', new URL(url).host, ...dir]
+  const running = await startServing(PROGRAM, args, { url, ready: '/api/health' })
   bench.after(running.stop)
-  while (
-    !(await fetch(`${url}/api/health`).then(
-      ({ ok }) => ok,
-      () => false,
-    ))
-  )
-    await sleep(50)
   await makeRows(url, path.join(folder, 'data/data.db'), bench)
   return running
 }
