@@ -12,7 +12,7 @@ import type { Kernel } from '#kernel/kernel.ts'
 import { nameOfPermission, refusalOf } from '../admin/permissions.ts'
 import { fail } from '../errors.ts'
 import { mayEnrol } from '../two-factor/restricted.ts'
-import { clearDeadCookies, setSessionToken } from './cookies.ts'
+import { clearDeadCookies, keepSession, setSessionToken } from './cookies.ts'
 import { recordRefusedAct } from './record-refused-act.ts'
 
 /** The user and session that a request's token belongs to. Verbs learn nothing else about the caller. */
@@ -203,7 +203,12 @@ async function rollSession(
   if (!session.remembered || now.getTime() - session.updatedAt.getTime() < update_age) return live
   const expiresAt = endWithinMaxAge(config, session.createdAt, new Date(now.getTime() + expires_in))
   if (expiresAt <= session.expiresAt) return live
-  if ((await extendSession(db, session, expiresAt, now)) && presented.by === 'cookie')
-    setSessionToken(config, reply, presented.token, expiresAt.getTime() - now.getTime())
-  return sessions.findAgain(presented.token)
+  const isExtended = await extendSession(db, session, expiresAt, now)
+  const extended = await sessions.findAgain(presented.token)
+  if (isExtended && presented.by === 'cookie' && extended !== undefined) {
+    const lifetime = extended.session.expiresAt.getTime() - now.getTime()
+    setSessionToken(config, reply, presented.token, lifetime)
+    keepSession(config, reply, { userId: extended.user.id, token: presented.token }, lifetime)
+  }
+  return extended
 }
