@@ -340,8 +340,10 @@ table service."session"
   password_shown_at timestamp with time zone
   factor_shown_at timestamp with time zone
   user_had text[] not null default '{}'::text[]
+  origin_session_id uuid
   constraint session_impersonation CHECK (((impersonated_by IS NULL) = (parent_session_id IS NULL)))
   constraint session_membership_key FOREIGN KEY (active_organization_id, user_id) REFERENCES service.member(organization_id, user_id) ON DELETE SET NULL (active_organization_id)
+  constraint session_origin_session_id_fkey FOREIGN KEY (origin_session_id) REFERENCES service.session(id) ON DELETE CASCADE
   constraint session_parent_session_id_fkey FOREIGN KEY (parent_session_id) REFERENCES service.session(id) ON DELETE CASCADE
   constraint session_pkey PRIMARY KEY (id)
   constraint session_token_key UNIQUE (token_hash)
@@ -349,6 +351,7 @@ table service."session"
   CREATE INDEX session_by_expiry ON service.session USING btree (expires_at)
   CREATE INDEX session_by_impersonator ON service.session USING btree (impersonated_by) WHERE (impersonated_by IS NOT NULL)
   CREATE INDEX session_by_organization ON service.session USING btree (active_organization_id, user_id) WHERE (active_organization_id IS NOT NULL)
+  CREATE INDEX session_by_origin ON service.session USING btree (origin_session_id) WHERE (origin_session_id IS NOT NULL)
   CREATE INDEX session_by_parent ON service.session USING btree (parent_session_id) WHERE (parent_session_id IS NOT NULL)
   CREATE INDEX session_by_user ON service.session USING btree (user_id, created_at, id)
   CREATE TRIGGER session_changed AFTER UPDATE ON service.session REFERENCING OLD TABLE AS gone NEW TABLE AS came FOR EACH STATEMENT EXECUTE FUNCTION service.tell_sessions()

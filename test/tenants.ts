@@ -3,6 +3,7 @@ import { randomBytes, randomUUID } from 'node:crypto'
 import { after } from 'node:test'
 import { testDatabase, testServerUrl, withClient } from './database.ts'
 import { type Actor, actor, testService, type User } from './harness.ts'
+import { OPTIONAL_FEATURES } from './optional-features.ts'
 
 /**
  * A service with two organizations on one database with row-level security by session. Ada owns acme and Bea is a member of it; Cem owns
@@ -28,7 +29,7 @@ export async function createTenants() {
   const policies = { enabled: true, anonymous_role: roles.anon, signed_in_role: roles.member }
   const t = await testService({
     config: {
-      auth: { two_factor: { required_for: ['auditor'] } },
+      auth: { two_factor: { required_for: ['auditor'] }, ...OPTIONAL_FEATURES },
       clients: {
         // One connection, so that every request reuses a connection that another caller has used.
         app: {

@@ -44,6 +44,13 @@ export const AUTH_FAILURES = {
   INVALID_TOKEN: [401, 'The link is not valid or has been used'],
   INVALID_RESET_TOKEN: [400, 'The link is not valid or has been used', 'INVALID_TOKEN'],
   TOKEN_EXPIRED: [401, 'The link has expired'],
+  INVALID_ONE_TIME_TOKEN: [
+    400,
+    'The token is not valid, was used, or has expired; ask for a new one in the session',
+    'INVALID_TOKEN',
+  ],
+  TOO_MANY_DERIVED_SESSIONS: [403, 'This session comes from another one too many times over; sign in again'],
+  INVALID_SESSION_TOKEN: [401, 'This browser has no such session'],
   VERIFICATION_EMAIL_NOT_ENABLED: [400, 'Verification mails are disabled'],
 
   EMAIL_IS_THE_SAME: [400, 'newEmail is the current email'],

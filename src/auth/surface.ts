@@ -14,6 +14,8 @@ import { protect } from './door/protection.ts'
 import { recordRefusal } from './door/record-refused-act.ts'
 import { emailRoutes } from './email/routes.ts'
 import { AUTH_CODES, AUTH_FAILURES } from './errors.ts'
+import { multiSessionRoutes } from './multi-session/routes.ts'
+import { oneTimeTokenRoutes } from './one-time-token/routes.ts'
 import { organizationRoutes } from './organization/routes.ts'
 import { pageRoutes } from './pages/routes.ts'
 import { passkeyRoutes } from './passkey/routes.ts'
@@ -84,6 +86,16 @@ const FEATURES: readonly AuthFeature[] = [
     name: 'Sessions',
     description: 'The current session, and the others of the same user',
     add: (app, kernel, access, { sessions }) => sessionRoutes(app, kernel, access, sessions),
+  },
+  {
+    name: 'Multi-session',
+    description: 'Sessions of several users in one browser',
+    add: (app, kernel, access, { sessions }) => multiSessionRoutes(app, kernel, access, sessions),
+  },
+  {
+    name: 'One-time token',
+    description: 'A session begins another one in a browser or app of the user',
+    add: oneTimeTokenRoutes,
   },
   {
     name: 'Reauthentication',

@@ -95,7 +95,7 @@ export function createSessions(kernel: Kernel): Sessions {
       const isExtended = await extendSession(kernel.db, session, expiresAt, now)
       const live = await findAgain(token)
       if (live === undefined) return undefined
-      return isExtended ? { live, lifetime: expiresAt.getTime() - now.getTime() } : { live }
+      return isExtended ? { live, lifetime: live.session.expiresAt.getTime() - now.getTime() } : { live }
     },
   }
 }

@@ -10,9 +10,9 @@ export type ProvenSession = {
 }
 
 /**
- * Ends the given sessions that are valid, have no tickets and no impersonations and are locked by no other transaction, with their users'
- * rows locked (proof.ts). Returns their ids. Tickets and impersonations are deleted with their session and might be locked by another
- * transaction, so such sessions are left out: this statement waits for no row, and no user waits for another.
+ * Ends the given sessions that are valid, have no tickets and no impersonated or derived sessions and are locked by no other transaction, with
+ * their users' rows locked (proof.ts). Returns their ids. All these are deleted with their session and might be locked by another transaction,
+ * so such sessions are left out: this statement waits for no row, and no user waits for another.
  */
 export async function deleteProvenSessions(
   { db, now }: Kernel,
@@ -26,6 +26,7 @@ export async function deleteProvenSessions(
       where s.expires_at > ${now()} and not u.banned
         and not exists (select from service.verification v where v.session_id = s.id)
         and not exists (select from service.session c where c.parent_session_id = s.id) and s.impersonated_by is null
+        and not exists (select from service.session d where d.origin_session_id = s.id)
       for no key update of u skip locked for update of s skip locked
     )
     , ended as (delete from service.session using proven where session.id = proven.id returning session.id)

@@ -7,7 +7,7 @@ import type { DeviceNote } from './known-devices.ts'
 import type { ProofColumns } from './shown.ts'
 import { tokenHash } from './tokens.ts'
 
-export type Session = Omit<Selectable<SessionTable>, 'tokenHash'>
+export type Session = Omit<Selectable<SessionTable>, 'tokenHash' | 'originSessionId'>
 
 export const SESSION_COLUMNS = [
   'id', 'userId', 'expiresAt', 'createdAt', 'updatedAt', 'remembered', 'ipAddress', 'userAgent', 'activeOrganizationId',
@@ -94,7 +94,8 @@ export async function insertSession(
     .returning(({ exists }) => exists(ownSessions(db, session.userId).offset(max - 1)).as('isFull'))
     .executeTakeFirstOrThrow()
   // By a statement of its own: with it every sign-in would wait for the caches (followed-tables.ts).
-  if (isFull) await deleteOldestSessions(db, started, max)
+  if (isFull)
+    await deleteOldestSessions(db, started.userId, { kept: sql`(select ${started.id}::uuid as id)`, max })
   return { session: started, deviceHash }
 }
 
@@ -102,11 +103,11 @@ export async function insertSession(
 const ownSessions = (db: Db, userId: string) =>
   db.selectFrom('session').select('id').where('userId', '=', userId).where('impersonatedBy', 'is', null)
 
-/** Beside the one that was just started. */
-const deleteOldestSessions = async (
+/** Ends the user's oldest sessions, so that at most `max` are left. `kept`: a table of the ids of those that stay. */
+export const deleteOldestSessions = async (
   db: Db,
-  { id, userId }: Pick<Session, 'id' | 'userId'>,
-  max: number,
+  userId: string,
+  { kept, max }: { readonly kept: RawBuilder<unknown>; readonly max: number },
 ): Promise<void> =>
   void (await db
     .deleteFrom('session')
@@ -114,24 +115,30 @@ const deleteOldestSessions = async (
       'id',
       'in',
       ownSessions(db, userId)
-        .where('id', '!=', id)
+        .where(sql<boolean>`id not in (select id from ${kept} as kept)`)
         .orderBy('createdAt', 'desc')
         .orderBy('id', 'desc')
-        .offset(max - 1)
+        .offset(sql<number>`greatest(${max} - (select count(*) from ${kept} as kept), 0)`)
         .limit(1_000),
     )
     .execute())
 
-/** Extends a session, unless another request just has. It is not notified (live-sessions.ts). */
+/**
+ * Extends a session, unless another request just has. It is not notified (live-sessions.ts). A derived session is extended up to the end of
+ * its origin at most.
+ */
 export async function extendSession(db: Db, session: Session, expiresAt: Date, now: Date): Promise<boolean> {
   const { numUpdatedRows } = await db
     .updateTable('session')
-    .set({ expiresAt, updatedAt: now })
+    .set({ expiresAt: sql`least(${expiresAt}::timestamptz, ${END_OF_ORIGIN})`, updatedAt: now })
     .where('id', '=', session.id)
     .where('updatedAt', '=', session.updatedAt)
     .executeTakeFirst()
   return numUpdatedRows > 0n
 }
+
+/** Null for a session that is not derived (derived-sessions.ts). */
+const END_OF_ORIGIN = sql`(select o.expires_at from service.session o where o.id = session.origin_session_id)`
 
 /** Replaces the token of a session. Its age stays. */
 export async function updateSessionToken(db: Db, id: string, hash: Buffer, now: Date): Promise<void> {

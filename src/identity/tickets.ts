@@ -26,6 +26,8 @@ type Purposes = {
   'second-factor': Of<'user', PendingSignIn>
   /** In place of a token it has a code, valid for one session or pending sign-in (mailed-codes.ts). */
   'second-factor-code': Of<'user', { readonly subject: string }>
+  /** Begins a session that is derived from the one that asked. */
+  'one-time-token': Of<'user', OfSession>
 }
 /** The columns of a ticket that depend on its subject. */
 type Subjects = {
@@ -51,6 +53,8 @@ type PendingSignIn = {
   /** Shown by the first step. Absent in a sign-in that began before this was kept. */
   readonly shown?: readonly Shown[]
 }
+/** Hash of the session's token, in base64url: whoever has an old token of the session gets nothing of what it has shown since. */
+type OfSession = { readonly token: string }
 /** In base64url. It is public: the browser shows it to the authenticator. */
 type PasskeyChallenge = { readonly challenge: string }
 

@@ -129,7 +129,7 @@ export type Visitor = {
 export const VERSIONS = ['1.7.7', '1.2.12'] as const
 export const CARRIERS = ['cookie', 'Bearer'] as const
 export type Version = (typeof VERSIONS)[number]
-type Carrier = (typeof CARRIERS)[number]
+export type Carrier = (typeof CARRIERS)[number]
 
 const newClient = (options: object) => createAuthClient({ ...options, plugins: [usernameClient()] })
 const newClient12 = (options: object) => createAuthClient12({ ...options, plugins: [usernameClient12()] })
@@ -187,7 +187,7 @@ export function newVisitor(url: string, version: Version, by: Carrier): Visitor 
 }
 
 /** Stores the token of `set-auth-token` and sends it. Uses `onResponse`, because 1.2 overrides `onSuccess`. */
-function bearer() {
+export function bearer() {
   let token = ''
   return {
     auth: { type: 'Bearer', token: () => token },

@@ -14,8 +14,9 @@ import {
   type Schema,
   shownBodies,
 } from '#test/openapi.ts'
+import { OPTIONAL_FEATURES } from '#test/optional-features.ts'
 
-const t = await testService()
+const t = await testService({ config: { auth: OPTIONAL_FEATURES } })
 const document: OpenapiDocument = (await t.anon.get('/openapi.json')).body
 const operations = operationsOf(document)
 

@@ -124,6 +124,8 @@ export const LOWERING: Readonly<Record<VerbName, Lowering | string>> = {
   'revoke-session': byThief(['/revoke-other-sessions', {}]),
   'revoke-sessions': ENDS,
   'revoke-other-sessions': 'as "revoke-session"',
+  'one-time token, generated': NOTHING,
+  'one-time token, redeemed': (_t, thief) => thief.deriveSession(),
   'sign-out': ENDS,
   ban: ENDS,
   'set password as operator': ENDS,
@@ -149,6 +151,7 @@ export const MORE: Readonly<Record<string, Lowering>> = {
   'every step of a thief': both(
     (_t, thief) => thief.addPasskey(),
     (_t, thief) => thief.linkAccount(),
+    (_t, thief) => thief.deriveSession(),
     byThief(
       ['/unlink-account', { providerId: 'credential' }],
       ['/set-password', { newPassword: PASSWORDS.set }],

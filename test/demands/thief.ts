@@ -20,6 +20,8 @@ export type Thief = {
   linkAccount(): Promise<void>
   /** Goes on in a session that begins with the passkey, or with the account, that has been added. */
   signInAnew(by: 'passkey' | 'account'): Promise<void>
+  /** Goes on in a session that begins with a one-time token of this one. */
+  deriveSession(): Promise<void>
   /** Shows in the session whatever has been added to the account or learned of it, as a proof. */
   reauthenticate(): Promise<void>
 }
@@ -82,6 +84,10 @@ export function createThief(t: TestService, person: TestUser): Thief {
     async linkAccount() {
       const refuse = () => new Failure('STATE_MISMATCH', 400, 'the session is gone')
       await orRefused(linkIdentity(kernel, { proof, refuse, provider: account.providerId, identity }))
+    },
+    async deriveSession() {
+      const { body } = await get('/one-time-token/generate')
+      await post('/one-time-token/verify', { token: body?.token ?? 'none' })
     },
     async reauthenticate() {
       await post('/reauthenticate', { password: PASSWORDS.set })

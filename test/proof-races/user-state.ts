@@ -30,7 +30,7 @@ export type UserState = FactorState & {
   readonly linked: boolean | 'refreshed'
   /** Names of the passkeys. `first`: one that the user has at the start. */
   readonly passkeys: readonly string[]
-  /** Active sessions. `S renewed`: session S with a new token. `new`: a session that began later. */
+  /** Active sessions. `S renewed`: session S with a new token. `new`: a session that began later, `new from S` with a token of S. */
   readonly sessions: readonly string[]
   /** Open tickets, for example `reset-password` or `change-email of S`. */
   readonly tickets: readonly string[]
@@ -257,13 +257,14 @@ function ticketOf(name: string, email: string, sessions: TestUser['sessions']) {
     purpose,
     sessionId: who === undefined ? null : sessions[who].id,
     address: isNew ? newEmail : email,
-    payload: JSON.stringify(payloadOf(purpose, newEmail)),
+    payload: JSON.stringify(payloadOf(purpose, newEmail, sessions[who ?? 'S'].token)),
     expiresAt: new Date(Date.now() + DAY),
   }
 }
 
-function payloadOf(purpose: TicketPurpose, newEmail: string): object {
+function payloadOf(purpose: TicketPurpose, newEmail: string, token: string): object {
   if (purpose === 'confirm-change-email') return { newEmail }
+  if (purpose === 'one-time-token') return { token: tokenHash(token).toString('base64url') }
   if (purpose === 'passkey-registration') return { challenge: CHALLENGE }
   return purpose === 'second-factor' ? { methods: ['totp', 'otp'], remember: true } : {}
 }
@@ -337,9 +338,13 @@ function linkOf({ secrets }: Kernel, row: LinkedRow | undefined): UserState['lin
 const whose = ({ sessions }: TestUser, id: string): Who | undefined =>
   (['S', 'O'] as const).find((who) => sessions[who].id === id)
 
-function sessionName(person: TestUser, session: { readonly id: string; readonly tokenHash: Buffer }): string {
+function sessionName(
+  person: TestUser,
+  session: { readonly id: string; readonly tokenHash: Buffer; readonly originSessionId: string | null },
+): string {
   const who = whose(person, session.id)
-  if (who === undefined) return 'new'
+  const origin = session.originSessionId === null ? undefined : whose(person, session.originSessionId)
+  if (who === undefined) return origin === undefined ? 'new' : `new from ${origin}`
   return session.tokenHash.equals(tokenHash(person.sessions[who].token)) ? who : `${who} renewed`
 }
 

@@ -98,7 +98,7 @@ const adding = (list: readonly string[], ...names: string[]) => [...list, ...nam
 const noTickets = (state: UserState): UserState => ({ ...state, tickets: [] })
 const ended = (state: UserState, ...who: string[]): UserState => ({
   ...state,
-  sessions: without(state.sessions, ...who),
+  sessions: without(state.sessions, ...who, ...who.map((one) => `new from ${one}`)),
   tickets: state.tickets.filter((name) => !who.some((one) => name.endsWith(` of ${one}`))),
 })
 const other = (me: Who): Who => (me === 'S' ? 'O' : 'S')
@@ -747,6 +747,24 @@ export const VERBS = {
     leaves: (state, me) => ended(state, other(me), `${other(me)} renewed`, 'new'),
     column: 'O',
   },
+  'one-time token, generated': {
+    action: (_person, me) => get('/one-time-token/generate', me),
+    refused: alive,
+    leaves: (state, me) => ({ ...state, tickets: adding(state.tickets, `one-time-token of ${me}`) }),
+  },
+  'one-time token, redeemed': {
+    start: { tickets: ['one-time-token of O', 'one-time-token of S'] },
+    action: ({ tickets }, me) =>
+      post('/one-time-token/verify', { token: tickets[`one-time-token of ${me}`] ?? 'none' }),
+    // A new token of the session that asked for it makes it void.
+    refused: (now, me) =>
+      open(`one-time-token of ${me}`, BAD_RESET)(now) ??
+      (alive(now, me) === undefined ? undefined : BAD_RESET),
+    leaves: (state, me) => ({
+      ...redeemed(state, `one-time-token of ${me}`),
+      sessions: adding(state.sessions, `new from ${me}`),
+    }),
+  },
   'sign-out': {
     action: (_person, me) => post('/sign-out', {}, me),
     refused: alive,
@@ -880,6 +898,9 @@ export const EXEMPT: Readonly<Record<string, string>> = {
   'GET /api/auth/confirm/delete-user': 'reads: the form acts',
   'GET /api/auth/confirm/reset-password': 'reads: the form acts',
   'POST /api/auth/is-username-available': 'reads',
+  'GET /api/auth/multi-session/list-device-sessions': 'reads',
+  'POST /api/auth/multi-session/set-active': 'sets a cookie: the token in it is checked where it is used',
+  'POST /api/auth/multi-session/revoke': 'ends the session of each token as row "sign-out" does',
   'GET /api/auth/admin/list-users': 'reads',
   'GET /api/auth/admin/get-user': 'reads',
   'POST /api/auth/admin/list-user-sessions': 'reads',

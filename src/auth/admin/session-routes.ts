@@ -10,7 +10,7 @@ import { Nullable } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import type { AuthAccess } from '../door/access.ts'
-import { ADMIN_COOKIE, clearSessionToken, setSessionToken } from '../door/cookies.ts'
+import { ADMIN_COOKIE, clearSessionToken, cookieAge, setSessionToken } from '../door/cookies.ts'
 import { SUCCESS, Succeeded } from '../schemas.ts'
 import { findParent, impersonate, stopImpersonating } from './impersonation.ts'
 import { TO } from './permissions.ts'
@@ -136,7 +136,3 @@ const Stopped = Type.Object({
   user: Nullable(FullUser),
   message: Type.String(),
 })
-
-/** Milliseconds for the cookie of a session. Undefined: until the browser closes. */
-const cookieAge = ({ now }: Kernel, { remembered, expiresAt }: Session): number | undefined =>
-  remembered ? expiresAt.getTime() - now().getTime() : undefined

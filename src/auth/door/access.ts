@@ -11,7 +11,7 @@ import type { Kernel } from '#kernel/kernel.ts'
 import { type AdminPermission, nameOfPermission } from '../admin/permissions.ts'
 import { fail } from '../errors.ts'
 import { mayEnrol } from '../two-factor/restricted.ts'
-import { clearDeadCookies, setSessionToken } from './cookies.ts'
+import { clearDeadCookies, keepSession, setSessionToken } from './cookies.ts'
 import { recordRefusedAct } from './record-refused-act.ts'
 
 /** The user and session that a request's token belongs to. Verbs learn nothing else about the caller. */
@@ -67,8 +67,11 @@ export function createAuthAccess(kernel: Kernel, sessions: Sessions): AuthAccess
     const found = presented && (await sessions.find(presented.token, request.clientAddress))
     if (found?.session.impersonatedBy != null) await expectOpenTo(kernel, found, request)
     const rolled = found && (await sessions.roll(found, presented.token))
-    if (rolled?.lifetime !== undefined && presented?.by === 'cookie')
-      setSessionToken(config, reply, presented.token, rolled.lifetime)
+    if (rolled?.lifetime !== undefined && presented?.by === 'cookie') {
+      const { live, lifetime } = rolled
+      setSessionToken(config, reply, presented.token, lifetime)
+      keepSession(config, reply, { userId: live.user.id, token: presented.token }, lifetime)
+    }
     const live = rolled?.live
     clearDeadCookies(config, reply, presented, live?.session)
     if (live === undefined || presented === undefined) return

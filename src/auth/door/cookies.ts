@@ -1,9 +1,12 @@
 import type { CookieSerializeOptions } from '@fastify/cookie'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { tokenHash } from '#identity/tokens.ts'
+import type { Session } from '#identity/sessions.ts'
+import { isTokenShaped, tokenHash } from '#identity/tokens.ts'
 import type { Config } from '#kernel/config/config.ts'
 import { COOKIE_PREFIX, HEADER } from '#kernel/http/header-names.ts'
 import type { PresentedToken } from '#kernel/http/presented-token.ts'
+import type { Kernel } from '#kernel/kernel.ts'
+import { UUID } from '#kernel/random.ts'
 
 const options = ({ session }: Config): CookieSerializeOptions => ({
   path: '/',
@@ -14,6 +17,12 @@ const options = ({ session }: Config): CookieSerializeOptions => ({
 
 /** Milliseconds; undefined: the cookie lasts until the browser closes. */
 type Lifetime = number | undefined
+
+/** Of the cookie of a session. */
+export const cookieAge = (
+  { now }: Pick<Kernel, 'now'>,
+  { remembered, expiresAt }: Pick<Session, 'remembered' | 'expiresAt'>,
+): Lifetime => (remembered ? expiresAt.getTime() - now().getTime() : undefined)
 
 const lasting = (lifetime: Lifetime): CookieSerializeOptions =>
   lifetime === undefined ? {} : { maxAge: Math.floor(lifetime / 1_000) }
@@ -100,6 +109,56 @@ export function clearDeadCookies(
   session: { readonly impersonatedBy: string | null } | undefined,
 ): void {
   if (presented?.by === 'header' || session?.impersonatedBy != null) return
-  if (presented !== undefined && session === undefined) clearSessionToken(config, reply)
-  else ADMIN_COOKIE.clear(config, reply)
+  if (presented !== undefined && session === undefined) {
+    clearSessionToken(config, reply)
+    const { token } = presented
+    for (const kept of keptSessions(config, reply.request))
+      if (kept.token === token) forgetKept(config, reply, kept)
+  } else ADMIN_COOKIE.clear(config, reply)
+}
+
+/** A session that a browser keeps, beside that of the session cookie: its token in a cookie of its own, one for each user. */
+export type KeptSession = { readonly userId: string; readonly token: string }
+
+const keptName = ({ session }: Config, userId: string): string => `${session.cookie_name}_multi-${userId}`
+
+/** The sessions that the browser keeps, at most `maximum_sessions`. None with `multi_session.enabled: false`. */
+export function keptSessions(config: Config, { cookies }: FastifyRequest): readonly KeptSession[] {
+  const { enabled, maximum_sessions } = config.auth.multi_session
+  if (!enabled) return []
+  const prefix = keptName(config, '')
+  return Object.entries(cookies)
+    .filter(([name]) => name.startsWith(prefix))
+    .map(([name, token = '']) => ({ userId: name.slice(prefix.length), token }))
+    .filter(({ userId, token }) => UUID.test(userId) && isTokenShaped(token))
+    .slice(0, maximum_sessions)
+}
+
+/** Keeps a session in place of an older one of the same user. Beyond `maximum_sessions` it is the session of the browser, and not kept. */
+export function keepSession(
+  config: Config,
+  reply: FastifyReply,
+  { userId, token }: KeptSession,
+  lifetime: Lifetime,
+): void {
+  const { enabled, maximum_sessions } = config.auth.multi_session
+  const others = keptSessions(config, reply.request).filter((kept) => kept.userId !== userId)
+  if (!enabled || others.length >= maximum_sessions) return
+  reply.setCookie(keptName(config, userId), token, {
+    ...{ ...options(config), httpOnly: true },
+    ...lasting(lifetime),
+  })
+}
+
+export const forgetKept = (
+  config: Config,
+  reply: FastifyReply,
+  { userId }: Pick<KeptSession, 'userId'>,
+): void => void reply.clearCookie(keptName(config, userId), { ...options(config), httpOnly: true })
+
+/** Tells the application how this browser has last begun to sign in: its pages read it. `method`: `email`, `passkey` or a provider's name. */
+export function noteLoginMethod({ config }: Kernel, reply: FastifyReply, method: string): void {
+  const { enabled, cookie_name, max_age } = config.auth.last_login_method
+  if (enabled)
+    reply.setCookie(cookie_name, method, { ...options(config), ...lasting(max_age), httpOnly: false })
 }

@@ -13,6 +13,7 @@ import type { Admission, RenewedSession, StartedSession } from './admit.ts'
 import {
   clearSessionToken,
   KNOWN_DEVICE_COOKIE,
+  keepSession,
   PENDING_COOKIE,
   setSessionToken,
   TRUSTED_DEVICE_COOKIE,
@@ -87,14 +88,17 @@ export function sendStartedSession(
   {
     token,
     maxAge,
+    user: { id: userId },
     trustedDevice,
     knownDevice,
-  }: Pick<StartedSession, 'token' | 'maxAge' | 'trustedDevice'> &
+  }: Pick<StartedSession, 'token' | 'maxAge' | 'user' | 'trustedDevice'> &
     Partial<Pick<StartedSession, 'knownDevice'>>,
   { withCookie = true } = {},
 ): void {
-  if (withCookie) setSessionToken(config, reply, token, maxAge)
-  else reply.header(HEADER.authToken, token)
+  if (withCookie) {
+    setSessionToken(config, reply, token, maxAge)
+    keepSession(config, reply, { userId, token }, maxAge)
+  } else reply.header(HEADER.authToken, token)
   PENDING_COOKIE.clear(config, reply)
   if (trustedDevice !== undefined) TRUSTED_DEVICE_COOKIE.set(config, reply, trustedDevice, TRUST_LIFETIME)
   if (knownDevice === undefined) return

@@ -5,7 +5,7 @@ import { presentedToken } from '#kernel/http/presented-token.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { ADMISSION_FAILURES, fail } from '../errors.ts'
-import { PENDING_COOKIE } from './cookies.ts'
+import { keptSessions, PENDING_COOKIE } from './cookies.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -73,8 +73,9 @@ function checkOrigin(kernel: Kernel, request: FastifyRequest): void {
   const from = crossSite(kernel, request.headers)
   if (from === undefined) return
   const presented = presentedToken(kernel.config, request)
-  const byCookie =
-    presented?.by === 'cookie' || (presented === undefined && PENDING_COOKIE.of(request) !== undefined)
+  const byOtherCookie = () =>
+    PENDING_COOKIE.of(request) !== undefined || keptSessions(kernel.config, request).length > 0
+  const byCookie = presented?.by === 'cookie' || (presented === undefined && byOtherCookie())
   const startsSession =
     request.routeOptions.config.startsSession === true && request.headers.origin !== undefined
   if (!byCookie && !startsSession) return

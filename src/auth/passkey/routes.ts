@@ -6,7 +6,7 @@ import { OneOf } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { type AuthAccess, proofOf } from '../door/access.ts'
-import { PASSKEY_COOKIE } from '../door/cookies.ts'
+import { noteLoginMethod, PASSKEY_COOKIE } from '../door/cookies.ts'
 import { finishSignIn } from '../door/finish-sign-in.ts'
 import { signInContextOf } from '../door/sign-in-context.ts'
 import { PASSKEY_FAILURES } from '../errors.ts'
@@ -176,6 +176,7 @@ function ceremonyRoutes(app: App, kernel: Kernel, access: AuthAccess): void {
       const assertion = { response: request.body.response, challengeId }
       const context = signInContextOf(kernel, request, reply)
       const admission = await signInWithPasskey(request.kernel, assertion, context)
+      noteLoginMethod(kernel, reply, 'passkey')
       const answer = finishSignIn(kernel, reply, admission)
       if ('pendingToken' in admission) return answer
       const { session, token } = admission

@@ -7,7 +7,7 @@ import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { authUrl } from '../auth-url.ts'
 import type { AuthAccess } from '../door/access.ts'
-import { KNOWN_DEVICE_COOKIE, setSessionToken } from '../door/cookies.ts'
+import { cookieAge, KNOWN_DEVICE_COOKIE, keepSession, setSessionToken } from '../door/cookies.ts'
 import { fail, PASSWORD_CHECK_FAILURES, PASSWORD_POLICY_FAILURES } from '../errors.ts'
 import { requestMail } from '../mailing/request.ts'
 import { answerOrRedirect, asAnswer } from '../redirect.ts'
@@ -105,8 +105,9 @@ export function passwordRoutes(app: App, kernel: Kernel, access: AuthAccess): vo
       const { user, session } = request.caller
       const token = await changePassword(request.kernel, request.caller, request.body)
       if (token !== undefined) {
-        const left = session.expiresAt.getTime() - kernel.now().getTime()
-        setSessionToken(kernel.config, reply, token, session.remembered ? left : undefined)
+        const age = cookieAge(kernel, session)
+        setSessionToken(kernel.config, reply, token, age)
+        keepSession(kernel.config, reply, { userId: user.id, token }, age)
       }
       return { token: token ?? null, user }
     },

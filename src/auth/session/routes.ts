@@ -9,7 +9,9 @@ import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { findParent } from '../admin/impersonation.ts'
 import type { AuthAccess, Caller } from '../door/access.ts'
-import { ADMIN_COOKIE, clearSessionToken } from '../door/cookies.ts'
+import { ADMIN_COOKIE, clearSessionToken, forgetKept } from '../door/cookies.ts'
+import { endDeviceSessions } from '../multi-session/kept-sessions.ts'
+import { presentedSessions } from '../multi-session/presented-sessions.ts'
 import { SUCCESS, Succeeded } from '../schemas.ts'
 import { revokeOtherSessions, revokeSession, revokeSessions, sessionsOf } from './session.ts'
 import { createSignOut } from './sign-out.ts'
@@ -62,13 +64,16 @@ export function sessionRoutes(app: App, kernel: Kernel, access: AuthAccess, sess
     url: '/sign-out',
     config: always,
     schema: {
-      summary: 'End the current session',
+      summary: 'End the current session, and those that the browser keeps beside it',
       response: { 200: Succeeded },
     },
     handler: async (request, reply) => {
       clearSessionToken(kernel.config, reply)
+      const kept = await presentedSessions(kernel, sessions, request, reply)
       const leave = (caller: Caller) => signOut(request.kernel, caller)
       await actOrEmpty(kernel, await signedOutBy(request), leave, undefined)
+      await endDeviceSessions(request.kernel, signOut, kept)
+      for (const each of kept) forgetKept(kernel.config, reply, each)
       return SUCCESS
     },
   })

@@ -20,6 +20,7 @@ import { bySession, type Caller } from '../door/access.ts'
 export type ListedSession = Session & { readonly token: string; readonly current: boolean }
 
 const HANDLE = 'sh_'
+export const sessionHandle = ({ id }: Pick<Session, 'id'>): string => `${HANDLE}${id}`
 
 /** The sessions of the caller, or of another user for an admin. */
 export async function sessionsOf(
@@ -30,7 +31,7 @@ export async function sessionsOf(
   const sessions = await listSessions(kernel, userId)
   return sessions.map((each) => {
     const current = each.id === session.id
-    return { ...each, token: current ? token : `${HANDLE}${each.id}`, current }
+    return { ...each, token: current ? token : sessionHandle(each), current }
   })
 }
 

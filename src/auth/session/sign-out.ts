@@ -9,7 +9,7 @@ import type { Kernel } from '#kernel/kernel.ts'
 import { bySession, type Caller } from '../door/access.ts'
 
 /** The kernel of the request: the audit trail shows where it came from. */
-type SignOut = (kernel: Kernel, caller: Caller) => Promise<void>
+export type SignOut = (kernel: Kernel, caller: Caller) => Promise<void>
 
 /**
  * Ends the caller's session; when this resolves, no process accepts its token. A commit that notifies blocks all others that notify

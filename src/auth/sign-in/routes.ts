@@ -4,6 +4,7 @@ import { isUsernameTaken } from '#identity/users.ts'
 import { open } from '#kernel/http/access.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
+import { noteLoginMethod } from '../door/cookies.ts'
 import { finishSignIn, SignInAnswer } from '../door/finish-sign-in.ts'
 import { signInContextOf } from '../door/sign-in-context.ts'
 import { CallbackUrl, Email, Password, RememberMe } from '../schemas.ts'
@@ -43,6 +44,7 @@ export function signInRoutes(app: App, kernel: Kernel): void {
         body,
         signInContextOf(kernel, request, reply, body),
       )
+      noteLoginMethod(kernel, reply, 'email')
       return finishSignIn(kernel, reply, admission, body.callbackURL)
     },
   })
@@ -68,6 +70,7 @@ export function signInRoutes(app: App, kernel: Kernel): void {
         body,
         signInContextOf(kernel, request, reply, body),
       )
+      noteLoginMethod(kernel, reply, 'username')
       return finishSignIn(kernel, reply, admission, body.callbackURL)
     },
   })

@@ -7,6 +7,7 @@ import { named } from '#kernel/http/document/components.ts'
 import { Nullable } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
+import { noteLoginMethod } from '../door/cookies.ts'
 import { finishSignIn } from '../door/finish-sign-in.ts'
 import { signInContextOf } from '../door/sign-in-context.ts'
 import { PASSWORD_POLICY_FAILURES } from '../errors.ts'
@@ -62,6 +63,7 @@ export function signUpRoutes(app: App, kernel: Kernel): void {
         body,
         signInContextOf(kernel, request, reply, body),
       )
+      if (admission !== undefined) noteLoginMethod(kernel, reply, 'email')
       return { token: null, ...(admission && finishSignIn(kernel, reply, admission)), user }
     },
   })

@@ -6,7 +6,7 @@ import { NOT_EMPTY } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import type { AuthAccess } from '../door/access.ts'
-import { STATE_COOKIE } from '../door/cookies.ts'
+import { noteLoginMethod, STATE_COOKIE } from '../door/cookies.ts'
 import { finishRedirectedSignIn } from '../door/finish-sign-in.ts'
 import { signInContextOf } from '../door/sign-in-context.ts'
 import { asAnswer } from '../redirect.ts'
@@ -62,6 +62,7 @@ export function callbackRoutes(
         returnOf(kernel, request),
         context,
       )
+      if (admission !== undefined) noteLoginMethod(kernel, reply, request.params.provider)
       const to = admission === undefined ? target : finishRedirectedSignIn(kernel, reply, admission, target)
       return asAnswer(reply.redirect(to, 302))
     },

@@ -4,6 +4,7 @@ import { readForms } from '#kernel/http/bodies/body.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import type { AuthAccess } from '../door/access.ts'
+import { noteLoginMethod } from '../door/cookies.ts'
 import { finishSignIn, SignInAnswer } from '../door/finish-sign-in.ts'
 import { signInContextOf } from '../door/sign-in-context.ts'
 import { PROVIDER_FAILURES } from '../errors.ts'
@@ -60,6 +61,7 @@ export function socialRoutes(app: App, kernel: Kernel, access: AuthAccess, provi
       const context = signInContextOf(kernel, request, reply, asked)
       const given = { idToken, requestSignUp }
       const { admission } = await signInWithIdToken(request.kernel, client, given, context)
+      noteLoginMethod(kernel, reply, provider)
       return finishSignIn(kernel, reply, admission)
     },
   })

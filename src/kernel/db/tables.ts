@@ -256,6 +256,7 @@ export interface SessionTable {
   passwordShownAt: Date | null
   factorShownAt: Date | null
   userHad: Generated<string[]>
+  originSessionId: string | null
 }
 
 export interface TrustedDeviceTable {

@@ -5,6 +5,9 @@ import { colourForm } from '../colours.ts'
 import { textForm } from '../forms.ts'
 import { duration, flag, integer, list, section, text } from '../setting.ts'
 import { admin } from './auth-admin.ts'
+import { lastLoginMethod } from './auth-last-login-method.ts'
+import { multiSession } from './auth-multi-session.ts'
+import { oneTimeToken } from './auth-one-time-token.ts'
 import { organization } from './auth-organization.ts'
 import { passkey } from './auth-passkey.ts'
 import { social } from './auth-social.ts'
@@ -150,4 +153,7 @@ export const auth = section('Authentication.', {
   passkey,
   organization,
   social,
+  one_time_token: oneTimeToken,
+  multi_session: multiSession,
+  last_login_method: lastLoginMethod,
 })

@@ -1,13 +1,6 @@
 import { COOKIE_PREFIX } from '../../http/header-names.ts'
-import { textForm } from '../forms.ts'
+import { cookieNameForm } from '../cookie-names.ts'
 import { choice, duration, flag, integer, section, text } from '../setting.ts'
-
-/** RFC 6265 section 4.1.1, where a name is a token of RFC 2616. */
-const cookieNameForm = textForm(
-  'cookie name',
-  /^[!#$%&'*+\-.^_`|~0-9A-Za-z]{1,128}$/,
-  "1 to 128 letters, digits or !#$%&'*+-.^_`|~",
-)
 
 export const session = section('Sessions and their cookie.', {
   expires_in: duration('Lifetime of a session; starts again with each extension.', ['7d', '1s', '3650d']),
