@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { testService } from '#test/harness.ts'
+import { OPTIONAL_FEATURES } from '#test/optional-features.ts'
 import {
   actingTurn,
   carryOut,
@@ -26,6 +27,7 @@ const t = await testService({
     auth: {
       email: { sign_in_after_verification: true },
       admin: { allow_impersonating_admins: true },
+      ...OPTIONAL_FEATURES,
       social: { providers: { acme: provider.settings, github: provider.settings } },
     },
     outbound: { allow_http: true, allow_networks: ['127.0.0.0/8'] },

@@ -1,12 +1,15 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { banByOperator } from '#auth/admin/operator.ts'
+import { banByOperator, setRoleByOperator } from '#auth/admin/operator.ts'
 import { browser } from '#test/cookie-jar.ts'
 import { type Actor, type Answer, actor, PASSWORD, testService, type User } from '#test/harness.ts'
-import { cookiesOf, SESSION_COOKIE } from '#test/second-factor.ts'
+import { cookiesOf, enrolTotp, SESSION_COOKIE } from '#test/second-factor.ts'
 
 const t = await testService({
-  config: { auth: { one_time_token: { enabled: true } }, session: { max_per_user: 3 } },
+  config: {
+    auth: { one_time_token: { enabled: true }, two_factor: { required_for: ['auditor'] } },
+    session: { max_per_user: 3 },
+  },
 })
 const { db } = t.service.kernel
 const [MINUTE, HOUR, DAY] = [60_000, 3_600_000, 86_400_000]
@@ -135,6 +138,25 @@ test('a session that is not fresh begins none that is', async () => {
   const renewed = actor(t.url, { authorization: `Bearer ${proof.body.token}` })
   assert.deepEqual(refused(await unlink(renewed)), [400, 'FAILED_TO_UNLINK_LAST_ACCOUNT'])
   assert.deepEqual(refused(await unlink(ada)), [403, 'SESSION_NOT_FRESH'])
+})
+
+test('a session that has shown the second factor begins one that has, and one that lacks a required factor begins none', async () => {
+  const ada = await enrolTotp(t, await t.signUp('Ada'))
+  await setRoleByOperator(t.service.kernel, ada.id, 'auditor')
+  const app = await derive(ada)
+  assert.equal((await app.get('/api/auth/list-sessions')).status, 200)
+  const token = await generate(app)
+  await db
+    .updateTable('session')
+    .set({ shown: ['password'] })
+    .where('userId', '=', ada.id)
+    .execute()
+  await t.service.kernel.coherence.settle()
+  const closed = await ada.get('/api/auth/one-time-token/generate')
+  assert.deepEqual(refused(closed), [403, 'TWO_FACTOR_REQUIRED'])
+  const { body } = await verify(token)
+  const restricted = actor(t.url, { authorization: `Bearer ${body.session.token}` })
+  assert.deepEqual(refused(await restricted.get('/api/auth/list-sessions')), [403, 'TWO_FACTOR_REQUIRED'])
 })
 
 test('a session that is used lives as long as its origin, and its cookie as long as itself', async () => {
