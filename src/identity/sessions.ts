@@ -99,11 +99,11 @@ export async function insertSession(
 }
 
 /** An admin who impersonates the user ends none of the user's own sessions. */
-const ownSessions = (db: Db, userId: string) =>
+export const ownSessions = (db: Db, userId: string) =>
   db.selectFrom('session').select('id').where('userId', '=', userId).where('impersonatedBy', 'is', null)
 
 /** Beside the one that was just started. */
-const deleteOldestSessions = async (
+export const deleteOldestSessions = async (
   db: Db,
   { id, userId }: Pick<Session, 'id' | 'userId'>,
   max: number,

@@ -41,6 +41,7 @@ const t = await testService({
       password: { queue: 500 },
       admin: { allow_impersonating_admins: true },
       social: { providers: { acme: provider.settings, github: provider.settings } },
+      device: { clients: { tv: {} } },
     },
     outbound: { allow_http: true, allow_networks: ['127.0.0.0/8'] },
   },

@@ -1,6 +1,7 @@
 /**
  * How a user has proven who they are. `mail`: by a link or code, so the mailbox has counted as a factor. `verified passkey`: with user
  * verification, which counts as two factors. `second factor`: completes a sign-in of any other way.
+ * `device`: a session of the user has approved the device.
  */
 export type Way =
   | 'sign-up'
@@ -10,5 +11,6 @@ export type Way =
   | 'passkey'
   | 'verified passkey'
   | 'second factor'
+  | 'device'
 
 export const isTwoFactors = (way: Way): boolean => way === 'verified passkey' || way === 'second factor'

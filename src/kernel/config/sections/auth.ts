@@ -5,6 +5,7 @@ import { colourForm } from '../colours.ts'
 import { textForm } from '../forms.ts'
 import { duration, flag, integer, list, section, text } from '../setting.ts'
 import { admin } from './auth-admin.ts'
+import { device } from './auth-device.ts'
 import { organization } from './auth-organization.ts'
 import { passkey } from './auth-passkey.ts'
 import { social } from './auth-social.ts'
@@ -146,6 +147,7 @@ export const auth = section('Authentication.', {
   pages,
   delete_user: deleteUser,
   two_factor: twoFactor,
+  device,
   admin,
   passkey,
   organization,
