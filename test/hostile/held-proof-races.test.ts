@@ -27,6 +27,7 @@ const t = await testService({
       email: { sign_in_after_verification: true },
       admin: { allow_impersonating_admins: true },
       social: { providers: { acme: provider.settings, github: provider.settings } },
+      device: { clients: { tv: {} } },
     },
     outbound: { allow_http: true, allow_networks: ['127.0.0.0/8'] },
   },
