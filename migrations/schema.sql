@@ -163,6 +163,20 @@ table service."database_client"
   CREATE TRIGGER database_client_changed AFTER UPDATE OF client_name, driver, description, sealed_url, url_env_var, sealed_direct_url, direct_url_env_var, is_active, is_frozen, metadata, updated_at, deleted_at ON service.database_client FOR EACH ROW WHEN ((old.* IS DISTINCT FROM new.*)) EXECUTE FUNCTION service.tell_word('database_client')
   CREATE TRIGGER database_client_emptied AFTER TRUNCATE ON service.database_client FOR EACH STATEMENT EXECUTE FUNCTION service.tell_word('all')
 
+table service."device_authorization"
+  device_hash bytea not null
+  user_code_hash bytea not null
+  client_id text not null
+  status text not null default 'pending'::text
+  poll_interval integer not null
+  next_poll_at timestamp with time zone not null
+  created_at timestamp with time zone not null
+  expires_at timestamp with time zone not null
+  constraint device_authorization_pkey PRIMARY KEY (device_hash)
+  constraint device_authorization_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'approved'::text, 'denied'::text])))
+  constraint device_authorization_user_code_key UNIQUE (user_code_hash)
+  CREATE INDEX device_authorization_by_expiry ON service.device_authorization USING btree (expires_at)
+
 table service."hidden_sign_up"
   id uuid not null
   user_id uuid not null

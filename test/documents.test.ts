@@ -28,7 +28,7 @@ function named(name: string, isFolder: boolean): string {
 
 /** Files that the reader or the service creates. */
 const ELSEWHERE =
-  /^(?:dist\/|(?:gatehouse|pipelines)\.yaml|export\.sql|roles\.sql|data\/.*|postgres\/lock|openapi\.json)$/
+  /^(?:dist\/|(?:gatehouse|pipelines)\.yaml|sessions\.json|export\.sql|roles\.sql|data\/.*|postgres\/lock|openapi\.json)$/
 
 const proseOf = (page: string): string => textOf(page).replace(/^```[\s\S]*?^```$/gm, '')
 

@@ -41,6 +41,17 @@ export const AUTH_FAILURES = {
 
   SESSION_NOT_FRESH: [403, 'Show again who you are, by one of details.accepts; or sign in again'],
 
+  INVALID_CLIENT: [400, 'The program is not known here: its client id is not in auth.device.clients'],
+  UNSUPPORTED_GRANT_TYPE: [400, 'grant_type must be urn:ietf:params:oauth:grant-type:device_code'],
+  AUTHORIZATION_PENDING: [400, 'The user has not answered yet'],
+  POLLING_TOO_FREQUENTLY: [400, 'Poll more slowly: wait 5 seconds longer, from now on'],
+  DEVICE_DENIED: [400, 'The device was refused', 'ACCESS_DENIED'],
+  INVALID_DEVICE_CODE: [400, 'The device code is not valid or has been used'],
+  EXPIRED_DEVICE_CODE: [400, 'The device code has expired; ask for a new one'],
+  INVALID_USER_CODE: [400, 'There is no such code; look again at the device'],
+  EXPIRED_USER_CODE: [400, 'The code has expired; ask for a new one on the device'],
+  DEVICE_CODE_ALREADY_PROCESSED: [400, 'The device was answered already'],
+
   INVALID_TOKEN: [401, 'The link is not valid or has been used'],
   INVALID_RESET_TOKEN: [400, 'The link is not valid or has been used', 'INVALID_TOKEN'],
   TOKEN_EXPIRED: [401, 'The link has expired'],

@@ -7,6 +7,8 @@ import { accountRoutes } from './account/routes.ts'
 import { adminRoutes } from './admin/routes.ts'
 import { auditRoutes } from './audit/routes.ts'
 import { confirmRoutes } from './confirm/routes.ts'
+import { oauthMembers } from './device/oauth-errors.ts'
+import { deviceRoutes } from './device/routes.ts'
 import { type AuthAccess, callerOf, createAuthAccess, renewCaller } from './door/access.ts'
 import { endTrust } from './door/end-trust.ts'
 import { originOf } from './door/origin.ts'
@@ -38,11 +40,12 @@ export function authSurface(app: App, kernel: Kernel, book: RouteBook, sessions:
     parse: JSON.parse,
     originOf: (request) => originOf(request, request.knownCaller),
     codes: AUTH_CODES,
-    envelope: ({ message, code, details }) => ({
-      message,
-      code: code.toUpperCase(),
+    envelope: (failure, request) => ({
+      message: failure.message,
+      code: failure.code.toUpperCase(),
       // Those of the HTTP edge are in the message here.
-      ...(code in AUTH_FAILURES && { details }),
+      ...(failure.code in AUTH_FAILURES && { details: failure.details }),
+      ...oauthMembers(failure, request),
     }),
   })
   app.decorateRequest('knownCaller', undefined)
@@ -101,6 +104,11 @@ const FEATURES: readonly AuthFeature[] = [
     name: 'Reauthentication',
     description: 'What is sensitive demands a recent proof, which a session can show again',
     add: (app, kernel, access, { providers }) => reauthenticateRoutes(app, kernel, access, providers),
+  },
+  {
+    name: 'Devices',
+    description: 'Sessions for devices and programs without a browser (RFC 8628)',
+    add: deviceRoutes,
   },
   { name: 'Email', description: 'Verifying and changing the address of a user', add: emailRoutes },
   {

@@ -57,6 +57,10 @@ test('a wrong value is wrong usage: exit code 2, with the reason in one line', a
     ['webhooks replay x --since yesterday', /a day or a time/],
     ['pipelines run', /name a pipeline/],
     ['backup now', /too many arguments/],
+    ['login api.example.com', /not the address of a service/],
+    ['login https://ada@api.example.com', /not the address of a service/],
+    ['login http://api.example.com', /over https only/],
+    ['whoami ftp://localhost', /not the address of a service/],
   ] as const) {
     const { code, stdout, stderr } = await runHere(tmpdir(), line.split(' '))
     assert.deepEqual([code, stdout], [2, ''], `${line}: ${stderr}`)

@@ -17,6 +17,9 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   backup: async () => (await import('./backup.ts')).backupCommand(),
   restore: async () => (await import('./restore.ts')).restoreCommand(),
   openapi: async () => (await import('./openapi.ts')).openapiCommand(),
+  login: async () => (await import('./login.ts')).loginCommand(),
+  logout: async () => (await import('./own-session.ts')).logoutCommand(),
+  whoami: async () => (await import('./own-session.ts')).whoamiCommand(),
   doctor: async () => (await import('./doctor.ts')).doctorCommand(),
 }
 

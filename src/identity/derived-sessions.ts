@@ -1,15 +1,10 @@
 import { type RawBuilder, sql } from 'kysely'
 import type { Db } from '#kernel/db/connect.ts'
+import { INHERITED } from './inherited-sessions.ts'
 import { SESSION_COLUMNS, type Session } from './sessions.ts'
 
-/**
- * The columns that a derived session has from its origin, as they are: age, end, and all that demands look at. So deriving one neither
- * proves anything nor makes a session younger.
- */
-const INHERITED = [
-  ...(['userId', 'createdAt', 'expiresAt', 'remembered'] as const),
-  ...(['shown', 'authTime', 'passwordShownAt', 'factorShownAt', 'userHad'] as const),
-] as const satisfies readonly (keyof Session)[]
+/** Its end, too, is that of its origin. */
+const TAKEN = ['userId', 'expiresAt', ...INHERITED] as const satisfies readonly (keyof Session)[]
 
 /** The session that another one is derived from, and the hash of the token that it had then. */
 export type Origin = { readonly id: string; readonly tokenHash: Buffer }
@@ -29,7 +24,7 @@ export const insertDerivedSession = (
   db
     .insertInto('session')
     .columns([
-      ...INHERITED,
+      ...TAKEN,
       ...(['originSessionId', 'id', 'updatedAt', 'ipAddress', 'userAgent'] as const),
       ...(['tokenHash', 'activeOrganizationId'] as const),
     ])
@@ -38,7 +33,7 @@ export const insertDerivedSession = (
         .selectFrom('session as o')
         .where('o.id', '=', origin.id)
         .where('o.tokenHash', '=', origin.tokenHash)
-        .select(INHERITED)
+        .select(TAKEN)
         .select([
           'o.id as originSessionId',
           sql<string>`${id}::uuid`.as('id'),

@@ -100,7 +100,7 @@ export async function insertSession(
 }
 
 /** An admin who impersonates the user ends none of the user's own sessions. */
-const ownSessions = (db: Db, userId: string) =>
+export const ownSessions = (db: Db, userId: string) =>
   db.selectFrom('session').select('id').where('userId', '=', userId).where('impersonatedBy', 'is', null)
 
 /** Ends the user's oldest sessions, so that at most `max` are left. `kept`: a table of the ids of those that stay. */

@@ -2,6 +2,7 @@ import { sql } from 'kysely'
 import type { Db } from '#kernel/db/connect.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { randomToken } from '#kernel/random.ts'
+import type { WrittenInheritance } from './inherited-sessions.ts'
 import type { Shown } from './shown.ts'
 import { isTokenShaped, tokenHash } from './tokens.ts'
 import type { User } from './users.ts'
@@ -28,6 +29,8 @@ type Purposes = {
   'second-factor-code': Of<'user', { readonly subject: string }>
   /** Begins a session that is derived from the one that asked. */
   'one-time-token': Of<'user', OfSession>
+  /** An approved device, by its device code (auth/device/). */
+  'device-session': Of<'user', WrittenInheritance>
 }
 /** The columns of a ticket that depend on its subject. */
 type Subjects = {
@@ -110,22 +113,25 @@ export type NewTicket<P extends TicketPurpose> = {
 export async function issueTicket<P extends TicketPurpose>(
   kernel: Kernel,
   purpose: P,
-  { lifetime, payload, ...ticket }: NewTicket<P>,
+  ticket: NewTicket<P>,
 ): Promise<string> {
   const token = randomToken(kernel.random)
-  const now = kernel.now()
-  await kernel.db
-    .insertInto('verification')
-    .values({
-      ...ticket,
-      valueHash: tokenHash(token),
-      purpose,
-      payload: JSON.stringify(payload),
-      createdAt: now,
-      expiresAt: new Date(now.getTime() + lifetime),
-    })
-    .execute()
+  await insertTicket(kernel, purpose, { ...ticket, valueHash: tokenHash(token) })
   return token
+}
+
+/** The same for a token that only its bearer knows. */
+export async function insertTicket<P extends TicketPurpose>(
+  { db, now }: Kernel,
+  purpose: P,
+  { lifetime, payload, ...ticket }: NewTicket<P> & { readonly valueHash: Buffer },
+): Promise<void> {
+  const createdAt = now()
+  const expiresAt = new Date(createdAt.getTime() + lifetime)
+  await db
+    .insertInto('verification')
+    .values({ ...ticket, purpose, payload: JSON.stringify(payload), createdAt, expiresAt })
+    .execute()
 }
 
 export type Ticket<P extends TicketPurpose> = {

@@ -20,6 +20,7 @@ export type SealPurpose = (typeof SEALED)[number]
 export const DERIVED = [
   'backup',
   'database-role',
+  'device-user-code',
   'id-token-nonce',
   'installation',
   'mail-recipient',

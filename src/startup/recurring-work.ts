@@ -1,3 +1,4 @@
+import { deleteExpiredDevices } from '#auth/device/store.ts'
 import { deleteOldInvitations } from '#auth/organization/invitation-store.ts'
 import { resealTotpSecrets } from '#auth/two-factor/reseal.ts'
 import { deleteOldFailures } from '#auth/two-factor/store.ts'
@@ -29,6 +30,12 @@ export function recurringTable(kernel: Kernel): readonly RecurringTask[] {
       name: 'prune-tickets',
       cron: '*/5 * * * *',
       run: () => inBatches(() => deleteExpiredTickets(db, now(), BATCH)),
+    },
+    {
+      // An hour later, so that a device that comes late is told that its code has expired.
+      name: 'prune-devices',
+      cron: '*/5 * * * *',
+      run: () => inBatches(() => deleteExpiredDevices(db, new Date(now().getTime() - HOUR), BATCH)),
     },
     {
       name: 'prune-trusted-devices',
@@ -100,6 +107,8 @@ export function recurringTable(kernel: Kernel): readonly RecurringTask[] {
     },
   ]
 }
+
+const HOUR = 3_600_000
 
 /** Rows pruned by one statement, so that no statement holds many locks. */
 const BATCH = 1_000

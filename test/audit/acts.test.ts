@@ -14,6 +14,7 @@ import { linesOf } from '#kernel/lines.ts'
 import { uuidv7 } from '#kernel/random.ts'
 import { createAuthenticator } from '#test/authenticator.ts'
 import { withClient } from '#test/database.ts'
+import { approve, askForCodes, deny } from '#test/devices.ts'
 import { type Answer, confirm, linkIn, PASSWORD, testService, type User } from '#test/harness.ts'
 import { startOpenidProvider } from '#test/identity-provider/openid-provider.ts'
 import { CLIENT, oidcSettings, TO_LOOPBACK } from '#test/identity-provider/visits.ts'
@@ -30,8 +31,9 @@ const HIDING = { hide_registered_emails: true, email_password: { require_email_v
 const idp = await startOpenidProvider()
 idp.serve([])
 const social = { providers: { acme: oidcSettings(idp) } }
+const device = { clients: { tv: {} } }
 const backups = { programs: await backupPrograms() }
-const t = await testService({ config: { outbound: TO_LOOPBACK, auth: { social }, backups } })
+const t = await testService({ config: { outbound: TO_LOOPBACK, auth: { social, device }, backups } })
 const hiding = await testService({ controlUrl: t.controlUrl, config: { auth: HIDING } })
 await fill(t.controlUrl, { users: 20_000, members: 20_000 })
 const statements = watchStatements(t.controlUrl)
@@ -108,6 +110,12 @@ const makeWebhook = async () => {
   const answer = ok(await t.admin.post('/admin/webhooks', { route_key: 'gateway_insert', url }, FOR_CLIENT))
   told.add(answer.body.data.secret)
   return { answer, id: answer.body.data.id as string }
+}
+
+const asked = async () => {
+  const codes = await askForCodes(t)
+  told.add(codes.deviceCode).add(codes.userCode)
+  return codes
 }
 
 /** A way to cause each act. */
@@ -229,6 +237,14 @@ const CAUSES: Readonly<Record<Action, () => Promise<Seen>>> = {
       .values({ ...account, createdAt: now(), updatedAt: now() })
       .execute()
     return bySelf(ada, ok(await ada.post('/api/auth/unlink-account', { providerId: 'github' })))
+  },
+  'device.approved': async () => {
+    const ada = await newcomer()
+    return bySelf(ada, ok(await approve(ada, await asked())))
+  },
+  'device.denied': async () => {
+    const ada = await newcomer()
+    return bySelf(ada, ok(await deny(ada, await asked())))
   },
   'passkey.added': async () => {
     const ada = await newcomer()

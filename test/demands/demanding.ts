@@ -40,6 +40,10 @@ export const DEMANDING: Readonly<Record<keyof typeof DEMANDS, Demanding>> = {
     start: { tickets: ['passkey-registration of S'] },
     attempt: (thief) => thief.post('/passkey/verify-registration', thief.person.passkey.registration('S')),
   },
+  approveDevice: {
+    age: LONG_AGO,
+    attempt: (thief) => thief.post('/device/approve', { userCode: thief.person.userCode }),
+  },
   addFactor: {
     age: LATELY,
     start: NO_FACTOR,

@@ -22,6 +22,7 @@ const t = await testService({
       ...OPTIONAL_FEATURES,
       admin: { roles: { keeper: { user: ['update', 'set-email', 'set-password'] } } },
       social: { providers: { acme: provider.settings, github: provider.settings } },
+      device: { clients: { tv: {} } },
     },
     outbound: { allow_http: true, allow_networks: ['127.0.0.0/8'] },
   },

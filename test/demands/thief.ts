@@ -6,6 +6,7 @@ import { Failure } from '#kernel/errors.ts'
 import { createAuthenticator } from '#test/authenticator.ts'
 import type { Answer, TestService } from '#test/harness.ts'
 import { ceremoniesOf } from '#test/passkeys.ts'
+import { deviceToken } from '#test/proof-races/devices.ts'
 import type { TestUser } from '#test/proof-races/user-state.ts'
 import { PASSWORDS } from '#test/proof-races/user-state.ts'
 
@@ -22,6 +23,8 @@ export type Thief = {
   signInAnew(by: 'passkey' | 'account'): Promise<void>
   /** Goes on in a session that begins with a one-time token of this one. */
   deriveSession(): Promise<void>
+  /** Goes on in the session of a device that the session has approved. */
+  goOnAsDevice(): Promise<void>
   /** Shows in the session whatever has been added to the account or learned of it, as a proof. */
   reauthenticate(): Promise<void>
 }
@@ -80,6 +83,11 @@ export function createThief(t: TestService, person: TestUser): Thief {
         const entered = await orRefused(enter(kernel, entering, SIGN_IN))
         if (entered !== undefined && 'token' in entered.admission) token = entered.admission.token
       }
+    },
+    async goOnAsDevice() {
+      const asked = await post('/device/code', { client_id: 'tv' })
+      await post('/device/approve', { userCode: asked.body.user_code })
+      await post('/device/token', deviceToken(asked.body.device_code))
     },
     async linkAccount() {
       const refuse = () => new Failure('STATE_MISMATCH', 400, 'the session is gone')

@@ -43,6 +43,7 @@ const t = await testService({
       admin: { allow_impersonating_admins: true },
       ...OPTIONAL_FEATURES,
       social: { providers: { acme: provider.settings, github: provider.settings } },
+      device: { clients: { tv: {} } },
     },
     outbound: { allow_http: true, allow_networks: ['127.0.0.0/8'] },
   },

@@ -3,6 +3,7 @@ import { hash } from 'node:crypto'
 import { test } from 'node:test'
 import { Secret } from 'otpauth'
 import pg from 'pg'
+import { approve, askForCodes, poll } from '#test/devices.ts'
 import { ADMIN_KEY, actor, linkIn, PASSWORD, testService } from '#test/harness.ts'
 import {
   codeOf,
@@ -14,7 +15,9 @@ import {
   TRUSTED_COOKIE,
 } from '#test/second-factor.ts'
 
-const t = await testService({ config: { log: { level: 'trace' } } })
+const t = await testService({
+  config: { log: { level: 'trace' }, auth: { device: { clients: { tv: {} } } } },
+})
 
 /** Dumps all rows of all tables of a database as text. */
 async function dump(url: string): Promise<string> {
@@ -52,6 +55,13 @@ test('no token, password or key appears in the log or in plain text in a databas
     email: ada.email,
     password: know('wrong password', 'a wrong password 123'),
   })
+  const device = await askForCodes(t)
+  know('device code', device.deviceCode)
+  know('user code', device.userCode.replace('-', ''))
+  await ada.get(`/api/auth/device?user_code=${device.userCode.replace('-', '')}`)
+  await approve(ada, device)
+  const fetched = await poll(t, device)
+  know('session token of a device', fetched.body.access_token)
   await t.anon.post('/api/auth/send-verification-email', { email: ada.email })
   const [verify = ''] = await t.mails()
   const verifyToken = know(

@@ -10,6 +10,7 @@ import { randomToken, uuidv7 } from '#kernel/random.ts'
 import { type Credential, coseKeyOf, createAuthenticator } from '#test/authenticator.ts'
 import { PASSWORD } from '#test/harness.ts'
 import { REFRESHED } from '#test/token-server.ts'
+import { approvalBy, insertDevices, newCode } from './devices.ts'
 import { type FactorState, insertFactors, NO_FACTOR, readFactors } from './second-factor.ts'
 
 /** One of the user's two sessions. */
@@ -71,6 +72,8 @@ export type TestUser = {
   readonly tickets: Readonly<Record<string, string>>
   readonly stored: string | null
   readonly passkey: TestPasskey
+  /** Of a device that waits for an answer. */
+  readonly userCode: string
   /** Another user, who is an admin and acts in no other cell. */
   readonly admin: { readonly id: string; readonly sessionId: string; readonly token: string }
 }
@@ -109,7 +112,8 @@ export async function createUsers(
     const hash = state.password === null ? null : stored[state.password === 'old form' ? 'old form' : 'first']
     const passkey = createPasskey(kernel, id, tickets)
     const admin = { id: uuidv7(at, random), sessionId: uuidv7(at, random), token: randomToken(random) }
-    return { state, age, id, username, email, sessions, tickets, stored: hash, passkey, admin }
+    const userCode = newCode(kernel)
+    return { state, age, id, username, email, sessions, tickets, stored: hash, passkey, userCode, admin }
   })
   await db
     .insertInto('user')
@@ -150,6 +154,7 @@ export async function createUsers(
     .execute()
   await insertPasskeys(kernel, people)
   await insertAdmins(kernel, people)
+  await insertDevices(kernel, people)
   await insertFactors(kernel, people)
   const ids = people.map(({ id }) => id)
   const userHad = sql<string[]>`service.methods_of(user_id)`
@@ -265,6 +270,7 @@ function ticketOf(name: string, email: string, sessions: TestUser['sessions']) {
 function payloadOf(purpose: TicketPurpose, newEmail: string, token: string): object {
   if (purpose === 'confirm-change-email') return { newEmail }
   if (purpose === 'one-time-token') return { token: tokenHash(token).toString('base64url') }
+  if (purpose === 'device-session') return approvalBy(new Date())
   if (purpose === 'passkey-registration') return { challenge: CHALLENGE }
   return purpose === 'second-factor' ? { methods: ['totp', 'otp'], remember: true } : {}
 }

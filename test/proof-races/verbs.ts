@@ -12,6 +12,7 @@ import type { Identity } from '#auth/social/identity.ts'
 import { linkIdentity } from '#auth/social/link.ts'
 import { rehashPassword } from '#identity/passwords.ts'
 import { PASSWORD, type TestService } from '#test/harness.ts'
+import { deviceToken } from './devices.ts'
 import { BACKUP_CODE, NO_FACTOR, TOTP_SECRETS, WITH_FACTOR } from './second-factor.ts'
 import { newAddress, PASSWORDS, type TestUser, type UserState, type Who } from './user-state.ts'
 
@@ -683,6 +684,22 @@ export const VERBS = {
     refused: open('second-factor', NOT_PENDING),
     leaves: (state) => ({ ...state, tickets: adding(state.tickets, 'second-factor-code') }),
   },
+  'device, approved': {
+    action: ({ userCode }, me) => post('/device/approve', { userCode }, me),
+    refused: alive,
+    leaves: (state, me) => ({ ...state, tickets: adding(state.tickets, `device-session of ${me}`) }),
+  },
+  'device, refused': {
+    action: ({ userCode }, me) => post('/device/deny', { userCode }, me),
+    refused: alive,
+    leaves: (state) => state,
+  },
+  'device, fetched': {
+    start: { tickets: ['device-session of S'] },
+    action: ({ tickets }) => post('/device/token', deviceToken(tickets['device-session of S'])),
+    refused: open('device-session of S', [400, 'INVALID_DEVICE_CODE']),
+    leaves: (state) => withNewSession(redeemed(state, 'device-session of S')),
+  },
   'delete-user in a fresh session': {
     action: (_person, me) => post('/delete-user', {}, me),
     refused: alive,
@@ -915,6 +932,10 @@ export const EXEMPT: Readonly<Record<string, string>> = {
   'GET /api/auth/passkey/list-user-passkeys': 'reads',
   'GET /api/auth/passkey/generate-authenticate-options': 'creates a ticket of nobody',
   'POST /api/auth/passkey/generate-authenticate-options': 'creates a ticket of nobody',
+  'POST /api/auth/device/code': 'creates a code of nobody',
+  'GET /api/auth/device': 'reads',
+  'GET /api/auth/confirm/device': 'reads: the form acts',
+  'POST /api/auth/confirm/device': 'acts like rows "device, approved" and "device, refused"',
   'POST /api/auth/sign-up/email': 'creates its user in the same transaction',
   'POST /api/auth/send-verification-email': 'enqueues a job, row "send verification mail"',
   'POST /api/auth/forget-password': 'enqueues a job, row "send reset mail"',

@@ -16,7 +16,7 @@ import { MAIL_FLOWS } from '../mailing/every-flow.ts'
 import type { FormValues, LinkPage, MailFlow, OpenLink } from '../mailing/flow.ts'
 import { linkClickOf } from '../mailing/link-click.ts'
 import { openLink } from '../mailing/links.ts'
-import { errorPage } from '../pages/error-page.ts'
+import { answerByPages } from '../pages/error-page.ts'
 import { CallbackUrl, Password } from '../schemas.ts'
 import { badLinkPage, donePage, placeholdersOf, type Sent, viewPage } from './pages.ts'
 
@@ -43,11 +43,7 @@ export function confirmRoutes(app: App, kernel: Kernel, access: AuthAccess): voi
     readForms(part)
     for (const [page, sharing] of Map.groupBy(flows, ({ page }) => page))
       confirmRoute(part, kernel, access, { ...page, flows: sharing })
-    part.setErrorHandler((error, request, reply) => {
-      if (!(error instanceof Failure) || !wantsPage(request)) throw error
-      if (error.headers !== undefined) reply.headers(error.headers)
-      return sendPage(kernel, reply, errorPage(error.code), error.status)
-    })
+    answerByPages(part, kernel)
   })
 }
 

@@ -25,6 +25,7 @@ export const DEMANDS = {
   linkAccount: ADDING,
   setPassword: ADDING,
   addPasskey: ADDING,
+  approveDevice: ADDING,
   addFactor: ['password', ...ADDING],
   confirmFactor: ADDING,
   enrolRestricted: ['proof'],

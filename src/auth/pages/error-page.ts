@@ -1,5 +1,8 @@
+import { Failure } from '#kernel/errors.ts'
 import { html } from '#kernel/html.ts'
-import type { Page } from '#kernel/http/page.ts'
+import { type Page, sendPage, wantsPage } from '#kernel/http/page.ts'
+import type { App } from '#kernel/http/surface.ts'
+import type { Kernel } from '#kernel/kernel.ts'
 import { AUTH_CODES, REDIRECT_CODES } from '../errors.ts'
 import { pageText } from './texts.ts'
 
@@ -15,4 +18,13 @@ export function errorPage(error: string | undefined): Page {
       ...(known === undefined ? [] : [html`<p><code>${code}</code></p>`]),
     ],
   }
+}
+
+/** From now on a browser gets a page about each failure of these routes. */
+export function answerByPages(app: App, kernel: Kernel): void {
+  app.setErrorHandler((error, request, reply) => {
+    if (!(error instanceof Failure) || !wantsPage(request)) throw error
+    if (error.headers !== undefined) reply.headers(error.headers)
+    return sendPage(kernel, reply, errorPage(error.code), error.status)
+  })
 }

@@ -62,6 +62,24 @@ const TEXTS = {
   invitationGoneText:
     'If you are signed in with this address, it has to be confirmed first, or the invitation was answered or canceled, or has expired.',
 
+  deviceTitle: 'Sign in on a device',
+  deviceEnterText: 'Enter the code that the device shows.',
+  deviceCode: 'Code',
+  deviceEnterButton: 'Continue',
+  deviceText: '{client} asks to be signed in to the account of {email}. It has to show this code:',
+  deviceWarning:
+    'Approve only if you have just begun this yourself, on a device that is with you. It can then do what you can do, until it is signed out.',
+  deviceApproveButton: 'Approve',
+  deviceDenyButton: 'Refuse',
+  deviceApproved: 'Device approved',
+  deviceApprovedText: 'It is signed in within seconds. You can close this page.',
+  deviceDenied: 'Device refused',
+  deviceDeniedText: 'It gets no access to your account. You can close this page.',
+  deviceSignInText:
+    'Sign in to the application in this browser, with a second factor if your account needs one. Then open this page again.',
+  deviceSignInAgainText:
+    'You signed in some time ago. Sign in to the application again, then open this page again.',
+
   password: 'Password',
   newPassword: 'New password',
 

@@ -45,6 +45,8 @@ export const ACTIONS = {
   'second_factor.disabled': 'user',
   'backup_codes.replaced': 'user',
   'factors.reset': 'user',
+  'device.approved': 'user',
+  'device.denied': 'user',
 
   'sign_in.failed': 'user',
   'password.failed': 'user',

@@ -64,7 +64,7 @@ test('every setting whose name sounds like a secret is one', () => {
   )
   assert.deepEqual(
     open.map(({ path }) => path.join('.')),
-    ['server.public_url', 'auth.pages.logo_url', 'auth.two_factor.page_url'],
+    ['server.public_url', 'auth.pages.logo_url', 'auth.two_factor.page_url', 'auth.device.page_url'],
   )
 })
 

@@ -124,6 +124,17 @@ export interface DatabaseClientTable {
   directUrlEnvVar: string | null
 }
 
+export interface DeviceAuthorizationTable {
+  deviceHash: Buffer
+  userCodeHash: Buffer
+  clientId: string
+  status: Generated<string>
+  pollInterval: number
+  nextPollAt: Date
+  createdAt: Date
+  expiresAt: Date
+}
+
 export interface HiddenSignUpTable {
   id: string
   userId: string
@@ -375,6 +386,7 @@ export interface DB {
   backupJob: BackupJobTable
   backupSchedule: BackupScheduleTable
   databaseClient: DatabaseClientTable
+  deviceAuthorization: DeviceAuthorizationTable
   hiddenSignUp: HiddenSignUpTable
   installation: InstallationTable
   invitation: InvitationTable

@@ -89,6 +89,7 @@ form { margin: 1.25rem 0 0 }
 label { display: block; margin: 0 0 .35rem; font-size: .9rem; font-weight: 600 }
 input { width: 100%; margin: 0 0 1rem; padding: .6rem .75rem; border: 1px solid var(--line); border-radius: 8px; background: var(--field); color: inherit; font: inherit }
 button { width: 100%; padding: .7rem 1rem; border: 0; border-radius: 8px; background: var(--accent); color: var(--on-accent); font: inherit; font-weight: 600; cursor: pointer }
+button.soft { border: 1px solid var(--line); background: none; color: var(--soft) }
 button:hover { filter: brightness(1.08) }
 :focus-visible { outline: 3px solid var(--accent); outline-offset: 2px }
 details { margin: 1.25rem 0 0; padding: 1.25rem 0 0; border-top: 1px solid var(--line) }

@@ -11,6 +11,7 @@ import { redactText } from '#kernel/redact.ts'
 const FORGOTTEN: readonly (readonly [table: string, statement: string])[] = [
   ['service.session', 'delete from service.session'],
   ['service.verification', 'delete from service.verification'],
+  ['service.device_authorization', 'delete from service.device_authorization'],
   ['service.trusted_device', 'delete from service.trusted_device'],
   // Runs of before the restore are not missed.
   ['service.backup_schedule', 'delete from service.backup_schedule'],

@@ -5,6 +5,7 @@ import { colourForm } from '../colours.ts'
 import { textForm } from '../forms.ts'
 import { duration, flag, integer, list, section, text } from '../setting.ts'
 import { admin } from './auth-admin.ts'
+import { device } from './auth-device.ts'
 import { lastLoginMethod } from './auth-last-login-method.ts'
 import { multiSession } from './auth-multi-session.ts'
 import { oneTimeToken } from './auth-one-time-token.ts'
@@ -149,6 +150,7 @@ export const auth = section('Authentication.', {
   pages,
   delete_user: deleteUser,
   two_factor: twoFactor,
+  device,
   admin,
   passkey,
   organization,

@@ -18,6 +18,8 @@ const rules = section('The rate limits.', {
   mail: rule('Requests that send mail, per address', 3, '1m'),
   mail_recipient: rule('Mails, per recipient and kind of sender; three times as many in all', 10, '1h'),
   two_factor: rule('Second factors, per address', 5, '1m'),
+  device_code: rule('Devices that ask for a code, per address', 20, '1m'),
+  user_code: rule('Codes of devices that users enter, per address and per user', 10, '1m'),
   impersonation: rule('Impersonations, per admin', 30, '10m'),
   admin_key: rule('Wrong admin keys, per address', 10, '1m'),
   webhook_test: rule('Test deliveries, per webhook', 10, '1m'),

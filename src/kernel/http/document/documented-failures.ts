@@ -91,6 +91,8 @@ const AUTH_ERROR = {
     message: { ...TEXT, description: 'A message for users' },
     code: {},
     details: FACTS,
+    error: { ...TEXT, description: 'The code of OAuth 2.0, on /device and below' },
+    error_description: { ...TEXT, description: 'The message again, beside it' },
   },
 }
 

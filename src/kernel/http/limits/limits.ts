@@ -21,6 +21,8 @@ export type RuleName =
   | 'mail_recipient'
   | 'mail_recipient_total'
   | 'two_factor'
+  | 'device_code'
+  | 'user_code'
   | 'impersonation'
   | 'admin_key'
   | 'webhook_test'

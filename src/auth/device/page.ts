@@ -1,0 +1,145 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { Type } from 'typebox'
+import { Failure } from '#kernel/errors.ts'
+import { type Html, html } from '#kernel/html.ts'
+import { readForms } from '#kernel/http/bodies/body.ts'
+import { type Page, sendPage, wantsPage } from '#kernel/http/page.ts'
+import { HtmlPage, OneOf } from '#kernel/http/schemas.ts'
+import type { App } from '#kernel/http/surface.ts'
+import type { Kernel } from '#kernel/kernel.ts'
+import type { AuthAccess, Caller } from '../door/access.ts'
+import { fail } from '../errors.ts'
+import { answerByPages } from '../pages/error-page.ts'
+import { pageText, type TextName } from '../pages/texts.ts'
+import { approveDevice, denyDevice, viewDevice } from './device.ts'
+import { ANSWER_FAILURES, UserCode } from './schemas.ts'
+
+const URL = '/confirm/device'
+const DECISIONS = ['approve', 'deny'] as const
+
+/**
+ * The page on which a user enters the code of a device. Opening it changes nothing, also with the code in its address; its buttons act. It
+ * shows the code again, so that a user who was sent here by somebody else sees what device it is about (RFC 8628, 5.4).
+ */
+export function devicePage(app: App, kernel: Kernel, access: AuthAccess): void {
+  app.register(async (part: App) => {
+    readForms(part)
+    answerByPages(part, kernel)
+    const config = { access: access.known, limit: 'user_code' } as const
+    part.route({
+      method: 'GET',
+      url: URL,
+      config: { ...config, failures: ['UNAUTHORIZED', ...ANSWER_FAILURES] },
+      schema: {
+        operationId: 'showDevice',
+        summary: 'Enter the code of a device: a page',
+        querystring: Type.Object({ user_code: Type.Optional(UserCode) }),
+        response: { 200: HtmlPage },
+      },
+      handler: async (request, reply) =>
+        explained(kernel, request, reply, () => show(kernel, request.knownCaller, request.query.user_code)),
+    })
+    part.route({
+      method: 'POST',
+      url: URL,
+      config: { ...config, failures: ['UNAUTHORIZED', 'SESSION_NOT_FRESH', ...ANSWER_FAILURES] },
+      schema: {
+        operationId: 'confirmDevice',
+        summary: 'Approve or refuse a device: the buttons of that page',
+        body: Type.Object({ user_code: UserCode, decision: OneOf(DECISIONS) }),
+        consumes: ['application/x-www-form-urlencoded'],
+        response: { 200: HtmlPage },
+      },
+      handler: async (request, reply) =>
+        explained(kernel, request, reply, () =>
+          decide(request.kernel, request.knownCaller, request.body.user_code, request.body.decision),
+        ),
+    })
+  })
+}
+
+async function show(kernel: Kernel, caller: Caller | undefined, typed = ''): Promise<Page> {
+  if (caller === undefined) throw fail('UNAUTHORIZED')
+  if (typed.trim() === '') return entryPage()
+  const { userCode, client } = await viewDevice(kernel, caller, typed)
+  if (client === undefined) throw fail('DEVICE_CODE_ALREADY_PROCESSED')
+  const values = { client: client.name, email: caller.user.email }
+  const button = (
+    decision: (typeof DECISIONS)[number],
+    text: TextName,
+    style?: Html,
+  ) => html`<form method="post">
+<input type="hidden" name="user_code" value="${userCode}">
+<input type="hidden" name="decision" value="${decision}">
+<button${style}>${pageText(text)}</button>
+</form>`
+  return {
+    title: pageText('deviceTitle'),
+    content: [
+      html`<p>${pageText('deviceText', values)}</p>`,
+      html`<p><code>${userCode}</code></p>`,
+      html`<p>${pageText('deviceWarning', values)}</p>`,
+      button('approve', 'deviceApproveButton'),
+      button('deny', 'deviceDenyButton', html` class="soft"`),
+    ],
+    form: { leadsTo: undefined },
+  }
+}
+
+async function decide(
+  kernel: Kernel,
+  caller: Caller | undefined,
+  typed: string,
+  decision: (typeof DECISIONS)[number],
+): Promise<Page> {
+  if (caller === undefined) throw fail('UNAUTHORIZED')
+  const isApproved = decision === 'approve'
+  await (isApproved ? approveDevice : denyDevice)(kernel, caller, typed)
+  return {
+    title: pageText(isApproved ? 'deviceApproved' : 'deviceDenied'),
+    content: [html`<p>${pageText(isApproved ? 'deviceApprovedText' : 'deviceDeniedText')}</p>`],
+  }
+}
+
+/** The form for the code, and why the last one was of no use. */
+const entryPage = (failure?: Failure): Page => ({
+  title: pageText('deviceTitle'),
+  content: [
+    html`<p>${pageText('deviceEnterText')}</p>`,
+    ...(failure === undefined ? [] : [html`<p class="bad" role="alert">${failure.message}.</p>`]),
+    html`<form method="get">
+<label for="user_code">${pageText('deviceCode')}</label>
+<input id="user_code" name="user_code" autocomplete="off" autocapitalize="characters" spellcheck="false" maxlength="64" required>
+<button>${pageText('deviceEnterButton')}</button>
+</form>`,
+  ],
+  form: { leadsTo: undefined },
+})
+
+/** A browser gets a page about a failure. */
+async function explained(
+  kernel: Kernel,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  work: () => Promise<Page>,
+): Promise<FastifyReply> {
+  try {
+    return sendPage(kernel, reply, await work())
+  } catch (error) {
+    if (!(error instanceof Failure) || !wantsPage(request)) throw error
+    if (ANSWER_FAILURES.includes(error.code)) return sendPage(kernel, reply, entryPage(error), error.status)
+    const text = SIGN_IN_TEXTS[error.code]
+    if (text === undefined) throw error
+    return sendPage(kernel, reply, signInPage(text), error.status)
+  }
+}
+
+const SIGN_IN_TEXTS: Readonly<Record<string, TextName>> = {
+  UNAUTHORIZED: 'deviceSignInText',
+  SESSION_NOT_FRESH: 'deviceSignInAgainText',
+}
+
+const signInPage = (text: TextName): Page => ({
+  title: pageText('deviceTitle'),
+  content: [html`<p>${pageText(text)}</p>`],
+})
