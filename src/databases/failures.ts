@@ -143,13 +143,18 @@ export const unsupported = (driver: string, operation: string): Failure =>
 
 export type DatabaseFailureCode = keyof typeof DATABASE_FAILURES
 
-/** Failures that the values of a row cause, and not the statement, its caller or the database. */
-export const VALUE_FAILURES: ReadonlySet<string> = new Set<DatabaseFailureCode>([
-  'invalid_value',
+const CONSTRAINTS = [
   'not_null_violation',
   'check_violation',
   'unique_violation',
   'foreign_key_violation',
   'exclusion_violation',
+] as const satisfies readonly DatabaseFailureCode[]
+export const CONSTRAINT_FAILURES: ReadonlySet<string> = new Set(CONSTRAINTS)
+
+/** Failures that the values of a row cause, and not the statement, its caller or the database. */
+export const VALUE_FAILURES: ReadonlySet<string> = new Set<DatabaseFailureCode>([
+  'invalid_value',
+  ...CONSTRAINTS,
   'rejected_by_database',
 ])

@@ -83,6 +83,16 @@ export const hasPermissions = (configured: Configured, user: Subject): boolean =
   actionsOf(configured, user).length > 0
 
 const actionsOf = (configured: Configured, user: Subject): readonly string[] =>
-  rolesOf(configured, user).flatMap((role) =>
-    Object.entries(role).flatMap(([resource, actions]) => actions.map((action) => `${resource}:${action}`)),
+  rolesOf(configured, user).flatMap(actionsIn)
+
+/** `user:ban`, for each action. */
+export const actionsIn = (permissions: Permissions): readonly string[] =>
+  Object.entries(permissions).flatMap(([resource, actions]) =>
+    actions.map((action) => `${resource}:${action}`),
   )
+
+/** `user: ban, delete`, for the access table. */
+export const permissionText = (permissions: Permissions): string =>
+  Object.entries(permissions)
+    .map(([resource, actions]) => `${resource}: ${actions.join(', ')}`)
+    .join('; ')

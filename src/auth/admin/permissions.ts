@@ -41,9 +41,3 @@ export const ADMIN_REFUSALS: ReadonlySet<string> = new Set([
   ...Object.values(TO).map(({ refusal }) => refusal),
   'YOU_CANNOT_IMPERSONATE_ADMINS',
 ])
-
-/** `user: set-role`, for the access table. */
-export const nameOfPermission = ({ permissions }: AdminPermission): string =>
-  Object.entries(permissions)
-    .map(([resource, actions]) => `${resource}: ${actions.join(', ')}`)
-    .join('; ')

@@ -1,14 +1,14 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Authority } from '#identity/act.ts'
 import type { LiveSession, Sessions } from '#identity/live-sessions.ts'
-import { isPermitted } from '#identity/permissions.ts'
+import { isPermitted, permissionText } from '#identity/permissions.ts'
 import { proofHolds, type SessionProof } from '#identity/proof.ts'
 import { lacksSecondFactor } from '#identity/second-factor.ts'
 import type { Access } from '#kernel/http/access.ts'
 import { isGet } from '#kernel/http/methods.ts'
 import { presentedToken } from '#kernel/http/presented-token.ts'
 import type { Kernel } from '#kernel/kernel.ts'
-import { type AdminPermission, nameOfPermission } from '../admin/permissions.ts'
+import type { AdminPermission } from '../admin/permissions.ts'
 import { fail } from '../errors.ts'
 import { mayEnrol } from '../two-factor/restricted.ts'
 import { clearDeadCookies, keepSession, setSessionToken } from './cookies.ts'
@@ -105,7 +105,7 @@ export function createAuthAccess(kernel: Kernel, sessions: Sessions): AuthAccess
     authorize: signedIn.authorize,
   }
   const admin = (permission: AdminPermission): Access => ({
-    name: `admin with ${nameOfPermission(permission)}`,
+    name: `admin with ${permissionText(permission.permissions)}`,
     security: SECURITY,
     failures: [...SESSION_FAILURES, permission.refusal],
     async authorize(request, reply) {

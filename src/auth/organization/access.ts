@@ -1,3 +1,4 @@
+import { permissionText } from '#identity/permissions.ts'
 import type { Access } from '#kernel/http/access.ts'
 import type { AuthAccess } from '../door/access.ts'
 import type { Demand } from './roles.ts'
@@ -13,10 +14,7 @@ export function createOrganizationAccess({ signedIn }: AuthAccess) {
     member: named('member'),
     recipient: named('recipient'),
     memberWith({ permissions, refusal }: Demand): Access {
-      const words = Object.entries(permissions).map(
-        ([resource, actions]) => `${resource}: ${actions.join(', ')}`,
-      )
-      const access = named(`member with ${words.join('; ')}`)
+      const access = named(`member with ${permissionText(permissions)}`)
       return { ...access, failures: [...(access.failures ?? []), refusal] }
     },
     recipientOr: (asked: string): Access => named(`recipient, or member with ${asked}`),

@@ -1,4 +1,4 @@
-import { allows, type Permissions, splitRoles } from '#identity/permissions.ts'
+import { actionsIn, allows, type Permissions, splitRoles } from '#identity/permissions.ts'
 import { hasProvenEmail, type User } from '#identity/users.ts'
 import type { Config } from '#kernel/config/config.ts'
 import { ORGANIZATION_ACTIONS } from '#kernel/config/sections/auth-organization.ts'
@@ -101,11 +101,7 @@ export function expectMayGive(
 }
 
 const actionsOf = (configured: Configured, held: string): readonly string[] =>
-  splitRoles(held).flatMap((name) =>
-    Object.entries(findRole(configured, name) ?? {}).flatMap(([resource, actions]) =>
-      actions.map((action) => `${resource}:${action}`),
-    ),
-  )
+  splitRoles(held).flatMap((name) => actionsIn(findRole(configured, name) ?? {}))
 
 /** The roles of a request in the form that is stored. */
 export function acceptableRoles(configured: Configured, given: string | readonly string[]): string {

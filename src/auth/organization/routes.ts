@@ -6,7 +6,7 @@ import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import type { AuthAccess } from '../door/access.ts'
 import { asAnswer } from '../redirect.ts'
-import { createOrganizationAccess } from './access.ts'
+import { createOrganizationAccess, type OrganizationAccess } from './access.ts'
 import { invitationPage } from './invitation-page.ts'
 import { invitationRoutes } from './invitation-routes.ts'
 import { memberRoutes } from './member-routes.ts'
@@ -44,6 +44,14 @@ const NONE_ACTIVE = 'NO_ACTIVE_ORGANIZATION'
 
 export function organizationRoutes(app: App, kernel: Kernel, auth: AuthAccess): void {
   const access = createOrganizationAccess(auth)
+  changingRoutes(app, access)
+  readingRoutes(app, kernel, access)
+  memberRoutes(app, kernel, access)
+  invitationRoutes(app, kernel, access)
+  invitationPage(app, kernel, auth)
+}
+
+function changingRoutes(app: App, access: OrganizationAccess): void {
   app.route({
     method: 'POST',
     url: '/organization/create',
@@ -135,6 +143,9 @@ export function organizationRoutes(app: App, kernel: Kernel, auth: AuthAccess): 
     handler: async (request, reply) =>
       orNull(reply, await setActiveOrganization(request.kernel, request.caller, request.body)),
   })
+}
+
+function readingRoutes(app: App, kernel: Kernel, access: OrganizationAccess): void {
   app.route({
     method: 'GET',
     url: '/organization/get-organization',
@@ -222,9 +233,6 @@ export function organizationRoutes(app: App, kernel: Kernel, auth: AuthAccess): 
       return { error: null, success: await hasPermission(kernel, request.caller, named, permissions) }
     },
   })
-  memberRoutes(app, kernel, access)
-  invitationRoutes(app, kernel, access)
-  invitationPage(app, kernel, auth)
 }
 
 /** Fastify itself would send null as an empty body. */

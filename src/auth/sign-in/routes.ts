@@ -22,14 +22,12 @@ const SignInUsername = Type.Object({
 })
 
 export function signInRoutes(app: App, kernel: Kernel): void {
+  const config = { access: open, startsSession: true, limit: 'sign_in', redirects: ['callbackURL'] } as const
   app.route({
     method: 'POST',
     url: '/sign-in/email',
     config: {
-      access: open,
-      startsSession: true,
-      limit: 'sign_in',
-      redirects: ['callbackURL'],
+      ...config,
       failures: ['INVALID_EMAIL', 'INVALID_EMAIL_OR_PASSWORD', 'PASSWORD_CHANGE_REQUIRED'],
     },
     schema: {
@@ -51,13 +49,7 @@ export function signInRoutes(app: App, kernel: Kernel): void {
   app.route({
     method: 'POST',
     url: '/sign-in/username',
-    config: {
-      access: open,
-      startsSession: true,
-      limit: 'sign_in',
-      redirects: ['callbackURL'],
-      failures: ['INVALID_USERNAME_OR_PASSWORD', 'PASSWORD_CHANGE_REQUIRED'],
-    },
+    config: { ...config, failures: ['INVALID_USERNAME_OR_PASSWORD', 'PASSWORD_CHANGE_REQUIRED'] },
     schema: {
       summary: 'Sign in with username and password',
       body: SignInUsername,

@@ -44,15 +44,7 @@ export type TypedCode = {
 }
 
 /** The session that a right code has started, or the caller's. */
-export type VerifiedSession = {
-  readonly token: string
-  readonly session: Session
-  readonly user: User
-  /** Of the cookie; undefined: until the browser closes. */
-  readonly maxAge: number | undefined
-  /** The new token of a trusted device. */
-  readonly trustedDevice: string | undefined
-}
+export type VerifiedSession = Omit<StartedSession, 'knownDevice'>
 
 /** Wrong codes of one pending sign-in. */
 const MAX_TRIES = 5

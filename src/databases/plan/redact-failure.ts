@@ -1,4 +1,9 @@
-import { DATABASE_FAILURES, type DatabaseFailureCode, fail } from '#databases/failures.ts'
+import {
+  CONSTRAINT_FAILURES,
+  DATABASE_FAILURES,
+  type DatabaseFailureCode,
+  fail,
+} from '#databases/failures.ts'
 import type { Rights } from '#databases/plan/rights.ts'
 import { comparisons } from '#databases/request/conditions.ts'
 import type { DataRequest } from '#databases/request/request.ts'
@@ -22,7 +27,7 @@ export function redactText(failure: Failure, request?: DataRequest): Failure {
   if (!isAboutData(failure.code)) return failure
   const column = failure.details?.column
   // Refusals of constraints may depend on rows outside of a public route.
-  const isHidden = request?.scope !== undefined && CONSTRAINTS.has(failure.code)
+  const isHidden = request?.scope !== undefined && CONSTRAINT_FAILURES.has(failure.code)
   const isOwn = !isHidden && typeof column === 'string' && request !== undefined && names(request, column)
   return fail(failure.code, {
     cause: failure.cause,
@@ -36,14 +41,6 @@ export function redactText(failure: Failure, request?: DataRequest): Failure {
     },
   })
 }
-
-const CONSTRAINTS: ReadonlySet<string> = new Set<DatabaseFailureCode>([
-  'not_null_violation',
-  'check_violation',
-  'unique_violation',
-  'foreign_key_violation',
-  'exclusion_violation',
-])
 
 /** Drivers name the table of a failure when it is not the table of the statement. */
 function otherTable({ details }: Failure) {

@@ -72,9 +72,13 @@ const CLIENT_FAILURES = [
 const plainName = (location: string): string => path.basename(location).replace(/[^A-Za-z0-9._-]/g, '_')
 
 export function backupRoutes(app: App, kernel: Kernel, access: GatewayAccess, sources: BackupSources): void {
+  jobRoutes(app, kernel, access)
+  storedRoutes(app, access, sources)
+}
+
+/** Backups and restores that wait, run or have ended. */
+function jobRoutes(app: App, kernel: Kernel, access: GatewayAccess): void {
   const config = { access: access.admin }
-  const ofOne = { ...config, failures: ['backup_not_found'] }
-  const downloads = createDownloads()
   app.route({
     method: 'GET',
     url: '/admin/backups/jobs',
@@ -98,7 +102,7 @@ export function backupRoutes(app: App, kernel: Kernel, access: GatewayAccess, so
   app.route({
     method: 'GET',
     url: '/admin/backups/jobs/:id',
-    config: ofOne,
+    config: { ...config, failures: ['backup_not_found'] },
     schema: {
       operationId: 'getBackupJob',
       summary: 'A backup or restore, with its progress',
@@ -122,6 +126,12 @@ export function backupRoutes(app: App, kernel: Kernel, access: GatewayAccess, so
       return success(job.status === 'cancelled' ? 'Job cancelled' : 'Job is being cancelled', recordOf(job))
     },
   })
+}
+
+/** Backups themselves: made, restored, downloaded and deleted. */
+function storedRoutes(app: App, access: GatewayAccess, sources: BackupSources): void {
+  const config = { access: access.admin }
+  const downloads = createDownloads()
   app.route({
     method: 'POST',
     url: '/admin/backups',

@@ -14,7 +14,7 @@ export async function* csvRecords(
   texts: AsyncIterable<string>,
   options: CsvOptions,
 ): AsyncGenerator<readonly CsvRecord[]> {
-  const reader = createCsvReader(options)
+  const reader = new CsvReader(options)
   for await (const text of texts) yield reader.push(text)
   yield reader.end()
 }
@@ -37,117 +37,130 @@ export async function* textsOf(chunks: AsyncIterable<Buffer>): AsyncGenerator<st
 const [START, PLAIN, QUOTED, CLOSED, RETURNED] = [0, 1, 2, 3, 4] as const
 type State = typeof START | typeof PLAIN | typeof QUOTED | typeof CLOSED | typeof RETURNED
 
-function createCsvReader({ delimiter, maxLength }: CsvOptions) {
-  const delimiterCode = delimiter.charCodeAt(0)
-  let state: State = START
-  let [line, begun, quotedAt] = [1, 1, 1]
-  let cells: (string | null)[] = []
-  let value = ''
+class CsvReader {
+  readonly #delimiter: number
+  readonly #maxLength: number
+  #state: State = START
+  #line = 1
+  /** The lines where the record begins, and the last quote that opens a cell. */
+  #begun = 1
+  #quotedAt = 1
+  #records: CsvRecord[] = []
+  #cells: (string | null)[] = []
+  #value = ''
   /** Characters of the record so far. */
-  let length = 0
-  let records: CsvRecord[] = []
+  #length = 0
 
-  function endCell(cell: string | null): void {
-    length += CELL
-    cells.push(cell)
-    value = ''
-    state = START
+  constructor({ delimiter, maxLength }: CsvOptions) {
+    this.#delimiter = delimiter.charCodeAt(0)
+    this.#maxLength = maxLength
   }
-  function endRecord(): void {
-    records.push({ line: begun, cells })
-    cells = []
-    length = 0
-    begun = line
-  }
-  const plainCell = (text: string): string | null => (text === '' ? null : text)
-  const withoutReturn = (text: string): string => (text.endsWith('\r') ? text.slice(0, -1) : text)
 
-  /** The state functions read from `at` and return the position up to which they have read. */
-  function readPlain(text: string, at: number): number {
+  /** The records that end in the text. */
+  push(text: string): readonly CsvRecord[] {
+    for (let at = 0; at < text.length; ) {
+      if (this.#state === START) at = this.#start(text, at)
+      else if (this.#state === PLAIN) at = this.#plain(text, at)
+      else if (this.#state === QUOTED) at = this.#quoted(text, at)
+      else at = this.#closed(text, at)
+    }
+    if (this.#length > this.#maxLength) throw tooLong(this.#begun, this.#maxLength)
+    return this.#taken()
+  }
+
+  /** The last record, if no line break follows it. */
+  end(): readonly CsvRecord[] {
+    if (this.#state === QUOTED)
+      throw malformed(this.#quotedAt, 'the quote that opens a cell there is never closed')
+    if (this.#state === PLAIN) this.#endCell(plainCell(withoutReturn(this.#value)))
+    else if (this.#state === CLOSED || this.#state === RETURNED) this.#endCell(this.#value)
+    else if (this.#cells.length > 0) this.#endCell(null)
+    if (this.#cells.length > 0) this.#endRecord()
+    return this.#taken()
+  }
+
+  /** Each of these reads from `at` in its state, and returns the position up to which it has read. */
+  #start(text: string, at: number): number {
+    if (text.charCodeAt(at) !== QUOTE) {
+      this.#state = PLAIN
+      return at
+    }
+    this.#state = QUOTED
+    this.#quotedAt = this.#line
+    return at + 1
+  }
+
+  #plain(text: string, at: number): number {
+    const delimiter = this.#delimiter
     let end = at
     for (; end < text.length; end++) {
       const code = text.charCodeAt(end)
-      if (code === delimiterCode || code === LINE) break
+      if (code === delimiter || code === LINE) break
     }
-    value += text.slice(at, end)
-    length += end - at
+    this.#value += text.slice(at, end)
+    this.#length += end - at
     if (end === text.length) return end
-    if (text.charCodeAt(end) === LINE) {
-      line++
-      endCell(plainCell(withoutReturn(value)))
-      endRecord()
-    } else endCell(plainCell(value))
+    if (text.charCodeAt(end) === LINE) this.#endLine(plainCell(withoutReturn(this.#value)))
+    else this.#endCell(plainCell(this.#value))
     return end + 1
   }
 
-  function readQuoted(text: string, at: number): number {
+  #quoted(text: string, at: number): number {
     const quote = text.indexOf('"', at)
     const end = quote < 0 ? text.length : quote
     const part = text.slice(at, end)
-    value += part
-    length += part.length
-    line += linesIn(part)
+    this.#value += part
+    this.#length += part.length
+    this.#line += linesIn(part)
     if (quote < 0) return end
-    state = CLOSED
+    this.#state = CLOSED
     return end + 1
   }
 
-  function readClosed(text: string, at: number): number {
+  #closed(text: string, at: number): number {
     const code = text.charCodeAt(at)
-    if (code === QUOTE && state === CLOSED) {
-      value += '"'
-      state = QUOTED
-    } else if (code === delimiterCode && state === CLOSED) endCell(value)
-    else if (code === RETURN && state === CLOSED) state = RETURNED
-    else if (code === LINE) {
-      line++
-      endCell(value)
-      endRecord()
-    } else
-      throw malformed(
-        line,
-        'after the closing quote of a cell there is neither a delimiter nor the end of the line',
-      )
+    if (code === LINE) this.#endLine(this.#value)
+    else if (this.#state === RETURNED) throw malformed(this.#line, AFTER_QUOTE)
+    else if (code === QUOTE) {
+      this.#value += '"'
+      this.#state = QUOTED
+    } else if (code === this.#delimiter) this.#endCell(this.#value)
+    else if (code === RETURN) this.#state = RETURNED
+    else throw malformed(this.#line, AFTER_QUOTE)
     return at + 1
   }
 
-  function readStart(text: string, at: number): number {
-    if (text.charCodeAt(at) !== QUOTE) {
-      state = PLAIN
-      return at
-    }
-    state = QUOTED
-    quotedAt = line
-    return at + 1
+  #endCell(cell: string | null): void {
+    this.#length += CELL
+    this.#cells.push(cell)
+    this.#value = ''
+    this.#state = START
   }
 
-  function taken(): readonly CsvRecord[] {
-    const found = records
-    records = []
+  #endLine(cell: string | null): void {
+    this.#line++
+    this.#endCell(cell)
+    this.#endRecord()
+  }
+
+  #endRecord(): void {
+    this.#records.push({ line: this.#begun, cells: this.#cells })
+    this.#cells = []
+    this.#length = 0
+    this.#begun = this.#line
+  }
+
+  #taken(): readonly CsvRecord[] {
+    const found = this.#records
+    this.#records = []
     return found
   }
-
-  return {
-    push(text: string): readonly CsvRecord[] {
-      for (let at = 0; at < text.length; ) {
-        if (state === START) at = readStart(text, at)
-        else if (state === PLAIN) at = readPlain(text, at)
-        else if (state === QUOTED) at = readQuoted(text, at)
-        else at = readClosed(text, at)
-      }
-      if (length > maxLength) throw tooLong(begun, maxLength)
-      return taken()
-    },
-    end(): readonly CsvRecord[] {
-      if (state === QUOTED) throw malformed(quotedAt, 'the quote that opens a cell there is never closed')
-      if (state === PLAIN) endCell(plainCell(withoutReturn(value)))
-      else if (state === CLOSED || state === RETURNED) endCell(value)
-      else if (cells.length > 0) endCell(null)
-      if (cells.length > 0) endRecord()
-      return taken()
-    },
-  }
 }
+
+const AFTER_QUOTE = 'after the closing quote of a cell there is neither a delimiter nor the end of the line'
+
+const plainCell = (text: string): string | null => (text === '' ? null : text)
+const withoutReturn = (text: string): string => (text.endsWith('\r') ? text.slice(0, -1) : text)
 
 /** A cell counts as this many characters: it takes memory even if it is empty, and a record of delimiters alone would have no end. */
 const CELL = 16

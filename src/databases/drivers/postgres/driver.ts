@@ -1,19 +1,10 @@
 import type pg from 'pg'
 import { createCatalogueCache, isStructural } from '#databases/drivers/catalogue-cache.ts'
-import type {
-  AbilityOf,
-  Driver,
-  DriverMaking,
-  OpenTransaction,
-  Persona,
-  Presence,
-  RowLevelSecurity,
-  SqlRole,
-} from '#databases/drivers/driver.ts'
+import type { AbilityOf, Driver, DriverMaking, RowLevelSecurity, SqlRole } from '#databases/drivers/driver.ts'
 import { memoizeAsync } from '#databases/drivers/memoize-async.ts'
 import { createReadAheadBudgets, type MemoryBudget } from '#databases/drivers/memory-budget.ts'
 import { createPlanner } from '#databases/drivers/planner.ts'
-import { callFunction } from '#databases/drivers/postgres/call.ts'
+import { callerOperations } from '#databases/drivers/postgres/caller-operations.ts'
 import { runSql } from '#databases/drivers/postgres/caller-sql.ts'
 import {
   buildCatalogue,
@@ -37,17 +28,12 @@ import {
 import { connect, createConnector, within } from '#databases/drivers/postgres/protocol/connect.ts'
 import type { Terminate } from '#databases/drivers/postgres/protocol/connection.ts'
 import { failureOf } from '#databases/drivers/postgres/protocol/errors.ts'
-import { countRows, selectRows, streamRows } from '#databases/drivers/postgres/read-rows.ts'
 import { OWN } from '#databases/drivers/postgres/roles/persona.ts'
 import { createRoleCheck, type RoleCheck } from '#databases/drivers/postgres/roles/role-check.ts'
 import { loginAs, OWN_ROLES_SQL } from '#databases/drivers/postgres/roles/sql-role.ts'
-import { createRunner } from '#databases/drivers/postgres/runner.ts'
-import { requireOneStatement } from '#databases/drivers/postgres/sql/fixed-statement.ts'
+import { createRunner, type Runner } from '#databases/drivers/postgres/runner.ts'
 import { createSql } from '#databases/drivers/postgres/sql/sql-builder.ts'
-import { inTransaction } from '#databases/drivers/postgres/transaction.ts'
-import { writeRows } from '#databases/drivers/postgres/write-rows.ts'
 import type { DatabaseFailureCode } from '#databases/failures.ts'
-import type { ReadPlan, WritePlan } from '#databases/plan/plan.ts'
 import { IDENTITY_SQL } from '#kernel/db/database-identity.ts'
 import { Failure } from '#kernel/errors.ts'
 
@@ -88,6 +74,8 @@ export type PostgresOptions = {
   readonly sqlRole?: SqlRole | undefined
 }
 
+type OpenOptions = PostgresOptions & Pick<PoolOptions, 'readAhead'>
+
 /** PostgreSQL has every ability; policies where its client has row-level security. */
 export type PostgresDriver = Driver & AbilityOf
 
@@ -104,12 +92,13 @@ export function createPostgresDriver(given: PostgresOptions): PostgresDriver {
   const streams = openStreamPool(options, checkRole)
   const runStream = createRunner(streams, ownPersona)
   // Separate pools, so that long reports do not delay functions.
-  const [ofSql, ofCalls] = [sqlPool(), openUntrustedPool(options, checkRole)]
+  const [ofSql, ofCalls] = [openSqlPool(options, checkRole, run), openUntrustedPool(options, checkRole)]
   const tables = createCatalogueCache(async () =>
     buildCatalogue((await repeated(() => run.value(createSql(CATALOGUE_SQL)))) as CatalogueRow),
   ) // as the statement builds it
   const { plan, attempt } = createPlanner(tables, ({ code }) => MOVED.has(code))
   const defaultsFor = createDefaultsReader(run)
+  const identity = memoizeAsync(() => readIdentity(run))
   const readDefinitions = createDefinitionReader(options)
   const direct = createDirectConnections(options.directUrl, pool, {
     ...options,
@@ -127,84 +116,17 @@ export function createPostgresDriver(given: PostgresOptions): PostgresDriver {
     changed: tables.invalidate,
   })
 
-  function sqlPool(): UntrustedPool {
-    const { sqlRole, connectTimeout } = options
-    if (sqlRole === undefined) return openUntrustedPool(options, checkRole)
-    const mayNotBecome = async () => (await run.systemValue(OWN_ROLES_SQL)) as readonly string[] // as the statement builds it
-    return openUntrustedPool(
-      { ...options, url: loginAs(options.url, sqlRole) },
-      createRoleCheck({ connectTimeout, mayNotBecome, controlServer: options.controlServer }),
-    )
+  const parts = {
+    pool,
+    run,
+    runStream,
+    runOfSql: ofSql.run,
+    runOfCalls: ofCalls.run,
+    attempt,
+    defaultsFor,
+    limits,
+    transactionTimeout: options.statementTimeout + 5_000,
   }
-
-  const identity = memoizeAsync(async () => {
-    try {
-      return String(
-        await run.value(createSql(`select pg_catalog.to_json(identity) from (${IDENTITY_SQL}) as own`)),
-      )
-    } catch (error) {
-      if (error instanceof Failure && error.code === 'permission_denied') return undefined
-      throw error
-    }
-  })
-
-  async function probe(): Promise<string> {
-    const client = await pool.acquire()
-    try {
-      await client.query('select 1')
-      return client.reported.server_version?.split(' ')[0] ?? 'unknown'
-    } catch (error) {
-      throw failureOf(error)
-    } finally {
-      pool.release(client)
-    }
-  }
-
-  /** Operations that run as the caller. */
-  function operations(persona: Persona | undefined) {
-    const [mine, streaming] =
-      persona === undefined ? [run, runStream] : [run.as(persona), runStream.as(persona)]
-    const write = <P extends WritePlan>(planned: P, on?: OpenTransaction, presence?: Presence) =>
-      attempt(
-        planned,
-        (plan) => writeRows({ run: mine, defaultsFor }, plan, limits, on, presence),
-        on !== undefined,
-      )
-    return {
-      select: (planned, on, presence) =>
-        attempt(planned, (plan) => selectRows(mine, plan, limits, on, presence), on !== undefined),
-      async selectCsv(planned, presence) {
-        const csv = { ...limits, isCsv: true }
-        const read = (plan: ReadPlan) => selectRows(mine, plan, csv, undefined, presence)
-        const { json, facts } = await attempt(planned, read)
-        return { lines: json, facts }
-      },
-      stream: (planned, presence) =>
-        attempt(planned, (plan) => streamRows(streaming, plan, limits, presence)),
-      async streamCsv(planned, presence) {
-        const csv = { ...limits, isCsv: true }
-        const read = (plan: ReadPlan) => streamRows(streaming, plan, csv, presence)
-        const { json, facts } = await attempt(planned, read)
-        return { lines: json, facts }
-      },
-      count: (planned, on, presence) =>
-        attempt(planned, (plan) => countRows(mine, plan, plan.request.mode, on, presence), on !== undefined),
-      insert: write,
-      update: write,
-      delete: write,
-      call: (request) => callFunction(mine, ofCalls.run, request, { persona, maxBytes: limits.bytes }),
-      fixedSql: {
-        check: requireOneStatement,
-        // The login of callers' own SQL may not take the roles of callers.
-        run: async (request) =>
-          runSql({ ...(persona === undefined ? ofSql : ofCalls), maxBytes: limits.bytes, persona }, request),
-      },
-      transaction: (work, how) =>
-        inTransaction(pool, work, { ...how, timeout: options.statementTimeout + 5_000, persona }),
-      idempotency: createIdempotencyStore(run, management.run),
-    } satisfies Partial<Driver>
-  }
-
   const driver: PostgresDriver = {
     name: 'postgresql',
     readsSnapshot: true,
@@ -214,10 +136,13 @@ export function createPostgresDriver(given: PostgresOptions): PostgresDriver {
       await defaultsFor(planned)
       return planned
     },
-    ...operations(ownPersona),
+    ...callerOperations(parts, ownPersona),
+    idempotency: createIdempotencyStore(run, management.run),
     checksWrites: true,
     keepsGuards: true,
-    policies: options.rowLevelSecurity && { as: (persona) => ({ ...driver, ...operations(persona) }) },
+    policies: options.rowLevelSecurity && {
+      as: (persona) => ({ ...driver, ...callerOperations(parts, persona) }),
+    },
     async sql(request) {
       const rejectsSideEffects = request.rejectsSideEffects === true && options.sqlRole === undefined
       const how = { run: ofSql.run, maxBytes: limits.bytes }
@@ -231,7 +156,7 @@ export function createPostgresDriver(given: PostgresOptions): PostgresDriver {
     ...createDefinitions(run, readDefinitions),
     invalidate: tables.invalidate,
     identity,
-    probe,
+    probe: () => probe(pool),
     stats: pool.stats,
     close: async () =>
       void (await Promise.all([
@@ -245,10 +170,31 @@ export function createPostgresDriver(given: PostgresOptions): PostgresDriver {
   return driver
 }
 
-function openStreamPool(
-  options: PostgresOptions & Pick<PoolOptions, 'readAhead'>,
-  checkRole: RoleCheck,
-): Pool {
+/** Undefined for a role that may not read it. */
+async function readIdentity(run: Runner): Promise<string | undefined> {
+  try {
+    return String(
+      await run.value(createSql(`select pg_catalog.to_json(identity) from (${IDENTITY_SQL}) as own`)),
+    )
+  } catch (error) {
+    if (error instanceof Failure && error.code === 'permission_denied') return undefined
+    throw error
+  }
+}
+
+async function probe(pool: Pool): Promise<string> {
+  const client = await pool.acquire()
+  try {
+    await client.query('select 1')
+    return client.reported.server_version?.split(' ')[0] ?? 'unknown'
+  } catch (error) {
+    throw failureOf(error)
+  } finally {
+    pool.release(client)
+  }
+}
+
+function openStreamPool(options: OpenOptions, checkRole: RoleCheck): Pool {
   const {
     streamConnections: maxConnections = 2,
     streamTimeout: statementTimeout = options.statementTimeout,
@@ -260,11 +206,19 @@ function openStreamPool(
 
 type UntrustedPool = { readonly run: RunUntrusted; readonly close: () => Promise<void> }
 
+/** Connections for callers' own SQL, with the login of the SQL role if there is one. */
+function openSqlPool(options: OpenOptions, checkRole: RoleCheck, run: Runner): UntrustedPool {
+  const { sqlRole, connectTimeout, controlServer } = options
+  if (sqlRole === undefined) return openUntrustedPool(options, checkRole)
+  const mayNotBecome = async () => (await run.systemValue(OWN_ROLES_SQL)) as readonly string[] // as the statement builds it
+  return openUntrustedPool(
+    { ...options, url: loginAs(options.url, sqlRole) },
+    createRoleCheck({ connectTimeout, mayNotBecome, controlServer }),
+  )
+}
+
 /** Connections for callers' own SQL and functions, with the login of these options. */
-function openUntrustedPool(
-  options: PostgresOptions & Pick<PoolOptions, 'readAhead'>,
-  checkRole: RoleCheck,
-): UntrustedPool {
+function openUntrustedPool(options: OpenOptions, checkRole: RoleCheck): UntrustedPool {
   const terminate = createTerminator(options)
   const { sqlConnections: maxConnections } = options
   const open = createConnector(options)

@@ -17,7 +17,8 @@ import type { Column } from '#databases/plan/catalogue.ts'
 import type { WritePlan } from '#databases/plan/plan.ts'
 import { Failure } from '#kernel/errors.ts'
 
-type WriteRunner = { readonly run: Runner; readonly defaultsFor: (plan: WritePlan) => Promise<Defaults> }
+export type DefaultsReader = (plan: WritePlan) => Promise<Defaults>
+type WriteRunner = { readonly run: Runner; readonly defaultsFor: DefaultsReader }
 
 /** Inserts, updates or deletes rows, and returns those that were written, unless the request wants no rows (`head`). */
 export async function writeRows(

@@ -43,22 +43,6 @@ export function createScyllaDriver(options: ScyllaOptions): Driver {
     patience: options.connectTimeout,
   })
 
-  /** CQL has no cancelling, so a caller who has left is noticed between two statements. */
-  function whilePresent(presence: Presence | undefined): Session {
-    if (presence === undefined) return session
-    return {
-      ...session,
-      async page(statement, how) {
-        requirePresence(presence)
-        return session.page(statement, how)
-      },
-      async write(statements) {
-        requirePresence(presence)
-        return session.write(statements)
-      },
-    }
-  }
-
   function requireWriting(): void {
     if (options.readOnly) throw fail('read_only')
   }
@@ -102,30 +86,30 @@ export function createScyllaDriver(options: ScyllaOptions): Driver {
     },
     async select(planned, _on, presence) {
       requireFewLookUps(planned.where, options.inProduct)
-      return attempt(planned, (plan) => selectRows(whilePresent(presence), plan))
+      return attempt(planned, (plan) => selectRows(whilePresent(session, presence), plan))
     },
     async stream(planned, presence) {
       requireFewLookUps(planned.where, options.inProduct)
-      return attempt(planned, (plan) => selectRows(whilePresent(presence), plan))
+      return attempt(planned, (plan) => selectRows(whilePresent(session, presence), plan))
     },
     async count(planned, _on, presence) {
       requireExact(planned.request.mode)
       requireFewLookUps(planned.where, options.inProduct)
-      return attempt(planned, (plan) => countRows(whilePresent(presence), plan))
+      return attempt(planned, (plan) => countRows(whilePresent(session, presence), plan))
     },
     async insert(planned, _on, presence) {
       requireWriting()
-      return attempt(planned, (plan) => insertRows(whilePresent(presence), plan))
+      return attempt(planned, (plan) => insertRows(whilePresent(session, presence), plan))
     },
     async update(planned, _on, presence) {
       requireWriting()
       requireFewLookUps(planned.where, options.inProduct)
-      return attempt(planned, (plan) => updateRows(whilePresent(presence), plan, options.maxRows))
+      return attempt(planned, (plan) => updateRows(whilePresent(session, presence), plan, options.maxRows))
     },
     async delete(planned, _on, presence) {
       requireWriting()
       requireFewLookUps(planned.where, options.inProduct)
-      return attempt(planned, (plan) => deleteRows(whilePresent(presence), plan, options.maxRows))
+      return attempt(planned, (plan) => deleteRows(whilePresent(session, presence), plan, options.maxRows))
     },
     sql,
     catalogue: tables.fresh,
@@ -140,6 +124,22 @@ export function createScyllaDriver(options: ScyllaOptions): Driver {
     },
     stats: session.stats,
     close: session.close,
+  }
+}
+
+/** CQL has no cancelling, so a caller who has left is noticed between two statements. */
+function whilePresent(session: Session, presence: Presence | undefined): Session {
+  if (presence === undefined) return session
+  return {
+    ...session,
+    async page(statement, how) {
+      requirePresence(presence)
+      return session.page(statement, how)
+    },
+    async write(statements) {
+      requirePresence(presence)
+      return session.write(statements)
+    },
   }
 }
 

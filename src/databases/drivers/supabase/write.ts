@@ -20,7 +20,7 @@ import type { ChangePlan, DeletePlan, InsertPlan, UpdatePlan, WritePlan } from '
 import type { Row } from '#databases/request/request.ts'
 import { Failure } from '#kernel/errors.ts'
 
-export type Writer = {
+type Writer = {
   readonly exchange: Exchange
   readonly catalogue: OpenApiCatalogue
   /** Rows that the answer of an update or delete holds at most. */

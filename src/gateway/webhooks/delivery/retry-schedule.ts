@@ -7,8 +7,6 @@ const HOUR = 60 * MINUTE
 /** Milliseconds before each attempt, after the one before it (gateway.md 12). */
 const DELAYS = [0, 5 * SECOND, 5 * MINUTE, 30 * MINUTE, 2 * HOUR, 5 * HOUR, 10 * HOUR, 10 * HOUR] as const
 
-export const ATTEMPTS = DELAYS.length
-
 /** Each delay is up to this share longer or shorter, so that the deliveries of an outage do not come back at once. */
 const JITTER = 0.2
 
