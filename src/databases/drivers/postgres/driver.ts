@@ -38,7 +38,7 @@ import { connect, createConnector, within } from '#databases/drivers/postgres/pr
 import type { Terminate } from '#databases/drivers/postgres/protocol/connection.ts'
 import { failureOf } from '#databases/drivers/postgres/protocol/errors.ts'
 import { countRows, selectRows, streamRows } from '#databases/drivers/postgres/read-rows.ts'
-import { OWN } from '#databases/drivers/postgres/roles/persona.ts'
+import { completePersona, OWN } from '#databases/drivers/postgres/roles/persona.ts'
 import { createRoleCheck, type RoleCheck } from '#databases/drivers/postgres/roles/role-check.ts'
 import { loginAs, OWN_ROLES_SQL } from '#databases/drivers/postgres/roles/sql-role.ts'
 import { createRunner } from '#databases/drivers/postgres/runner.ts'
@@ -97,7 +97,7 @@ export function createPostgresDriver(given: PostgresOptions): PostgresDriver {
   const terminate = createTerminator(options)
   const open = createConnector(options)
   const pool = createPool({ ...options, terminate, connect: () => checkRole(open) })
-  const own = options.rowLevelSecurity && OWN
+  const own = options.rowLevelSecurity && completePersona(OWN, options.rowLevelSecurity)
   const limits = { rows: options.maxRows, bytes: options.answerBytes }
   const run = createRunner(pool, own)
   // A long read that waits for its reader must not keep a connection from other statements, for which its reader may be waiting.
@@ -205,6 +205,10 @@ export function createPostgresDriver(given: PostgresOptions): PostgresDriver {
     } satisfies Partial<Driver>
   }
 
+  const policiesOf = (security: RowLevelSecurity): Driver['policies'] => ({
+    as: (persona) => ({ ...driver, ...operations(completePersona(persona, security)) }),
+  })
+
   const driver: PostgresDriver = {
     name: 'postgresql',
     readsSnapshot: true,
@@ -217,7 +221,7 @@ export function createPostgresDriver(given: PostgresOptions): PostgresDriver {
     ...operations(own),
     checksWrites: true,
     keepsGuards: true,
-    policies: options.rowLevelSecurity && { as: (persona) => ({ ...driver, ...operations(persona) }) },
+    policies: options.rowLevelSecurity && policiesOf(options.rowLevelSecurity),
     async sql(request) {
       const rejectsSideEffects = request.rejectsSideEffects === true && options.sqlRole === undefined
       const how = { run: ofSql.run, maxBytes: limits.bytes }
