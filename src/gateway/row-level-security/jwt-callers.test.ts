@@ -39,6 +39,11 @@ const {
       url,
       row_level_security: { ...policies, issuers: [{ issuer: acme.issuer, audience: [AUDIENCE] }] },
     },
+    filled: {
+      url,
+      enforce_api_keys: false,
+      row_level_security: { ...policies, request_jwt_claims: true },
+    },
     foreign: {
       url,
       enforce_api_keys: false,
@@ -176,6 +181,12 @@ test('request.jwt.claims is filled where the setting says so, for JWTs and for t
     assert.equal(answer.status, 200, answer.text)
     return answer.body.data[0]
   }
+  const session = await seenBy(bearer('filled', users.ada.token))
+  assert.deepEqual(JSON.parse(session.jwt_claims), {
+    ...JSON.parse(session.claims),
+    sub: users.ada.id,
+    role: roles.member,
+  })
   const user = users.dora.id
   const token = await acme.sign({ sub: user, role: 'service_role', email: 'unmapped@example.com' })
   const { claims, jwt_claims } = await seenBy(bearer('foreign', token))

@@ -83,12 +83,14 @@ async function verified(trust: Trust, token: string, key: string, { now }: Kerne
   const issuer = trust.issuers.get(issuerIn(token))
   if (issuer === undefined) throw fail('jwt_issuer_unknown')
   const { settings, keys } = issuer
+  // Before: if the issuer withdraws the key meanwhile, the token is verified again.
+  const version = keys.version()
   const payload = await verifyJwt(token, { issuer: settings, keys: keys.find, now: now() })
   const caller = jwtClaims(payload, settings, trust)
   trust.verified.set(key, {
     ...caller,
     issuer: settings.issuer,
-    version: keys.version(),
+    version,
     expiresAt: payload.exp * 1_000,
   })
   return caller
