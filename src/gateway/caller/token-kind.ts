@@ -7,4 +7,8 @@ export const tokenKind = (token: string, { issuers = [] }: RowLevelSecurity): To
   issuers.length > 0 && isJwt(token) ? 'jwt' : 'session'
 
 /** Header, payload and signature (RFC 7515, section 3.1). The signature of an unsecured token is empty. */
-const isJwt = (text: string): boolean => /^[\w-]+\.[\w-]+\.[\w-]*$/.test(text)
+function isJwt(text: string): boolean {
+  const [header = '', payload = '', signature, more] = text.split('.', 4)
+  const isWhole = header !== '' && payload !== '' && signature !== undefined && more === undefined
+  return isWhole && /^[\w.-]+$/.test(text)
+}
