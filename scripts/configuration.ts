@@ -41,7 +41,7 @@ function sectionOf({ setting, description }: SettingDescription, all: readonly S
 }
 
 function rowOf(described: SettingDescription): string {
-  const variables = described.environment.split(', ').map(code)
+  const variables = described.environment?.split(', ').map(code) ?? []
   const value = described.default === undefined ? described.absent : code(described.default)
   const cells = [
     [code(described.setting), ...variables].join('<br>'),

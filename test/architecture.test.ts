@@ -73,13 +73,14 @@ const featureOf = (file: string): string | undefined => /^(?:auth|gateway)\/[^/]
 const TIME = ['kernel/clock.ts', 'cli/doctor.ts'] // the doctor compares this machine's clock with the database's
 /**
  * Users of the machine's clock. It may be wrong, so it never decides about shared rows (decision 33). `startup/control-database.ts` creates ids with
- * it. The doctor asks identity providers without a database.
+ * it. The doctor asks identity providers and issuers without a database.
  */
 const MACHINE_TIME = [
   'kernel/clock.ts',
   'kernel/http/limits/limiter-table.ts',
   'startup/control-database.ts',
   'cli/provider-checks.ts',
+  'cli/issuer-checks.ts',
 ]
 const RANDOMNESS = ['kernel/random.ts', 'kernel/db/scram.ts'] // a salt; even tests need not predict it
 const ENVIRONMENT = ['cli/context.ts']

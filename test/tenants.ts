@@ -2,14 +2,22 @@ import assert from 'node:assert/strict'
 import { randomBytes, randomUUID } from 'node:crypto'
 import { after } from 'node:test'
 import { testDatabase, testServerUrl, withClient } from './database.ts'
-import { type Actor, actor, testService, type User } from './harness.ts'
+import { type Actor, actor, type Options, testService, type User } from './harness.ts'
 import { OPTIONAL_FEATURES } from './optional-features.ts'
+
+
+type Overrides = NonNullable<Options['config']>
+/** Further clients of the same database, and settings. */
+type MoreClients = (given: {
+  readonly url: string
+  readonly policies: object
+}) => Pick<Overrides, 'clients' | 'outbound' | 'rate_limits'>
 
 /**
  * A service with two organizations on one database with row-level security by session. Ada owns acme and Bea is a member of it; Cem owns
  * beta; Dora has no organization. Document 1 belongs to acme, 2 to beta, 3 is public and 4 is Dora's.
  */
-export async function createTenants() {
+export async function createTenants(more: MoreClients = () => ({})) {
   // Roles are global to the server, which other test files use at the same time, so their names are unique.
   const suffix = randomBytes(4).toString('hex')
   const roles = { anon: `anon_${suffix}`, member: `authenticated_${suffix}` }
@@ -27,8 +35,10 @@ export async function createTenants() {
   await sql(tablesFor(roles))
 
   const policies = { enabled: true, anonymous_role: roles.anon, signed_in_role: roles.member }
+  const { clients, ...settings } = more({ url: database.url, policies })
   const t = await testService({
     config: {
+      ...settings,
       auth: { two_factor: { required_for: ['auditor'] }, ...OPTIONAL_FEATURES },
       clients: {
         // One connection, so that every request reuses a connection that another caller has used.
@@ -39,6 +49,7 @@ export async function createTenants() {
           row_level_security: policies,
         },
         wide: { url: database.url, max_connections: 4, row_level_security: policies },
+        ...clients,
       },
     },
   })

@@ -18,6 +18,7 @@ import { probeClient } from './client-probe.ts'
 import { type Context, contextOf, loadPipelines } from './context.ts'
 import { defaultKeyFindings } from './default-key-check.ts'
 import type { Finding } from './finding.ts'
+import { issuerFindings } from './issuer-checks.ts'
 import { judge } from './judged-checks.ts'
 import { clientNames, configuredNames } from './named-client.ts'
 import { outboundFinding } from './outbound-checks.ts'
@@ -30,7 +31,7 @@ import { withDatabases } from './with-kernel.ts'
 export function doctorCommand(): Command {
   return new Command('doctor')
     .description(
-      'check configuration, database, migrations, clock, mail, outbound rules, webhooks, backups, clients and identity providers, and suggest fixes',
+      'check configuration, database, migrations, clock, mail, outbound rules, webhooks, backups, clients, identity providers and issuers, and suggest fixes',
     )
     .option('--json', 'as JSON')
     .action(async ({ json }: { json?: boolean }, command: Command) => {
@@ -44,6 +45,7 @@ export function doctorCommand(): Command {
         ...pipelines(context),
         ...(await database(context)),
         ...(await providerFindings(context.config)),
+        ...(await issuerFindings(context.config)),
       ]
       if (json === true) terminal.say(JSON.stringify(findings, null, 2))
       else

@@ -6,7 +6,7 @@ import type { Config } from '#kernel/config/config.ts'
 import { createOutboundRequests } from '#kernel/http/outbound/outbound.ts'
 import { createLog } from '#kernel/log.ts'
 import type { Finding } from './finding.ts'
-import { sentenceOf } from './terminal.ts'
+import { reasonOf } from './terminal.ts'
 
 /** The redirect URI to register at each identity provider, and whether the endpoints of an issuer can be discovered. */
 export async function providerFindings(config: Config): Promise<readonly Finding[]> {
@@ -44,10 +44,4 @@ async function reachOf({ name, server, connect }: ProviderClient): Promise<Omit<
       says: `the endpoints of the issuer ${server.issuer} (${setting}) were not found: ${reasonOf(error)}`,
     }
   }
-}
-
-/** The innermost cause says most: for example that the outbound rules forbid the address. */
-function reasonOf(error: unknown): string {
-  const { cause } = error instanceof Error ? error : {}
-  return cause === undefined ? sentenceOf(error) : reasonOf(cause)
 }

@@ -109,6 +109,12 @@ export function sentenceOf(error: unknown): string {
   return `${path.resolve(file)} ${FILE_PROBLEMS[code] ?? `cannot be used (${syscall}: ${code})`}.`
 }
 
+/** The innermost cause says most: for example that the outbound rules forbid the address. */
+export function reasonOf(error: unknown): string {
+  const { cause } = error instanceof Error ? error : {}
+  return cause === undefined ? sentenceOf(error) : reasonOf(cause)
+}
+
 const FILE_PROBLEMS: Readonly<Record<string, string>> = {
   ENOENT: 'does not exist',
 }

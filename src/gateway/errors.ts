@@ -17,6 +17,10 @@ const GATEWAY_FAILURES = {
   insufficient_rights: [403, 'Insufficient API key rights'],
   api_key_validation_unavailable: [503, 'API key validation unavailable'],
   invalid_session: [401, 'The session is invalid or has ended'],
+  jwt_expired: [401, 'The JWT has expired'],
+  jwt_invalid: [401, 'The JWT is not valid'],
+  jwt_issuer_unknown: [401, 'This client does not accept JWTs of this issuer'],
+  issuer_unavailable: [503, 'The keys of the issuer of the JWT are not available; try again shortly'],
   two_factor_required: [403, 'This account needs a second factor; set one up first'],
   ambiguous_session: [400, 'The request contains two different sessions'],
   sql_with_session: [400, 'SQL cannot run as a session'],
@@ -120,6 +124,10 @@ const CLIENT_FAILURES: readonly string[] = [
 ]
 const SESSION_FAILURES: readonly string[] = [
   'invalid_session',
+  'jwt_expired',
+  'jwt_invalid',
+  'jwt_issuer_unknown',
+  'issuer_unavailable',
   'two_factor_required',
   'ambiguous_session',
   'not_while_impersonating',

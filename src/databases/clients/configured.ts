@@ -1,4 +1,4 @@
-import type { RowLevelSecurity, SqlRole } from '#databases/drivers/driver.ts'
+import type { IdClaim, RowLevelSecurity, SqlRole } from '#databases/drivers/driver.ts'
 import type { Config } from '#kernel/config/config.ts'
 import { CLIENT_LIMITS } from '#kernel/config/sections/database.ts'
 import { maskedUrl } from '#kernel/config/show.ts'
@@ -85,10 +85,27 @@ function rolesOf(
   made: RowLevelSecurity = USUAL,
 ): RowLevelSecurity | undefined {
   if (settings?.enabled !== true) return undefined
+  const { issuers, own_sessions: takesSessions } = settings
   return {
     anonymousRole: settings.anonymous_role ?? made.anonymousRole,
     signedInRole: settings.signed_in_role ?? made.signedInRole,
+    issuers,
+    refusesSessions: !takesSessions,
+    setsJwtClaims: settings.request_jwt_claims,
+    textClaims: textClaimsOf(settings),
   }
+}
+
+/** Without prefixes and sessions, an issuer's ids may be UUIDs. Beside sessions a UUID is always one of this service. */
+function textClaimsOf({ issuers, own_sessions: takesSessions }: Settings): readonly IdClaim[] {
+  const named = issuers.filter(({ claims_map }) => claims_map.organization_id !== undefined)
+  const areTexts = {
+    user_id: issuers.some(({ subject_prefix }) => takesSessions || subject_prefix !== undefined),
+    organization_id: named.some(
+      ({ organization_prefix }) => takesSessions || organization_prefix !== undefined,
+    ),
+  }
+  return (['user_id', 'organization_id'] as const).filter((claim) => areTexts[claim])
 }
 
 /** Both are set or neither (kernel/config/rules.ts). */

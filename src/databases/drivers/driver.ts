@@ -127,12 +127,31 @@ export type Persona = {
   readonly role: string
   /** JSON that policies read with `current_setting('request.claims')`. */
   readonly claims: string
+  /** The same for `request.jwt.claims`, on clients that fill it. */
+  readonly jwtClaims?: string
   /** The database refuses every write, also of functions that a view or a policy calls. */
   readonly readOnly?: boolean
 }
 
-/** Roles of a client's callers in its database. */
-export type RowLevelSecurity = { readonly anonymousRole: string; readonly signedInRole: string }
+/** Roles of a client's callers in its database, and who may be a caller. */
+export type RowLevelSecurity = {
+  readonly anonymousRole: string
+  readonly signedInRole: string
+  /** Issuers whose JWTs decide who the caller is. */
+  readonly issuers?: readonly TrustedIssuer[]
+  /** Sessions of this service are refused; JWTs of the issuers are accepted. */
+  readonly refusesSessions?: boolean
+  /** Policies find the claims in `request.jwt.claims` too. */
+  readonly setsJwtClaims?: boolean
+  /** Claims whose values need not be UUIDs, since issuers choose them. */
+  readonly textClaims?: readonly IdClaim[]
+}
+
+/** The settings of an issuer. */
+export type TrustedIssuer = Config['clients'][string]['row_level_security']['issuers'][number]
+
+/** The claims that name a user and an organization. */
+export type IdClaim = 'user_id' | 'organization_id'
 
 /** The login of callers' own SQL. */
 export type SqlRole = { readonly name: string; readonly password: string }

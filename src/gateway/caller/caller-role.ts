@@ -3,12 +3,17 @@ import type { Persona, RowLevelSecurity } from '#databases/drivers/driver.ts'
 import type { LiveSession, Sessions } from '#identity/live-sessions.ts'
 import { effectiveRole } from '#identity/permissions.ts'
 import { hasSecondFactor, lacksSecondFactor } from '#identity/second-factor.ts'
+import { OF_ISSUER } from '#kernel/audit/origin.ts'
+import type { FailureFacts } from '#kernel/errors.ts'
 import { HEADER } from '#kernel/http/header-names.ts'
 import { isGet } from '#kernel/http/methods.ts'
 import { crossSite } from '#kernel/http/origins.ts'
 import { bearerOf, presentedToken, tokenOf } from '#kernel/http/presented-token.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { fail } from '../errors.ts'
+import { createJwtCallers } from '../row-level-security/jwt-callers.ts'
+import type { JwtClaims } from '../row-level-security/jwt-claims.ts'
+import { type TokenKind, tokenKind } from './token-kind.ts'
 
 /**
  * Role and claims for row-level security (gateway.md 19) from the session that a request presents. Undefined: it presents none. Throws if
@@ -46,9 +51,14 @@ export function createPersonaLookup(
   sessions: Sessions,
   presentedSession: SessionReader,
 ): PersonaLookup {
-  return async (request, { signedInRole }) => {
-    const token = presentedSession(request)
-    if (token === undefined) return undefined
+  const jwtCallers = createJwtCallers(kernel)
+  return async (request, security) => {
+    const { signedInRole } = security
+    const presented = presentedSession(request, security)
+    if (presented === undefined) return undefined
+    const { token, kind } = presented
+    if (kind === 'jwt') return ofJwt(await jwtCallers.find(token, security, request.clientAddress), security)
+    if (security.refusesSessions === true) throw await refused(kernel, request, OTHERS_ONLY)
     const live = await sessions.find(token, request.clientAddress)
     if (live !== undefined && lacksSecondFactor(kernel.config, live)) throw fail('two_factor_required')
     if (live !== undefined) {
@@ -62,11 +72,24 @@ export function createPersonaLookup(
         userId: adminId ?? live.user.id,
       }
     }
-    // Count invalid tokens, to limit guessing.
-    await kernel.limits.consume('default', request.clientAddress)
-    throw fail('invalid_session')
+    throw await refused(kernel, request)
   }
 }
+
+const OTHERS_ONLY = { hint: 'This client accepts only JWTs of its issuers (own_sessions: false)' }
+
+/** Counts invalid tokens, to limit guessing. */
+async function refused({ limits }: Kernel, { clientAddress }: FastifyRequest, more?: FailureFacts) {
+  await limits.consume('default', clientAddress)
+  return fail('invalid_session', more)
+}
+
+/** The role of the database is never the issuer's choice. */
+const ofJwt = ({ claims, userId }: JwtClaims, { signedInRole }: RowLevelSecurity): ActingAs => ({
+  persona: { role: signedInRole, claims },
+  isImpersonated: false,
+  userId: `${OF_ISSUER}${userId}`,
+})
 
 /** Claims for policies. They come from the session, never from the request. */
 const claimsOf = (kernel: Kernel, { session, user, organizationRole, impersonator }: LiveSession) => ({
@@ -79,8 +102,14 @@ const claimsOf = (kernel: Kernel, { session, user, organizationRole, impersonato
   impersonated_by: session.impersonatedBy,
 })
 
-/** The session token that a request presents. Throws for two of them, and for a cookie that another site may have sent. */
-type SessionReader = (request: FastifyRequest) => string | undefined
+/**
+ * The session token that a request presents, or the JWT of an issuer. Throws for two of them, and for a cookie that another site may have
+ * sent.
+ */
+type SessionReader = (
+  request: FastifyRequest,
+  security: RowLevelSecurity,
+) => { readonly token: string; readonly kind: TokenKind } | undefined
 
 export function createSessionReader(kernel: Kernel, isAdminKey: (text: string) => boolean): SessionReader {
   const inHeader = (request: FastifyRequest): string | undefined => {
@@ -93,13 +122,30 @@ export function createSessionReader(kernel: Kernel, isAdminKey: (text: string) =
     if (other !== undefined) throw fail('ambiguous_session')
     return token
   }
-  return (request) => {
+  return (request, security) => {
     const presented = presentedToken(kernel.config, request, inHeader)
-    const from =
-      presented?.by === 'cookie' && !isGet(request) ? crossSite(kernel, request.headers) : undefined
+    if (presented === undefined) return undefined
+    const { token, by } = presented
+    if (by === 'header') {
+      const kind = tokenKind(token, security)
+      if (kind === 'jwt') requireNoCookie(kernel, request, security)
+      return { token, kind }
+    }
+    if (security.refusesSessions === true) return undefined
+    const from = isGet(request) ? undefined : crossSite(kernel, request.headers)
     if (from !== undefined) throw fail(from === 'foreign' ? 'invalid_origin' : 'missing_or_null_origin')
-    return presented?.token
+    return { token, kind: 'session' }
   }
+}
+
+/** Where sessions count, one beside a JWT leaves open who the caller is. */
+function requireNoCookie(
+  { config: { session } }: Kernel,
+  { cookies }: FastifyRequest,
+  { refusesSessions = false }: RowLevelSecurity,
+): void {
+  if (!refusesSessions && (cookies[session.cookie_name] ?? '') !== '')
+    throw fail('ambiguous_session', { message: 'The request contains a session and a JWT' })
 }
 
 /** Recognises API keys by their form. */

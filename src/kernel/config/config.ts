@@ -12,8 +12,8 @@ import { merge, nest, type Tree, treeAt } from './tree.ts'
 export { ConfigError, type Problem } from './problems.ts'
 export { type Config, settings } from './settings.ts'
 
-type DeepPartial<T> = T extends readonly unknown[]
-  ? T
+type DeepPartial<T> = T extends readonly (infer Item)[]
+  ? readonly DeepPartial<Item>[]
   : T extends object
     ? { [K in keyof T]?: DeepPartial<T[K]> }
     : T

@@ -1,5 +1,5 @@
 import { type TSchema, Type } from 'typebox'
-import { isSetting, type Setting } from './setting.ts'
+import { entryOf, isSetting, type Setting } from './setting.ts'
 
 export type Values = { [name: string]: unknown }
 
@@ -32,8 +32,12 @@ function fill(schema: TSchema, given: unknown, otherwise: Otherwise): unknown {
       Object.entries(asValues(given)).map(([name, inner]) => [name, fill(entry, inner, otherwise)]),
     )
   }
+  const entry = entryOf(schema)
+  if (entry !== undefined) return entriesIn(given).map((inner) => fill(entry, inner, otherwise))
   return given ?? (isSetting(schema) ? otherwise(schema) : undefined)
 }
+
+const entriesIn = (given: unknown): readonly unknown[] => (Array.isArray(given) ? given : [])
 
 /** Without a prototype, so that a name of a request such as `constructor` finds nothing that is not configured. */
 export const mapOf = (entries: readonly (readonly [string, unknown])[]): Values =>

@@ -1,4 +1,5 @@
 import { type TSchema, Type } from 'typebox'
+import { entryOf } from './setting.ts'
 
 /** A section or a setting of the configuration, with its path. */
 type SchemaAtPath = { readonly path: readonly string[]; readonly schema: TSchema }
@@ -14,10 +15,21 @@ export function outline(schema: TSchema, path: readonly string[] = []): SchemaAt
       ? [[ANY_NAME, Type.RecordValue(schema)] as const]
       : []
   return inner.flatMap(([name, schema]) => {
-    const at = [...path, name]
-    return [{ path: at, schema }, ...outline(schema, at)]
+    const entry = entryOf(schema)
+    return [
+      { path: [...path, name], schema },
+      ...(entry === undefined
+        ? outline(schema, [...path, name])
+        : outline(entry, [...path, `${name}${ENTRY}`])),
+    ]
   })
 }
+
+/** In a path: an entry of the list of this name. */
+const ENTRY = '[]'
+
+/** Whether the path leads into an entry of a list. */
+export const isInList = (path: readonly string[]): boolean => path.some((name) => name.endsWith(ENTRY))
 
 export function schemaAt(schema: TSchema, [name, ...path]: readonly string[]): TSchema | undefined {
   if (name === undefined) return schema

@@ -2,7 +2,7 @@ import { type TObject, type TRecord, type TSchema, Type } from 'typebox'
 import { mapOf, type Values } from './defaults.ts'
 import { parseJson, variableOf } from './environment.ts'
 import type { Place, Report } from './problems.ts'
-import { builtInName, isSetting, nameForm, type Setting } from './setting.ts'
+import { builtInName, entryOf, isSetting, nameForm, type Setting } from './setting.ts'
 import { suggestSetting } from './suggestions.ts'
 import { type Tree, treeOfJson } from './tree.ts'
 
@@ -17,6 +17,8 @@ function read(schema: TSchema, tree: Tree, path: string, reader: SettingsReader)
   if (tree.kind === 'faulty') return undefined
   if (Type.IsObject(schema)) return readSection(schema, tree, path, reader)
   if (Type.IsRecord(schema)) return readMap(schema, tree, path, reader)
+  const entry = entryOf(schema)
+  if (entry !== undefined) return readEntries(entry, tree, path, reader)
   if (tree.kind === 'nothing' || !isSetting(schema)) return undefined
   return Type.IsArray(schema) ? readList(schema, tree, path, reader) : readValue(schema, tree, path, reader)
 }
@@ -91,6 +93,18 @@ function readList(schema: Setting, tree: Tree, path: string, reader: SettingsRea
   const items = itemsOf(tree)
   if (!items) reader.report(tree.place, path, `must be a list, each item ${schema.form.allowed}`)
   return items?.map((item, i) => readValue(schema, item, `${path}[${i}]`, reader))
+}
+
+function readEntries(
+  entry: TSchema,
+  tree: Tree,
+  path: string,
+  reader: SettingsReader,
+): unknown[] | undefined {
+  if (tree.kind === 'nothing') return undefined
+  const items = itemsOf(tree)
+  if (!items) reader.report(tree.place, path, 'must be a list of sections')
+  return items?.map((item, i) => read(entry, item, `${path}[${i}]`, reader))
 }
 
 /** A text is a JSON array or comma-separated; in the file too, since `${NAME}` may contain a list. */

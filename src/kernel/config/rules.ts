@@ -1,16 +1,11 @@
 import { clientUrlForms, driversTaking, takes } from './addresses.ts'
+import { issuerRules } from './issuer-rules.ts'
 import type { Problem } from './problems.ts'
+import type { Rule } from './rule.ts'
 import { readS3Location } from './sections/backups.ts'
 import { BUILT_IN_CLIENT } from './sections/database.ts'
 import type { Config } from './settings.ts'
 import { type Tree, treeAt } from './tree.ts'
-
-/** A rule about several settings. Its problem is reported for the first one, at the place of its value. */
-type Rule = {
-  readonly settings: readonly string[]
-  readonly broken: (config: Config) => boolean
-  readonly says: string
-}
 
 /** A body takes about three times its length while it is processed, and one caller may use half of the budget. */
 const BODIES_AT_LEAST = 8
@@ -193,7 +188,13 @@ const providerRules = ({ auth: { social }, outbound }: Config): Rule[] =>
 /** A rule is skipped when one of its settings is invalid: it would be applied to the default. */
 export function brokenRules(config: Config, tree: Tree, problems: readonly Problem[]): Problem[] {
   const wrong = new Set(problems.map(({ setting }) => setting))
-  return [...RULES, ...backupRules(config), ...clientRules(config), ...providerRules(config)]
+  return [
+    ...RULES,
+    ...backupRules(config),
+    ...clientRules(config),
+    ...issuerRules(config),
+    ...providerRules(config),
+  ]
     .filter((rule) => !rule.settings.some((setting) => wrong.has(setting)) && rule.broken(config))
     .map(({ settings, says }) => {
       const [setting = ''] = settings
@@ -203,7 +204,7 @@ export function brokenRules(config: Config, tree: Tree, problems: readonly Probl
 
 /** The place of a setting, or of its section when the setting is missing. */
 function placeOf(tree: Tree, setting: string): Tree['place'] {
-  const path = setting.split('.')
+  const path = setting.replaceAll(/\[(\d+)\]/g, '.$1').split('.')
   const found = path.map((_, left) => treeAt(tree, path.slice(0, path.length - left)))
   return (found.find((inner) => inner !== undefined) ?? tree).place
 }

@@ -1,4 +1,4 @@
-import { type TProperties, type TSchema, Type } from 'typebox'
+import { type TObject, type TProperties, type TSchema, Type } from 'typebox'
 import {
   choiceForm,
   durationForm,
@@ -116,6 +116,14 @@ export const list = (
   otherwise: string[] = [],
   more: { readonly secret?: Secret } = {},
 ) => Type.Array(Type.String(), { description, form: item, default: otherwise, ...more })
+
+/** A list of sections, empty by default. The environment sets it as one JSON text. */
+export const listOf = <T extends TObject>(description: string, entry: T) =>
+  Type.Array(entry, { description, default: [] })
+
+/** The schema of the entries of a list made by `listOf`. */
+export const entryOf = (schema: TSchema): TSchema | undefined =>
+  Type.IsArray(schema) && !isSetting(schema) ? schema.items : undefined
 
 export const section = <T extends TProperties>(description: string, settings: T) =>
   Type.Object(settings, { description, additionalProperties: false })

@@ -1,8 +1,8 @@
 import { type TSchema, Type } from 'typebox'
 import { asValues, mapOf, type Values } from './defaults.ts'
 import { variableOf } from './environment.ts'
-import { outline } from './outline.ts'
-import { isSetting, type Secret, type Setting } from './setting.ts'
+import { isInList, outline } from './outline.ts'
+import { entryOf, isSetting, type Secret, type Setting } from './setting.ts'
 
 /** The values of `config` as they are written in the file, without secrets. */
 export function masked(settings: TSchema, config: unknown): Values {
@@ -21,6 +21,8 @@ function show(schema: TSchema, value: unknown): unknown {
     const entry = Type.RecordValue(schema)
     return mapOf(Object.entries(asValues(value)).map(([name, inner]) => [name, show(entry, inner)]))
   }
+  const entry = entryOf(schema)
+  if (entry !== undefined && Array.isArray(value)) return value.map((inner) => show(entry, inner))
   return value === undefined || !isSetting(schema) ? undefined : write(schema, value)
 }
 
@@ -52,10 +54,11 @@ export function maskedUrl(text: string): string {
 const LONG_SEGMENT = /[^/]{16,}/g
 
 export type SettingDescription = {
-  /** Dotted, with NAME for a name that the operator chooses. */
+  /** Dotted, with NAME for a name that the operator chooses, and [] for an entry of a list. */
   readonly setting: string
   readonly description: string
-  readonly environment: string
+  /** Absent inside of a list, which is set as a whole. */
+  readonly environment?: string
   /** Absent for a section. */
   readonly type?: string
   /** As it is written in the file. */
@@ -68,19 +71,23 @@ export type SettingDescription = {
 export function described(settings: TSchema): SettingDescription[] {
   return outline(settings).map(({ path, schema }) => {
     const setting = path.join('.')
-    const environment = variableOf(setting)
-    if (!isSetting(schema)) return { setting, environment, description: descriptionOf(schema) }
+    const variables = isInList(path) ? [] : [variableOf(setting)]
+    if (!isSetting(schema))
+      return {
+        setting,
+        ...inEnvironment(variables),
+        description: descriptionOf(schema),
+        ...(entryOf(schema) !== undefined && { type: 'list of sections', absent: 'none' }),
+      }
     const { description, alias, form } = schema
     const type = Type.IsArray(schema) ? `list; items: ${form.name}` : form.name
-    return {
-      setting,
-      description,
-      environment: alias ? `${environment}, ${alias}` : environment,
-      type,
-      ...defaultOf(schema),
-    }
+    const all = alias ? [...variables, alias] : variables
+    return { setting, description, ...inEnvironment(all), type, ...defaultOf(schema) }
   })
 }
+
+const inEnvironment = (variables: readonly string[]) =>
+  variables.length === 0 ? {} : { environment: variables.join(', ') }
 
 // Every section is created with a description.
 const descriptionOf = (schema: TSchema) => (schema as TSchema & { description: string }).description

@@ -34,7 +34,12 @@ export const nest = (path: readonly string[], value: Tree): Tree =>
 
 export function treeAt(tree: Tree, [name, ...path]: readonly string[]): Tree | undefined {
   if (name === undefined) return tree
-  const inner = tree.kind === 'section' ? tree.entries.get(name) : undefined
+  const inner =
+    tree.kind === 'list'
+      ? tree.items[Number(name)]
+      : tree.kind === 'section'
+        ? tree.entries.get(name)
+        : undefined
   return inner && treeAt(inner, path)
 }
 

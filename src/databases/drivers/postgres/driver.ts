@@ -28,7 +28,7 @@ import {
 import { connect, createConnector, within } from '#databases/drivers/postgres/protocol/connect.ts'
 import type { Terminate } from '#databases/drivers/postgres/protocol/connection.ts'
 import { failureOf } from '#databases/drivers/postgres/protocol/errors.ts'
-import { OWN } from '#databases/drivers/postgres/roles/persona.ts'
+import { completePersona, OWN } from '#databases/drivers/postgres/roles/persona.ts'
 import { createRoleCheck, type RoleCheck } from '#databases/drivers/postgres/roles/role-check.ts'
 import { loginAs, OWN_ROLES_SQL } from '#databases/drivers/postgres/roles/sql-role.ts'
 import { createRunner, type Runner } from '#databases/drivers/postgres/runner.ts'
@@ -85,7 +85,8 @@ export function createPostgresDriver(given: PostgresOptions): PostgresDriver {
   const terminate = createTerminator(options)
   const open = createConnector(options)
   const pool = createPool({ ...options, terminate, connect: () => checkRole(open) })
-  const ownPersona = options.rowLevelSecurity && OWN
+  const security = options.rowLevelSecurity
+  const ownPersona = security && completePersona(OWN, security)
   const limits = { rows: options.maxRows, bytes: options.answerBytes }
   const run = createRunner(pool, ownPersona)
   // A long read that waits for its reader must not keep a connection from other statements, for which its reader may be waiting.
@@ -140,8 +141,8 @@ export function createPostgresDriver(given: PostgresOptions): PostgresDriver {
     idempotency: createIdempotencyStore(run, management.run),
     checksWrites: true,
     keepsGuards: true,
-    policies: options.rowLevelSecurity && {
-      as: (persona) => ({ ...driver, ...callerOperations(parts, persona) }),
+    policies: security && {
+      as: (persona) => ({ ...driver, ...callerOperations(parts, completePersona(persona, security)) }),
     },
     async sql(request) {
       const rejectsSideEffects = request.rejectsSideEffects === true && options.sqlRole === undefined

@@ -2,6 +2,7 @@ import { Type } from 'typebox'
 import { clientUrlForm, DRIVER_NAMES, databaseUrlForm } from '../addresses.ts'
 import { textForm } from '../forms.ts'
 import { choice, defaultsOf, duration, flag, integer, named, section, text } from '../setting.ts'
+import { issuers } from './issuers.ts'
 
 const CONNECTIONS = { min: 1, max: 1000 }
 
@@ -61,6 +62,14 @@ const rowLevelSecurity = section(
     ),
     signed_in_role: Type.Optional(
       text('Role of callers with a session.', { absent: callerRole('authenticated') }, roleForm),
+    ),
+    issuers,
+    own_sessions: flag('Whether sessions of this service are accepted beside the JWTs of issuers.', {
+      default: true,
+    }),
+    request_jwt_claims: flag(
+      'Whether the setting request.jwt.claims is filled too, as by PostgREST: the claims of request.claims, with `sub` and the role of the database as `role`.',
+      { default: false },
     ),
   },
 )

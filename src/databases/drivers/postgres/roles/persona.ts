@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import type { Persona } from '#databases/drivers/driver.ts'
+import type { Persona, RowLevelSecurity } from '#databases/drivers/driver.ts'
 import type { RowClient } from '#databases/drivers/postgres/protocol/connection.ts'
 import { failureOf } from '#databases/drivers/postgres/protocol/errors.ts'
 import { codeOf } from '#databases/drivers/postgres/protocol/query-errors.ts'
@@ -8,6 +8,17 @@ import { fail } from '#databases/failures.ts'
 
 /** The client's own role. It is set explicitly where callers have other roles, because a trigger may have changed the session's role. */
 export const OWN: Persona = { role: 'none', claims: '{}' }
+
+/** On a client that fills `request.jwt.claims` every persona does, so that none finds what another one has left in the session. */
+export const completePersona = (persona: Persona, { setsJwtClaims }: RowLevelSecurity): Persona =>
+  setsJwtClaims === true ? { ...persona, jwtClaims: jwtClaimsOf(persona) } : persona
+
+/** The claims as PostgREST sets them: `sub` is the user, and `role` that of the database. */
+function jwtClaimsOf({ role, claims }: Persona): string {
+  if (role === OWN.role) return ''
+  const seen: { readonly user_id?: string } = JSON.parse(claims)
+  return JSON.stringify({ ...seen, ...(seen.user_id !== undefined && { sub: seen.user_id }), role })
+}
 
 /** For the message of a refusal. Undefined for the client's own role. */
 export function roleOf({ role, claims }: Persona): string | undefined {
@@ -30,6 +41,7 @@ export const ONLY_CATALOG = `select ${SYSTEM_PATH}`
  * that they are not set when the role cannot be taken.
  */
 const PERSONA_SETTINGS = `pg_catalog.set_config('role', $1, true), pg_catalog.set_config('request.claims', $2, true)`
+const JWT_CLAIMS_SETTING = `pg_catalog.set_config('request.jwt.claims', $3, true)`
 /** A read-only transaction cannot become a writing one again. */
 const READ_ONLY_SETTING = `pg_catalog.set_config('transaction_read_only', 'on', true)`
 
@@ -48,14 +60,20 @@ function statementOf(...parts: readonly string[]): Statement {
 }
 
 const LONG = statementOf(LONG_SETTING)
-const PERSONA = statementOf(PERSONA_SETTINGS)
-const LONG_PERSONA = statementOf(PERSONA_SETTINGS, LONG_SETTING)
-const READING_PERSONA = statementOf(PERSONA_SETTINGS, READ_ONLY_SETTING)
-const LONG_READING_PERSONA = statementOf(PERSONA_SETTINGS, READ_ONLY_SETTING, LONG_SETTING)
 
-function personaStatement({ readOnly }: Persona, isLong: boolean): Statement {
-  if (readOnly === true) return isLong ? LONG_READING_PERSONA : READING_PERSONA
-  return isLong ? LONG_PERSONA : PERSONA
+const shortAndLong = (...parts: readonly string[]) => ({
+  short: statementOf(...parts),
+  long: statementOf(...parts, LONG_SETTING),
+})
+const PERSONA = shortAndLong(PERSONA_SETTINGS)
+const READING_PERSONA = shortAndLong(PERSONA_SETTINGS, READ_ONLY_SETTING)
+const JWT_PERSONA = shortAndLong(PERSONA_SETTINGS, JWT_CLAIMS_SETTING)
+const READING_JWT_PERSONA = shortAndLong(PERSONA_SETTINGS, JWT_CLAIMS_SETTING, READ_ONLY_SETTING)
+
+function personaStatement({ readOnly, jwtClaims }: Persona, isLong: boolean): Statement {
+  const [writing, reading] =
+    jwtClaims === undefined ? [PERSONA, READING_PERSONA] : [JWT_PERSONA, READING_JWT_PERSONA]
+  return (readOnly === true ? reading : writing)[isLong ? 'long' : 'short']
 }
 
 type FirstStatementOptions = Readonly<Record<'isLong' | 'isPrepared' | 'isOwn', boolean>> & {
@@ -79,11 +97,19 @@ export function firstStatement(
 
 const settingsOf = (persona: Persona | undefined): readonly string[] => {
   if (persona === undefined) return []
-  return persona.readOnly === true ? [PERSONA_SETTINGS, READ_ONLY_SETTING] : [PERSONA_SETTINGS]
+  const { readOnly, jwtClaims } = persona
+  return [
+    PERSONA_SETTINGS,
+    ...(jwtClaims === undefined ? [] : [JWT_CLAIMS_SETTING]),
+    ...(readOnly === true ? [READ_ONLY_SETTING] : []),
+  ]
 }
 
-const valuesOf = (persona: Persona | undefined): string[] =>
-  persona === undefined ? [] : [persona.role, persona.claims]
+const valuesOf = (persona: Persona | undefined): string[] => {
+  if (persona === undefined) return []
+  const { role, claims, jwtClaims } = persona
+  return [role, claims, ...(jwtClaims === undefined ? [] : [jwtClaims])]
+}
 
 /** With a pooler, the session's settings come first. */
 function pooledStatement(

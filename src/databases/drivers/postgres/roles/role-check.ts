@@ -10,6 +10,11 @@ import {
 import { type RoleFacts, roleSql, unsafe } from '#databases/drivers/postgres/roles/client-role.ts'
 import { ONLY_CATALOG } from '#databases/drivers/postgres/roles/persona.ts'
 import { reachableRolesSql, unsafeSqlRole } from '#databases/drivers/postgres/roles/sql-role.ts'
+import {
+  type UuidPreset,
+  unsafePresets,
+  uuidPresetsSql,
+} from '#databases/drivers/postgres/roles/uuid-presets.ts'
 import type { Failure } from '#kernel/errors.ts'
 
 type RoleCheckOptions = {
@@ -78,7 +83,10 @@ async function refusalOf(
       return unsafeSqlRole(await inCatalog(client, reachableRolesSql(literals(await mayNotBecome()))))
     if (rowLevelSecurity === undefined) return undefined
     const asked = literals([rowLevelSecurity.anonymousRole, rowLevelSecurity.signedInRole])
-    return unsafeCallerRoles(await inCatalog<CallerRoleFacts>(client, callerRolesSql(asked)))
+    const unbound = unsafeCallerRoles(await inCatalog<CallerRoleFacts>(client, callerRolesSql(asked)))
+    const presets = uuidPresetsSql(rowLevelSecurity, literals)
+    if (unbound !== undefined || presets === undefined) return unbound
+    return unsafePresets(await inCatalog<UuidPreset>(client, presets))
   } catch (error) {
     client.destroy()
     throw connectFailure(error)

@@ -113,7 +113,10 @@ function ofClaim(
   if (found === undefined)
     throw fail('unknown_column', {
       message: `The table has no column ${column}`.slice(0, 100),
-      hint: `Add it first: "${column}" of type uuid, which holds the ${claim} of the session.`.slice(0, 200),
+      hint: `Add it first: "${column}" of type ${roles.textClaims?.includes(claim) ? 'text' : 'uuid'}, which holds the ${claim} of the session.`.slice(
+        0,
+        200,
+      ),
       details: { column: column.slice(0, 63) },
     })
   const type = CLAIM_TYPES.get(found.base)
@@ -121,6 +124,11 @@ function ofClaim(
     throw refusal(
       'policies.column',
       `Column ${column} holds the ${claim} of the session, so it is a uuid or text`,
+    )
+  if (type === 'uuid' && roles.textClaims?.includes(claim))
+    throw refusal(
+      'policies.column',
+      `Column ${column} is a uuid, and issuers of this client choose the ${claim} themselves: change its type to text`,
     )
   requireRoom(found, claim)
   const value = `(nullif(pg_catalog.current_setting('request.claims', true), '')::pg_catalog.json operator(pg_catalog.->>) '${claim}')::pg_catalog.${type}`

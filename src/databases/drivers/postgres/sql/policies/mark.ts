@@ -22,8 +22,10 @@ export type MarkedPolicy =
 export type Self = { readonly preset: 'insert_only_as_self'; readonly column: string }
 
 const MARK = 'Set by the gateway: '
+/** Comments of the policies of a preset with a column begin so. */
+export const markOfPreset = (preset: string): string => `${MARK}{"policy":{"preset":"${preset}",`
 /** Comments of the restrictive policies of `insert_only_as_self` begin so. */
-export const MARK_OF_SELF = `${MARK}{"policy":{"preset":"insert_only_as_self",`
+export const MARK_OF_SELF = markOfPreset('insert_only_as_self')
 
 /** Undefined for a policy that others have made, and for a restriction that was changed: set again, its expression would permit. */
 export function markOf(stored: StoredPolicy): Mark | undefined {
