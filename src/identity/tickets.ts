@@ -17,6 +17,7 @@ type Purposes = {
   'confirm-change-email': Of<'user', { readonly newEmail: string; readonly callbackURL?: string }>
   'change-email': Of<'user', Nothing>
   'delete-user': Of<'user', Nothing>
+  'sign-in': Of<'address', SignInRequest>
   'passkey-registration': Of<'user', PasskeyChallenge>
   'passkey-sign-in': Of<'nobody', PasskeyChallenge>
   'social-sign-in': Of<'nobody', SocialState>
@@ -45,6 +46,8 @@ export type SignUpMark = {
   /** The session that the sign-up has begun there. */
   readonly session?: string
 }
+/** For an address that has no account yet. */
+type SignInRequest = { readonly name?: string | undefined; readonly newUserCallbackURL?: string | undefined }
 type PendingSignIn = {
   readonly methods: readonly ('totp' | 'otp')[]
   readonly remember: boolean
@@ -100,13 +103,17 @@ export type NewTicket<P extends TicketPurpose> = {
   /** Milliseconds. */
   readonly lifetime: number
   readonly payload: TicketPayload<P>
+  /** Beside the token (link-codes.ts). `browser`: hash of a cookie of the one that asked, if it is known. */
+  readonly code?:
+    | { readonly codeHash: Buffer; readonly codeExpiresAt: Date; readonly browser: string | null }
+    | undefined
 }
 
 /** A new one-time token; only its hash is stored. */
 export async function issueTicket<P extends TicketPurpose>(
   kernel: Kernel,
   purpose: P,
-  { lifetime, payload, ...ticket }: NewTicket<P>,
+  { lifetime, payload, code, ...ticket }: NewTicket<P>,
 ): Promise<string> {
   const token = randomToken(kernel.random)
   const now = kernel.now()
@@ -114,6 +121,7 @@ export async function issueTicket<P extends TicketPurpose>(
     .insertInto('verification')
     .values({
       ...ticket,
+      ...code,
       valueHash: tokenHash(token),
       purpose,
       payload: JSON.stringify(payload),
@@ -130,7 +138,7 @@ export type Ticket<P extends TicketPurpose> = {
   readonly sessionId: string | null
   readonly address: SubjectOf<P>['address']
   readonly payload: TicketPayload<P>
-  /** Counted by `countTicketAttempt`. */
+  /** Counted by `countTicketAttempt`, or wrong tries at the code. */
   readonly attempts: number
   /** The ticket or the session that asked has expired. */
   readonly expired: boolean
@@ -211,7 +219,7 @@ async function redeemWithoutUser<P extends AddressPurpose | AnonymousPurpose>(
   return found && ticketFrom(found, now())
 }
 
-const TICKET_COLUMNS = [
+export const TICKET_COLUMNS = [
   'v.purpose',
   'v.userId',
   'v.sessionId',
@@ -221,7 +229,7 @@ const TICKET_COLUMNS = [
   'v.expiresAt',
 ] as const
 const IS_TO_ITS_ADDRESS = sql<boolean>`(v.purpose = ${NEW_ADDRESS} or v.address = u.email)`
-const SESSION_END =
+export const SESSION_END =
   sql<Date | null>`(select s.expires_at from service.session s where s.id = v.session_id)`.as(
     'sessionExpiresAt',
   )
@@ -237,7 +245,7 @@ type Row = {
   readonly sessionExpiresAt: Date | null
 }
 
-function ticketFrom<P extends TicketPurpose>(row: Row, now: Date): Ticket<P> {
+export function ticketFrom<P extends TicketPurpose>(row: Row, now: Date): Ticket<P> {
   const { expiresAt, sessionExpiresAt, ...ticket } = row
   const expired = expiresAt <= now || (sessionExpiresAt !== null && sessionExpiresAt <= now)
   // `issueTicket` wrote them, and the statement asked for purposes of P.

@@ -22,6 +22,7 @@ export const DERIVED = [
   'database-role',
   'id-token-nonce',
   'installation',
+  'link-code',
   'mail-recipient',
   'sign-up',
   'two-factor-code',

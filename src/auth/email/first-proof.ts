@@ -159,11 +159,21 @@ async function ownerOf(
 
 /** First proof by what was mailed to the address, in a session of the user: it keeps the password, that session and what it has added. */
 export async function proveInSession(kernel: Kernel, user: User, sessionId: string): Promise<void> {
-  if (hasProvenEmail(user)) return
-  await removeWhatOthersAdded(kernel, user, { sessionId })
+  if (!hasProvenEmail(user)) await proveAndRemove(kernel, user, { sessionId })
+}
+
+/** First proof by a mailed link or code that signs in: nothing shows whether it is the owner of what was added before, so that all of it goes. */
+export async function proveAtSignIn(kernel: Kernel, user: User): Promise<User> {
+  if (!hasProvenEmail(user)) return proveAndRemove(kernel, user)
+  return user.emailVerified ? user : verifyAgain(kernel, user)
+}
+
+async function proveAndRemove(kernel: Kernel, user: User, owner?: Owner): Promise<User> {
+  await removeWhatOthersAdded(kernel, user, owner)
   const now = kernel.now()
-  await updateUser(kernel.db, user.id, { emailVerified: true, emailProvenAt: now }, now)
   await tell(kernel, 'email.verified', { targetId: user.id, details: { removedWhatOthersAdded: true } })
+  const proof = { emailVerified: true, emailProvenAt: now }
+  return (await updateUser(kernel.db, user.id, proof, now)) ?? user
 }
 
 /**

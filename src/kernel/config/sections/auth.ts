@@ -5,6 +5,7 @@ import { colourForm } from '../colours.ts'
 import { textForm } from '../forms.ts'
 import { duration, flag, integer, list, section, text } from '../setting.ts'
 import { admin } from './auth-admin.ts'
+import { emailOtp, magicLink } from './auth-mail.ts'
 import { organization } from './auth-organization.ts'
 import { passkey } from './auth-passkey.ts'
 import { social } from './auth-social.ts'
@@ -84,6 +85,7 @@ const links = section(
     change: pageOf('change the address'),
     delete: pageOf('delete the account'),
     reset: pageOf('choose a new password'),
+    magic_link: pageOf('sign in'),
     invitation: Type.Optional(
       text(
         'Page of your application for the link in an invitation to an organization; its query has `id`.',
@@ -143,6 +145,8 @@ export const auth = section('Authentication.', {
   email_password: emailPassword,
   session_management: sessionManagement,
   email,
+  magic_link: magicLink,
+  email_otp: emailOtp,
   pages,
   delete_user: deleteUser,
   two_factor: twoFactor,
