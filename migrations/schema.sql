@@ -450,11 +450,17 @@ table service."verification"
   session_id uuid
   address text
   attempts integer not null default 0
+  code_hash bytea
+  code_expires_at timestamp with time zone
+  browser text
+  browser_attempts integer not null default 0
   constraint verification_address_check CHECK (((address IS NOT NULL) OR ((user_id IS NULL) AND (session_id IS NULL))))
+  constraint verification_code_check CHECK ((((code_hash IS NULL) = (code_expires_at IS NULL)) AND ((code_hash IS NULL) OR (address IS NOT NULL))))
   constraint verification_pkey PRIMARY KEY (value_hash)
   constraint verification_session_id_fkey FOREIGN KEY (session_id) REFERENCES service.session(id) ON DELETE CASCADE
   constraint verification_user_id_fkey FOREIGN KEY (user_id) REFERENCES service."user"(id) ON DELETE CASCADE
   CREATE INDEX verification_by_address ON service.verification USING btree (address) WHERE ((user_id IS NULL) AND (address IS NOT NULL))
+  CREATE INDEX verification_by_code ON service.verification USING btree (address) WHERE (code_hash IS NOT NULL)
   CREATE INDEX verification_by_expiry ON service.verification USING btree (expires_at)
   CREATE INDEX verification_by_session ON service.verification USING btree (session_id) WHERE (session_id IS NOT NULL)
   CREATE INDEX verification_by_user ON service.verification USING btree (user_id)

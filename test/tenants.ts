@@ -5,7 +5,6 @@ import { testDatabase, testServerUrl, withClient } from './database.ts'
 import { type Actor, actor, type Options, testService, type User } from './harness.ts'
 import { OPTIONAL_FEATURES } from './optional-features.ts'
 
-
 type Overrides = NonNullable<Options['config']>
 /** Further clients of the same database, and settings. */
 type MoreClients = (given: {

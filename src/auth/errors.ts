@@ -64,6 +64,10 @@ export const AUTH_FAILURES = {
   INVALID_SESSION_TOKEN: [401, 'This browser has no such session'],
   VERIFICATION_EMAIL_NOT_ENABLED: [400, 'Verification mails are disabled'],
 
+  INVALID_OTP: [400, 'The code is wrong or was used'],
+  OTP_EXPIRED: [400, 'The code has expired; ask for a new one'],
+  TOO_MANY_ATTEMPTS: [403, 'Too many wrong codes; ask for a new one'],
+
   EMAIL_IS_THE_SAME: [400, 'newEmail is the current email'],
   INVALID_PASSWORD: [400, 'The password is wrong'],
   PASSWORD_REQUIRED: [400, 'Send the password of this account, or a newPassword if you do not know it'],
@@ -233,6 +237,8 @@ export const LINK_FAILURES = [
   'INVALID_PASSWORD',
   'PASSWORD_CHANGE_REQUIRED',
 ]
+/** Failures of a code that does what a mailed link does. */
+export const LINK_CODE_FAILURES = ['INVALID_EMAIL', 'INVALID_OTP', 'OTP_EXPIRED', 'TOO_MANY_ATTEMPTS']
 /** Failures of `admit`. */
 export const ADMISSION_FAILURES = ['BANNED_USER', 'EMAIL_NOT_VERIFIED', 'PASSWORD_SIGN_IN_REQUIRED']
 

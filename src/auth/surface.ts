@@ -15,7 +15,9 @@ import { originOf } from './door/origin.ts'
 import { protect } from './door/protection.ts'
 import { recordRefusal } from './door/record-refused-act.ts'
 import { emailRoutes } from './email/routes.ts'
+import { emailOtpRoutes } from './email-otp/routes.ts'
 import { AUTH_CODES, AUTH_FAILURES } from './errors.ts'
+import { magicLinkRoutes } from './magic-link/routes.ts'
 import { multiSessionRoutes } from './multi-session/routes.ts'
 import { oneTimeTokenRoutes } from './one-time-token/routes.ts'
 import { organizationRoutes } from './organization/routes.ts'
@@ -78,6 +80,14 @@ const FEATURES: readonly AuthFeature[] = [
     name: 'Sign-in',
     description: 'By email or username; the answer and the cookie carry a session token',
     add: signInRoutes,
+  },
+  {
+    name: 'Sign-in by mail',
+    description: 'Links and codes in mails, if `auth.magic_link` and `auth.email_otp` enable them',
+    add(app, kernel, access) {
+      magicLinkRoutes(app, kernel, access)
+      emailOtpRoutes(app, kernel, access)
+    },
   },
   {
     name: 'Two-factor',

@@ -1,15 +1,10 @@
 import { sql } from 'kysely'
 import { isConflict } from '#kernel/db/conflicts.ts'
 import { actingAsUser, atomically, type Kernel } from '#kernel/kernel.ts'
+import { type CodeOutcome, type CodeTry, tryCode } from './link-codes.ts'
 import { lockProvenUser, lockUsers, type Proof } from './proof.ts'
-import {
-  type AddressPurpose,
-  findTicket,
-  redeemAddressTicket,
-  redeemTicket,
-  type Ticket,
-  type UserPurpose,
-} from './tickets.ts'
+import type { AddressPurpose, MailedPurpose, UserPurpose } from './ticket-purposes.ts'
+import { findTicket, redeemAddressTicket, redeemTicket, type Ticket } from './tickets.ts'
 import { isBanned, lockUserWithEmail, type User } from './users.ts'
 
 /** The cause of an act, and the proof of it: a session, or a way in. */
@@ -124,43 +119,60 @@ async function lockTicketOwner(
  * add one. When a sign-up has added it in the meantime, all of this is rolled back and done again with that user. Tokens of one address
  * are redeemed one after the other.
  */
-export async function actOnAddressTicket<P extends AddressPurpose, T>(
-  kernel: Kernel,
-  link: Link<P>,
-  refuse: () => Error,
-  work: AddressWork<P, T>,
-): Promise<T> {
-  try {
-    return await actOnAddressTicketOnce(kernel, link, refuse, work)
-  } catch (error) {
-    if (!isConflict(error, 'user_email_key')) throw error
-    return await actOnAddressTicketOnce(kernel, link, refuse, work)
-  }
-}
-
-type AddressWork<P extends AddressPurpose, T> = (
-  kernel: Kernel,
-  user: User | undefined,
-  ticket: Ticket<P>,
-) => Promise<T>
-
-const actOnAddressTicketOnce = <P extends AddressPurpose, T>(
+export function actOnAddressTicket<P extends AddressPurpose, T>(
   kernel: Kernel,
   { purposes, token }: Link<P>,
   refuse: () => Error,
-  work: AddressWork<P, T>,
-): Promise<T> =>
-  telling(kernel, async (kernel) => {
+  work: (kernel: Kernel, user: User | undefined, ticket: Ticket<P>) => Promise<T>,
+): Promise<T> {
+  return againIfTaken(async () => {
     const address = (await findTicket(kernel, purposes, token))?.address
     if (address === undefined) throw refuse()
+    return actOnAddress(kernel, address, async (kernel, user) => {
+      if (user !== undefined && isBanned(user, kernel.now())) throw refuse()
+      const ticket = await redeemAddressTicket(kernel, purposes, token)
+      if (ticket === undefined) throw refuse()
+      return work(kernel, user, ticket)
+    })
+  })
+}
+
+/**
+ * The same with a code that was mailed to the address. The work redeems a right one. What it throws undoes the count of the tries, unless
+ * it is a Refusal.
+ */
+export const actOnCode = <P extends MailedPurpose, T>(
+  kernel: Kernel,
+  typed: CodeTry<P>,
+  work: (kernel: Kernel, user: User | undefined, outcome: CodeOutcome<P>) => Promise<T>,
+): Promise<T> =>
+  againIfTaken(() =>
+    actOnAddress(kernel, typed.address, async (kernel, user) =>
+      work(kernel, user, await tryCode(kernel, typed, user?.id)),
+    ),
+  )
+
+async function againIfTaken<T>(act: () => Promise<T>): Promise<T> {
+  try {
+    return await act()
+  } catch (error) {
+    if (!isConflict(error, 'user_email_key')) throw error
+    return await act()
+  }
+}
+
+/** An act for who has named an address, on the user who has it, if any. Acts on one address run one after the other. */
+export const actOnAddress = <T>(
+  kernel: Kernel,
+  address: string,
+  work: (kernel: Kernel, user: User | undefined) => Promise<T>,
+): Promise<T> =>
+  telling(kernel, async (kernel) => {
     await sql`select pg_advisory_xact_lock(hashtextextended(${`gatehouse address ${address}`}, 0))`.execute(
       kernel.db,
     )
     const user = await lockUserWithEmail(kernel, address)
-    if (user !== undefined && isBanned(user, kernel.now())) throw refuse()
-    const ticket = await redeemAddressTicket(kernel, purposes, token)
-    if (ticket === undefined) throw refuse()
-    return work(user === undefined ? kernel : actingAsUser(kernel, user.id), user, ticket)
+    return work(user === undefined ? kernel : actingAsUser(kernel, user.id), user)
   })
 
 type Link<P> = { readonly purposes: readonly P[]; readonly token: string }

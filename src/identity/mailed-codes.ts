@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import type { Db } from '#kernel/db/connect.ts'
-import type { TicketPurpose } from './tickets.ts'
+import type { TicketPurpose } from './ticket-purposes.ts'
 
 /**
  * A one-time code of a few digits, which a user types. It is a row of `verification` like other one-time tokens, but belongs to the

@@ -11,6 +11,7 @@ import { noteDevice } from './known-devices.ts'
 import { deleteSession, insertSession } from './sessions.ts'
 import { NOTHING_SHOWN } from './shown.ts'
 import { untold } from './tell.ts'
+import type { TicketPurpose, UserPurpose } from './ticket-purposes.ts'
 import {
   deleteExpiredTickets,
   deleteTickets,
@@ -18,8 +19,6 @@ import {
   issueTicket,
   redeemAnonymousTicket,
   redeemTicket,
-  type TicketPurpose,
-  type UserPurpose,
 } from './tickets.ts'
 import { findUser, insertUserWithPassword, type User, updateUser } from './users.ts'
 

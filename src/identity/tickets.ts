@@ -2,98 +2,16 @@ import { sql } from 'kysely'
 import type { Db } from '#kernel/db/connect.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { randomToken } from '#kernel/random.ts'
-import type { WrittenInheritance } from './inherited-sessions.ts'
-import type { Shown } from './shown.ts'
+import type {
+  AddressPurpose,
+  AnonymousPurpose,
+  SubjectOf,
+  TicketPayload,
+  TicketPurpose,
+  UserPurpose,
+} from './ticket-purposes.ts'
 import { isTokenShaped, tokenHash } from './tokens.ts'
 import type { User } from './users.ts'
-
-/**
- * The purposes of one-time tokens, an entry each: `user` if the token belongs to a user, `address` if it belongs to the user who has the
- * address when it is redeemed, with or without an account until then, `nobody` if the sign-in that it belongs to has no user yet; and
- * the payload. A token is valid for its own purpose only.
- */
-type Purposes = {
-  'verify-email': Of<'user', SignUpMark>
-  'reset-password': Of<'user', Nothing>
-  'confirm-change-email': Of<'user', { readonly newEmail: string; readonly callbackURL?: string }>
-  'change-email': Of<'user', Nothing>
-  'delete-user': Of<'user', Nothing>
-  'passkey-registration': Of<'user', PasskeyChallenge>
-  'passkey-sign-in': Of<'nobody', PasskeyChallenge>
-  'social-sign-in': Of<'nobody', SocialState>
-  'social-link': Of<'user', SocialState>
-  'social-reauthentication': Of<'user', SocialState>
-  /** A sign-in that waits for its second factor, by one of these methods or a backup code. */
-  'second-factor': Of<'user', PendingSignIn>
-  /** In place of a token it has a code, valid for one session or pending sign-in (mailed-codes.ts). */
-  'second-factor-code': Of<'user', { readonly subject: string }>
-  /** Begins a session that is derived from the one that asked. */
-  'one-time-token': Of<'user', OfSession>
-  /** An approved device, by its device code (auth/device/). */
-  'device-session': Of<'user', WrittenInheritance>
-}
-/** The columns of a ticket that depend on its subject. */
-type Subjects = {
-  readonly user: { readonly userId: string; readonly sessionId: string | null; readonly address: string }
-  readonly address: { readonly userId: null; readonly sessionId: string | null; readonly address: string }
-  readonly nobody: { readonly userId: null; readonly sessionId: null; readonly address: null }
-}
-type Of<Subject extends keyof Subjects, Payload> = {
-  readonly subject: Subject
-  readonly payload: Payload
-}
-type Nothing = Record<string, never>
-/** Where a sign-up happened, or where the password was shown before the proof. */
-export type SignUpMark = {
-  /** Hash of a cookie that only that browser has (cookies.ts). */
-  readonly browser?: string
-  /** The session that the sign-up has begun there. */
-  readonly session?: string
-}
-type PendingSignIn = {
-  readonly methods: readonly ('totp' | 'otp')[]
-  readonly remember: boolean
-  /** Shown by the first step. Absent in a sign-in that began before this was kept. */
-  readonly shown?: readonly Shown[]
-}
-/** Hash of the session's token, in base64url: whoever has an old token of the session gets nothing of what it has shown since. */
-type OfSession = { readonly token: string }
-/** In base64url. It is public: the browser shows it to the authenticator. */
-type PasskeyChallenge = { readonly challenge: string }
-
-/** The state of an authorization request at a social provider, to be compared when the browser returns. */
-export type SocialState = {
-  readonly provider: string
-  /** Hash of a cookie that only the browser has in which it began. */
-  readonly browser: string
-  /** PKCE code verifier (RFC 7636), sealed. */
-  readonly codeVerifier: string
-  /** Of OpenID Connect. */
-  readonly nonce?: string
-  readonly scopes: readonly string[]
-  readonly callbackURL?: string | undefined
-  readonly errorCallbackURL?: string | undefined
-  readonly newUserCallbackURL?: string | undefined
-  readonly requestSignUp?: boolean | undefined
-  /** The time since when the person has to have signed in at the provider, as ISO 8601. */
-  readonly since?: string
-}
-
-export type TicketPurpose = keyof Purposes
-type TicketPayload<P extends TicketPurpose> = Purposes[P]['payload']
-
-type PurposeOf<Subject extends keyof Subjects> = {
-  [P in TicketPurpose]: Purposes[P]['subject'] extends Subject ? P : never
-}[TicketPurpose]
-/** Purposes of tickets that belong to a user. */
-export type UserPurpose = PurposeOf<'user'>
-/** Purposes of tickets that belong to an address, which may have no account. */
-export type AddressPurpose = PurposeOf<'address'>
-/** Purposes of tickets that belong to neither. */
-type AnonymousPurpose = PurposeOf<'nobody'>
-/** Purposes of tickets that can be mailed. */
-export type MailedPurpose = UserPurpose | AddressPurpose
-type SubjectOf<P extends TicketPurpose> = Subjects[Purposes[P]['subject']]
 
 /** Its address is to become the user's. Every other ticket of a user is valid only while its address is the user's. */
 const NEW_ADDRESS: TicketPurpose = 'change-email'
@@ -107,6 +25,10 @@ export type NewTicket<P extends TicketPurpose> = {
   /** Milliseconds. */
   readonly lifetime: number
   readonly payload: TicketPayload<P>
+  /** Beside the token (link-codes.ts). `browser`: hash of a cookie of the one that asked, if it is known. */
+  readonly code?:
+    | { readonly codeHash: Buffer; readonly codeExpiresAt: Date; readonly browser: string | null }
+    | undefined
 }
 
 /** A new one-time token; only its hash is stored. */
@@ -124,13 +46,13 @@ export async function issueTicket<P extends TicketPurpose>(
 export async function insertTicket<P extends TicketPurpose>(
   { db, now }: Kernel,
   purpose: P,
-  { lifetime, payload, ...ticket }: NewTicket<P> & { readonly valueHash: Buffer },
+  { lifetime, payload, code, ...ticket }: NewTicket<P> & { readonly valueHash: Buffer },
 ): Promise<void> {
   const createdAt = now()
   const expiresAt = new Date(createdAt.getTime() + lifetime)
   await db
     .insertInto('verification')
-    .values({ ...ticket, purpose, payload: JSON.stringify(payload), createdAt, expiresAt })
+    .values({ ...ticket, ...code, purpose, payload: JSON.stringify(payload), createdAt, expiresAt })
     .execute()
 }
 
@@ -140,7 +62,7 @@ export type Ticket<P extends TicketPurpose> = {
   readonly sessionId: string | null
   readonly address: SubjectOf<P>['address']
   readonly payload: TicketPayload<P>
-  /** Counted by `countTicketAttempt`. */
+  /** Counted by `countTicketAttempt`, or wrong tries at the code. */
   readonly attempts: number
   /** The ticket or the session that asked has expired. */
   readonly expired: boolean
@@ -221,7 +143,7 @@ async function redeemWithoutUser<P extends AddressPurpose | AnonymousPurpose>(
   return found && ticketFrom(found, now())
 }
 
-const TICKET_COLUMNS = [
+export const TICKET_COLUMNS = [
   'v.purpose',
   'v.userId',
   'v.sessionId',
@@ -231,7 +153,7 @@ const TICKET_COLUMNS = [
   'v.expiresAt',
 ] as const
 const IS_TO_ITS_ADDRESS = sql<boolean>`(v.purpose = ${NEW_ADDRESS} or v.address = u.email)`
-const SESSION_END =
+export const SESSION_END =
   sql<Date | null>`(select s.expires_at from service.session s where s.id = v.session_id)`.as(
     'sessionExpiresAt',
   )
@@ -247,7 +169,7 @@ type Row = {
   readonly sessionExpiresAt: Date | null
 }
 
-function ticketFrom<P extends TicketPurpose>(row: Row, now: Date): Ticket<P> {
+export function ticketFrom<P extends TicketPurpose>(row: Row, now: Date): Ticket<P> {
   const { expiresAt, sessionExpiresAt, ...ticket } = row
   const expired = expiresAt <= now || (sessionExpiresAt !== null && sessionExpiresAt <= now)
   // `issueTicket` wrote them, and the statement asked for purposes of P.

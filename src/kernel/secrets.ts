@@ -23,6 +23,7 @@ export const DERIVED = [
   'device-user-code',
   'id-token-nonce',
   'installation',
+  'link-code',
   'mail-recipient',
   'sign-up',
   'two-factor-code',

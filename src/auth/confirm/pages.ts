@@ -1,4 +1,4 @@
-import type { MailedPurpose } from '#identity/tickets.ts'
+import type { MailedPurpose } from '#identity/ticket-purposes.ts'
 import type { Failure } from '#kernel/errors.ts'
 import { type Html, html } from '#kernel/html.ts'
 import type { Page } from '#kernel/http/page.ts'
@@ -22,7 +22,7 @@ export function placeholdersOf({
 
 /** The page with its forms, and the failure of the last attempt. */
 export function viewPage(view: View, values: Placeholders, sent: Sent, failure?: Failure): Page {
-  const { title, paragraphs, forms } = view
+  const { title, paragraphs, forms, leadsTo = sent.callbackURL } = view
   return {
     title: pageText(title),
     content: [
@@ -30,7 +30,7 @@ export function viewPage(view: View, values: Placeholders, sent: Sent, failure?:
       ...(failure === undefined ? [] : [html`<p class="bad" role="alert">${failure.message}.</p>`]),
       ...forms.map((form) => formHtml(form, values, sent, isAbout(failure, form))),
     ],
-    form: { leadsTo: sent.callbackURL },
+    form: { leadsTo },
   }
 }
 

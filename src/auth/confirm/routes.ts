@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
-import type { MailedPurpose } from '#identity/tickets.ts'
+import type { MailedPurpose } from '#identity/ticket-purposes.ts'
 import { Failure } from '#kernel/errors.ts'
 import { readForms } from '#kernel/http/bodies/body.ts'
 import { sendPage, wantsPage } from '#kernel/http/page.ts'

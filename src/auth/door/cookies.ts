@@ -71,7 +71,10 @@ export const KNOWN_DEVICE_COOKIE: SideCookie = {
 /** The browser in which a password was set or shown, for as long as the link of that time is valid. */
 export const BROWSER_COOKIE = sideCookie('sign-up', { sameSite: 'lax' })
 
-/** The form in which a ticket keeps the value of that cookie. */
+/** The browser that has asked for a code by mail: it has tries of its own. */
+export const CODE_COOKIE = sideCookie('mail-code')
+
+/** The form in which a ticket keeps the value of one of these two cookies. */
 export const browserMark = (cookie: string): string => tokenHash(cookie).toString('base64url')
 
 /** Names the challenge that a passkey has to sign. */

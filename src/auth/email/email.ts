@@ -1,6 +1,8 @@
 import { act, actOnTicket } from '#identity/act.ts'
+import { redeemCode, tryCode } from '#identity/link-codes.ts'
 import { tell } from '#identity/tell.ts'
-import { deleteTickets, deleteTicketsFor, type SignUpMark, type Ticket } from '#identity/tickets.ts'
+import type { SignUpMark } from '#identity/ticket-purposes.ts'
+import { deleteTickets, deleteTicketsFor, type Ticket } from '#identity/tickets.ts'
 import { findUser, hasProvenEmail, type User } from '#identity/users.ts'
 import type { Config } from '#kernel/config/config.ts'
 import { isConflict } from '#kernel/db/conflicts.ts'
@@ -15,9 +17,11 @@ import { fail, LINK_FAILURES, PASSWORD_POLICY_FAILURES } from '../errors.ts'
 import { noticeTo } from '../mailing/allowance.ts'
 import type { FormValues, MailFlow } from '../mailing/flow.ts'
 import type { LinkClick } from '../mailing/link-click.ts'
+import { type CodeBrowser, withCode } from '../mailing/link-code.ts'
 import { mailLink, openLink } from '../mailing/links.ts'
 import { type MailRequest, requestMail } from '../mailing/request.ts'
 import { MAILS } from '../mailing/texts.ts'
+import { codeTry, expectRight, type TypedCode } from '../mailing/typed-code.ts'
 import { checkPassword } from '../password/password.ts'
 import { showCode } from '../two-factor/verification.ts'
 import { acceptableEmail } from '../user-fields.ts'
@@ -30,7 +34,7 @@ type EmailTicket = Ticket<(typeof EMAIL_LINKS)[number]>
 const invalidToken = () => fail('INVALID_TOKEN')
 
 /** The user after the link has acted, and a session if `auth.email.sign_in_after_verification` is on. */
-type FollowedLink = { readonly user: User; readonly admission: Admission | undefined }
+export type FollowedLink = { readonly user: User; readonly admission: Admission | undefined }
 
 /** Redeems a link for an application that calls the endpoint itself, without a page. */
 export const followEmailLink = (kernel: Kernel, token: string, click: LinkClick): Promise<FollowedLink> =>
@@ -48,24 +52,32 @@ export async function confirmEmailLink(
   return redeem(kernel, token, { ...click, evidence: await readEvidence(kernel, user, click, values) })
 }
 
-async function redeem(
+const redeem = (
   kernel: Kernel,
   token: string,
   click: LinkClick & { readonly evidence: Evidence },
-): Promise<FollowedLink> {
-  const link = { purposes: EMAIL_LINKS, token }
-  return actOnTicket(kernel, link, invalidToken, async (kernel, user, ticket) => {
+): Promise<FollowedLink> =>
+  actOnTicket(kernel, { purposes: EMAIL_LINKS, token }, invalidToken, async (kernel, user, ticket) => {
     if (ticket.expired) throw fail('TOKEN_EXPIRED')
-    const changed = await follow(kernel, user, ticket, click)
-    // An attacker may send a victim the link of the attacker's own account. It must not sign the victim in to that account,
-    // neither from the attacker's page nor by our button, which asks for no password when the address is proven already.
-    const mayStart = click.caller === undefined && !click.context.isCrossSite && !hasProvenEmail(user)
-    const signsIn = kernel.config.auth.email.sign_in_after_verification && mayStart
-    if (!signsIn || ticket.purpose !== 'verify-email') return { user: changed, admission: undefined }
-    const proof = { userId: user.id }
-    const entrance = { way: 'mail', shown: ['mail'], proof, refuse: invalidToken } as const
-    return { user: changed, admission: await admitUnlessByPassword(kernel, entrance, click.context) }
+    return followTicket(kernel, user, ticket, click)
   })
+
+/** Does what a redeemed link, or its code, is for. */
+export async function followTicket(
+  kernel: Kernel,
+  user: User,
+  ticket: EmailTicket,
+  click: LinkClick & { readonly evidence: Evidence },
+): Promise<FollowedLink> {
+  const changed = await follow(kernel, user, ticket, click)
+  // An attacker may send a victim the link of the attacker's own account. It must not sign the victim in to that account,
+  // neither from the attacker's page nor by our button, which asks for no password when the address is proven already.
+  const mayStart = click.caller === undefined && !click.context.isCrossSite && !hasProvenEmail(user)
+  const signsIn = kernel.config.auth.email.sign_in_after_verification && mayStart
+  if (!signsIn || ticket.purpose !== 'verify-email') return { user: changed, admission: undefined }
+  const proof = { userId: user.id }
+  const entrance = { way: 'mail', shown: ['mail'], proof, refuse: invalidToken } as const
+  return { user: changed, admission: await admitUnlessByPassword(kernel, entrance, click.context) }
 }
 
 /** Undefined for a user who has to sign in with the password. The address is proven all the same. */
@@ -95,7 +107,7 @@ function follow(
 }
 
 /** Completes a change of address. It is the first proof of the new address, and ends every other link of the user. */
-async function changeNow(
+export async function changeNow(
   kernel: Kernel,
   user: User,
   click: LinkClick & { readonly evidence: Evidence },
@@ -116,6 +128,10 @@ type ChangeEmail = NewAddress & {
   readonly password?: string | undefined
   /** Of the second factor. */
   readonly code?: string | undefined
+  /** Of a mail to the old address: it allows the change. */
+  readonly otp?: TypedCode | undefined
+  /** The change is completed by a code. */
+  readonly asked?: CodeBrowser | undefined
 }
 
 /**
@@ -126,7 +142,7 @@ type ChangeEmail = NewAddress & {
 export async function changeEmail(kernel: Kernel, caller: Caller, asked: ChangeEmail): Promise<void> {
   const newEmail = acceptableEmail(asked.newEmail)
   if (newEmail === caller.user.email) throw fail('EMAIL_IS_THE_SAME')
-  const { password, code } = asked
+  const { password, code, otp } = asked
   const proven = password === undefined ? caller : await checkPassword(kernel, caller, password)
   await act(kernel, bySession(proven), async (kernel, { user }) => {
     const ofFactor = code === undefined ? [] : [await showCode(kernel, user, caller.session, code)]
@@ -134,15 +150,34 @@ export async function changeEmail(kernel: Kernel, caller: Caller, asked: ChangeE
     const standing = await recordShown(kernel, caller.session, inBody)
     if (!hasProvenEmail(user)) await expectShown(kernel, caller.session, 'changeUnprovenEmail')
     const from = { user, sessionId: caller.session.id }
-    const to = { newEmail, callbackURL: asked.callbackURL }
+    const to = { newEmail, callbackURL: asked.callbackURL, asked: asked.asked }
+    const isConfirmed = otp !== undefined && (await redeemConfirmation(kernel, user, otp, newEmail))
     await deleteTicketsFor(kernel.db, user.id, CHANGE)
     await tell(kernel, 'email.change_requested', { targetId: user.id })
-    const isAllowed = !hasProvenEmail(user) || standsForMailbox(kernel, standing, inBody)
+    const isAllowed = isConfirmed || !hasProvenEmail(user) || standsForMailbox(kernel, standing, inBody)
     await (isAllowed ? mailNewAddress(kernel, from, to) : mailOldAddress(kernel, from, to))
   })
 }
 
 const CHANGE = ['confirm-change-email', 'change-email'] as const
+
+/** A code of the mail about this change, or one that was asked for to confirm the address. */
+async function redeemConfirmation(
+  kernel: Kernel,
+  user: User,
+  otp: TypedCode,
+  newEmail: string,
+): Promise<boolean> {
+  const typed = { ...otp, address: user.email }
+  const ofChange = await tryCode(kernel, codeTry(kernel, 'confirm-change-email', typed), user.id)
+  if (typeof ofChange === 'object' && ofChange.ticket.payload.newEmail === newEmail) {
+    await redeemCode(kernel.db, ofChange)
+    return true
+  }
+  const ofAddress = await tryCode(kernel, codeTry(kernel, 'verify-email', typed), user.id)
+  await redeemCode(kernel.db, expectRight(kernel, user, ofAddress))
+  return true
+}
 
 /** The user whose address changes, and the session that asked: the links end with it. */
 type AddressChange = { readonly user: User; readonly sessionId: string | null }
@@ -150,11 +185,11 @@ type AddressChange = { readonly user: User; readonly sessionId: string | null }
 function mailOldAddress(
   kernel: Kernel,
   { user, sessionId }: AddressChange,
-  { newEmail, callbackURL }: NewAddress,
+  { newEmail, callbackURL, asked }: NewAddress & Pick<ChangeEmail, 'asked'>,
 ): Promise<void> {
   const payload = callbackURL === undefined ? { newEmail } : { newEmail, callbackURL }
   const ticket = { userId: user.id, sessionId, address: user.email, payload }
-  return mailLink(kernel, CONFIRM_CHANGE_EMAIL, { ticket, recipient: user, callbackURL })
+  return mailLink(kernel, CONFIRM_CHANGE_EMAIL, { ticket, recipient: user, callbackURL, asked })
 }
 
 /**
@@ -164,13 +199,13 @@ function mailOldAddress(
 async function mailNewAddress(
   kernel: Kernel,
   { user, sessionId }: AddressChange,
-  { newEmail: address, callbackURL }: NewAddress,
+  { newEmail: address, callbackURL, asked }: NewAddress & Pick<ChangeEmail, 'asked'>,
 ): Promise<User> {
   await noticeTo(kernel, user, MAILS.emailIsChanging(user, address))
   await mailLink(kernel, CHANGE_EMAIL, {
     ticket: { userId: user.id, sessionId, address, payload: {} },
     recipient: user,
-    callbackURL,
+    ...{ callbackURL, asked },
     deliver: (kernel, mail) => requestMail(kernel, 'change-email', { email: address, mail }),
   })
   return user
@@ -187,6 +222,7 @@ export async function mailUnlessTaken(
 /** Common to the mails of both steps of a change. */
 const CHANGE_LINK = {
   lifetime: ({ auth }: Config) => auth.email.verification_expires_in,
+  parts: withCode,
   endpoint: '/verify-email',
   page: {
     name: 'change-email',

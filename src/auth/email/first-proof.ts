@@ -5,7 +5,8 @@ import { hashPassword } from '#identity/passwords.ts'
 import { lockProvenUser, type Proof } from '#identity/proof.ts'
 import { deleteUserSessions } from '#identity/sessions.ts'
 import { tell } from '#identity/tell.ts'
-import { deleteTickets, type SignUpMark, type Ticket, type UserPurpose } from '#identity/tickets.ts'
+import type { SignUpMark, UserPurpose } from '#identity/ticket-purposes.ts'
+import { deleteTickets, type Ticket } from '#identity/tickets.ts'
 import { hasProvenEmail, type User, updateUser } from '#identity/users.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { uuidv7 } from '#kernel/random.ts'
@@ -159,11 +160,21 @@ async function ownerOf(
 
 /** First proof by what was mailed to the address, in a session of the user: it keeps the password, that session and what it has added. */
 export async function proveInSession(kernel: Kernel, user: User, sessionId: string): Promise<void> {
-  if (hasProvenEmail(user)) return
-  await removeWhatOthersAdded(kernel, user, { sessionId })
+  if (!hasProvenEmail(user)) await proveAndRemove(kernel, user, { sessionId })
+}
+
+/** First proof by a mailed link or code that signs in: nothing shows whether it is the owner of what was added before, so that all of it goes. */
+export async function proveAtSignIn(kernel: Kernel, user: User): Promise<User> {
+  if (!hasProvenEmail(user)) return proveAndRemove(kernel, user)
+  return user.emailVerified ? user : verifyAgain(kernel, user)
+}
+
+async function proveAndRemove(kernel: Kernel, user: User, owner?: Owner): Promise<User> {
+  await removeWhatOthersAdded(kernel, user, owner)
   const now = kernel.now()
-  await updateUser(kernel.db, user.id, { emailVerified: true, emailProvenAt: now }, now)
   await tell(kernel, 'email.verified', { targetId: user.id, details: { removedWhatOthersAdded: true } })
+  const proof = { emailVerified: true, emailProvenAt: now }
+  return (await updateUser(kernel.db, user.id, proof, now)) ?? user
 }
 
 /**

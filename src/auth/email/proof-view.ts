@@ -1,5 +1,5 @@
 import { findPassword } from '#identity/accounts.ts'
-import type { UserPurpose } from '#identity/tickets.ts'
+import type { UserPurpose } from '#identity/ticket-purposes.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import type { OpenLink, View } from '../mailing/flow.ts'
 import type { LinkClick } from '../mailing/link-click.ts'

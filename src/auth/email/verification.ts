@@ -1,11 +1,12 @@
 import { actWithoutProof } from '#identity/act.ts'
-import type { SignUpMark } from '#identity/tickets.ts'
+import type { SignUpMark } from '#identity/ticket-purposes.ts'
 import { findUser, hasProvenEmail, isBanned, type User } from '#identity/users.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { sendMail } from '#kernel/mail/mailer.ts'
 import { ADMISSION_FAILURES, LINK_FAILURES, PASSWORD_POLICY_FAILURES } from '../errors.ts'
 import { allowsMail } from '../mailing/allowance.ts'
 import type { MailFlow } from '../mailing/flow.ts'
+import { issueDecoy, withCode } from '../mailing/link-code.ts'
 import { mailLink } from '../mailing/links.ts'
 import type { FirstLink, MailRequest } from '../mailing/request.ts'
 import { MAILS } from '../mailing/texts.ts'
@@ -26,6 +27,7 @@ const VERIFICATION_TEXTS: ProofTexts = {
 export const VERIFY_EMAIL: MailFlow<'verify-email'> = {
   purpose: 'verify-email',
   lifetime: ({ auth }) => auth.email.verification_expires_in,
+  parts: withCode,
   mail: MAILS.verifyEmail,
   endpoint: '/verify-email',
   page: {
@@ -47,14 +49,23 @@ export const VERIFY_EMAIL: MailFlow<'verify-email'> = {
   },
 }
 
+/** Of an address that is verified, and gets a code all the same. */
+const CONFIRM_MAILBOX: MailFlow<'verify-email'> = {
+  ...VERIFY_EMAIL,
+  parts: () => ['code'],
+  mail: MAILS.confirmMailbox,
+}
+
 /** Runs in the queue, so that the time of an answer does not show whether an address has an account. */
 export async function mailVerification(
   kernel: Kernel,
-  { email, callbackURL }: MailRequest['verify-email'],
+  { email, callbackURL, source, asked }: MailRequest['verify-email'],
 ): Promise<void> {
   const user = await findUser(kernel.db, 'email', email)
-  if (user === undefined || isVerified(user)) return
-  await sendVerificationMail(kernel, user, callbackURL)
+  const isMailed =
+    user !== undefined && (await sendVerificationMail(kernel, user, { callbackURL, source, asked }))
+  if (!isMailed && asked !== undefined)
+    await issueDecoy(kernel, VERIFY_EMAIL.purpose, { address: email, ...asked })
 }
 
 /** Without one of the two there is something left that a link does. */
@@ -68,13 +79,9 @@ export async function mailFirstLink(kernel: Kernel, request: FirstLink): Promise
   if (user.id !== userId && hasProvenEmail(user)) return mailAlreadyRegistered(kernel, user)
   // The user has verified the address in the meantime and needs no mail.
   if (isVerified(user)) return
-  if (!isSignUp || kernel.config.auth.email.send_on_sign_up)
-    await sendVerificationMail(
-      kernel,
-      user,
-      callbackURL,
-      user.id === userId ? { browser, ...(session && { session }) } : {},
-    )
+  if (isSignUp && !kernel.config.auth.email.send_on_sign_up) return
+  const mark = user.id === userId ? { browser, ...(session && { session }) } : {}
+  await sendVerificationMail(kernel, user, { callbackURL, mark })
 }
 
 async function mailAlreadyRegistered(kernel: Kernel, { id: userId, email }: User): Promise<void> {
@@ -84,17 +91,25 @@ async function mailAlreadyRegistered(kernel: Kernel, { id: userId, email }: User
   })
 }
 
-/** `payload`: where the password has just been set or shown. */
+type VerificationMail = Pick<MailRequest['verify-email'], 'callbackURL' | 'source' | 'asked'> & {
+  /** Where the password has just been set or shown. */
+  readonly mark?: SignUpMark
+}
+
+/** False for a user who is verified and has not asked for a code, or who is banned. */
 async function sendVerificationMail(
   kernel: Kernel,
   { id: userId, email: address }: User,
-  callbackURL: string | undefined,
-  payload: SignUpMark = {},
-): Promise<void> {
-  await actWithoutProof(kernel, userId, async (kernel, user) => {
-    if (user.email !== address || isVerified(user) || isBanned(user, kernel.now())) return
+  { mark = {}, ...asking }: VerificationMail,
+): Promise<boolean> {
+  const isMailed = await actWithoutProof(kernel, userId, async (kernel, user) => {
+    const flow = isVerified(user) ? CONFIRM_MAILBOX : VERIFY_EMAIL
+    const isNeeded = flow === VERIFY_EMAIL || asking.asked !== undefined
+    if (user.email !== address || !isNeeded || isBanned(user, kernel.now())) return false
     // The link outlives the session that sign-up or sign-in begins: the mail may be read on another device.
-    const ticket = { userId, sessionId: null, address, payload }
-    await mailLink(kernel, VERIFY_EMAIL, { ticket, recipient: user, callbackURL })
+    const ticket = { userId, sessionId: null, address, payload: mark }
+    await mailLink(kernel, flow, { ticket, recipient: user, callbackURL: undefined, ...asking })
+    return true
   })
+  return isMailed ?? false
 }

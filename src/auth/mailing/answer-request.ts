@@ -1,6 +1,7 @@
 import type { Kernel } from '#kernel/kernel.ts'
 import { mailUnlessTaken } from '../email/email.ts'
 import { mailFirstLink, mailVerification } from '../email/verification.ts'
+import { mailSignIn } from '../magic-link/magic-link.ts'
 import { mailReset } from '../password/reset.ts'
 import type { MailRequest } from './request.ts'
 import { MAILS } from './texts.ts'
@@ -11,6 +12,7 @@ type Answers = {
 
 /** The verb that the queue calls for each request. */
 const ANSWERS: Answers = {
+  'sign-in': mailSignIn,
   'verify-email': mailVerification,
   'first-link': mailFirstLink,
   'change-email': mailUnlessTaken,

@@ -1,6 +1,7 @@
-import type { MailedPurpose } from '#identity/tickets.ts'
+import type { MailedPurpose } from '#identity/ticket-purposes.ts'
 import { CHANGE_EMAIL, CONFIRM_CHANGE_EMAIL } from '../email/email.ts'
 import { VERIFY_EMAIL } from '../email/verification.ts'
+import { SIGN_IN } from '../magic-link/magic-link.ts'
 import { RESET_PASSWORD } from '../password/reset.ts'
 import { DELETE_USER } from '../profile/delete-account.ts'
 import type { MailFlow } from './flow.ts'
@@ -12,4 +13,5 @@ export const MAIL_FLOWS = {
   'change-email': CHANGE_EMAIL,
   'delete-user': DELETE_USER,
   'reset-password': RESET_PASSWORD,
+  'sign-in': SIGN_IN,
 } as const satisfies { readonly [P in MailedPurpose]?: MailFlow<P> }

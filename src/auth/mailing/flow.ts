@@ -1,4 +1,5 @@
-import type { MailedPurpose, Ticket, UserPurpose } from '#identity/tickets.ts'
+import type { MailedPurpose, UserPurpose } from '#identity/ticket-purposes.ts'
+import type { Ticket } from '#identity/tickets.ts'
 import type { User } from '#identity/users.ts'
 import type { Config } from '#kernel/config/config.ts'
 import type { Kernel } from '#kernel/kernel.ts'
@@ -6,15 +7,17 @@ import type { Mail } from '#kernel/mail/mailer.ts'
 import type { Admission } from '../door/admit.ts'
 import type { TextName } from '../pages/texts.ts'
 import type { LinkClick } from './link-click.ts'
-import type { MailedLink } from './texts.ts'
+import type { MailedLink, Recipient } from './texts.ts'
 
-/** A mail with a one-time link: its purpose, lifetime and text, the page that it leads to, and the action of the page's button. */
+/** A mail with a one-time link, a code that does the same, or both: its purpose, lifetime and text, the page that it leads to, and the action of the page's button. */
 export type MailFlow<P extends MailedPurpose = MailedPurpose> = {
   readonly purpose: P
   /** Does the page exist? Absent: always. */
   isEnabled?(config: Config): boolean
   /** Milliseconds. */
   lifetime(config: Config): number
+  /** The parts of a mail to this recipient; undefined: the address has no account. Absent: a link. */
+  parts?(config: Config, recipient: Recipient | undefined): readonly ('link' | 'code')[]
   mail(link: MailedLink & Pick<Ticket<P>, 'address' | 'payload'>): Mail
   /** The endpoint that acts when it is opened, for `auth.email.direct_links`. The token is in the query, or in the place of `:token`. */
   readonly endpoint: string
@@ -63,6 +66,8 @@ export type View = {
   readonly title: TextName
   readonly paragraphs: readonly TextName[]
   readonly forms: readonly Form[]
+  /** Where the button leads in the end, if not to the callback. */
+  readonly leadsTo?: string | undefined
 }
 
 export type Form = {

@@ -3,7 +3,7 @@ import type { Source } from '#identity/known-devices.ts'
 import type { User } from '#identity/users.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import type { Caller } from '../door/access.ts'
-import { BROWSER_COOKIE } from '../door/cookies.ts'
+import { BROWSER_COOKIE, KNOWN_DEVICE_COOKIE } from '../door/cookies.ts'
 import { type SignInContext, signInContextOf } from '../door/sign-in-context.ts'
 
 /** Where the click on a mailed link comes from. */
@@ -25,3 +25,10 @@ export const sourceOf = ({ id }: Pick<User, 'id'>, { caller, context }: LinkClic
   sessionId: caller?.user.id === id ? caller.session.id : undefined,
   knownDevice: context.knownDevice,
 })
+
+/** A request for a mail as its source: it names the address, and may come from its user. */
+export function sourceFor(request: FastifyRequest, email: string): Source {
+  const { knownCaller: caller } = request
+  const sessionId = caller?.user.email === email ? caller.session.id : undefined
+  return { sessionId, knownDevice: KNOWN_DEVICE_COOKIE.of(request) }
+}

@@ -1,6 +1,7 @@
 import type { Source } from '#identity/known-devices.ts'
-import { findTicket, issueTicket, type MailedPurpose, type NewTicket } from '#identity/tickets.ts'
-import { findUser } from '#identity/users.ts'
+import type { MailedPurpose } from '#identity/ticket-purposes.ts'
+import { findTicket, issueTicket, type NewTicket } from '#identity/tickets.ts'
+import { findUser, type User } from '#identity/users.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { type Mail, sendMail } from '#kernel/mail/mailer.ts'
 import { authUrl } from '../auth-url.ts'
@@ -8,54 +9,67 @@ import { fail } from '../errors.ts'
 import { withQuery } from '../redirect.ts'
 import { allowsMail, allowsMailFrom } from './allowance.ts'
 import type { MailFlow, OpenLink } from './flow.ts'
+import { CODE_LIFETIME, type CodeBrowser, newLinkCode } from './link-code.ts'
 import type { Recipient } from './texts.ts'
 
 type NewLink<P extends MailedPurpose> = {
-  readonly ticket: Omit<NewTicket<P>, 'lifetime'>
+  readonly ticket: Omit<NewTicket<P>, 'lifetime' | 'code'>
   /** Undefined: the address has no account. */
-  readonly recipient: Recipient | undefined
+  readonly recipient: (Recipient & Pick<User, 'id'>) | undefined
   readonly callbackURL: string | undefined
+  readonly errorCallbackURL?: string | undefined
   /** The browser that asks, if the recipient may be the one. The session that asks is the ticket's. */
   readonly source?: Source | undefined
+  /** The request was for a code. */
+  readonly asked?: CodeBrowser | undefined
   /** Another text than the flow's. */
   readonly mail?: MailFlow<P>['mail']
   /** In place of `sendMail`. */
   readonly deliver?: (kernel: Kernel, mail: Mail) => Promise<void>
 }
 
-/** Mails a one-time link, unless the recipient has had too many mails already. */
+/**
+ * Mails a one-time link, a code or both, unless the recipient has had too many mails already. A code that was asked for has its row all the
+ * same: tries at it must not show whether there was a mail.
+ */
 export async function mailLink<P extends MailedPurpose>(
   kernel: Kernel,
   flow: MailFlow<P>,
-  { ticket, recipient, callbackURL, source = {}, mail = flow.mail, deliver = sendMail }: NewLink<P>,
+  { ticket, recipient, source = {}, asked, mail = flow.mail, deliver = sendMail, ...targets }: NewLink<P>,
 ): Promise<void> {
-  const { address, payload, userId, sessionId } = ticket
-  const isOwn = userId !== null && recipient?.email === address
+  const { address, payload, sessionId } = ticket
+  const owner = recipient?.email === address ? recipient : undefined
   const from = { sessionId: sessionId ?? undefined, ...source }
-  const isAllowed = isOwn
-    ? allowsMailFrom(kernel, { ...recipient, id: userId }, from)
-    : allowsMail(kernel, address)
-  if (!(await isAllowed)) return
+  const parts = flow.parts?.(kernel.config, recipient) ?? ['link']
+  const asker = { ...asked, source: from, userId: owner?.id }
+  const hasCode = parts.includes('code')
+  const code = hasCode ? await newLinkCode(kernel, { purpose: flow.purpose, address }, asker) : undefined
+  if (!parts.includes('link') && code === undefined) return
+  const isAllowed = await (owner ? allowsMailFrom(kernel, owner, from) : allowsMail(kernel, address))
+  if (!isAllowed && (asked === undefined || code === undefined)) return
   const lifetime = flow.lifetime(kernel.config)
-  const token = await issueTicket(kernel, flow.purpose, { ...ticket, lifetime })
-  const url = linkOf(kernel, flow, token, callbackURL)
+  const token = await issueTicket(kernel, flow.purpose, { ...ticket, lifetime, code: code?.columns })
+  if (!isAllowed) return
+  const url = parts.includes('link') ? linkOf(kernel, flow, token, targets) : undefined
   const to = recipient ?? { name: '', email: address, emailProvenAt: null }
-  await deliver(kernel, mail({ recipient: to, address, payload, url, lifetime }))
+  const mailed = { url, lifetime, code: code && { code: code.code, lifetime: CODE_LIFETIME } }
+  await deliver(kernel, mail({ recipient: to, address, payload, ...mailed }))
 }
 
 function linkOf(
   kernel: Kernel,
   { endpoint, page }: Pick<MailFlow, 'endpoint' | 'page'>,
   token: string,
-  callbackURL: string | undefined,
+  { callbackURL, errorCallbackURL }: Pick<NewLink<MailedPurpose>, 'callbackURL' | 'errorCallbackURL'>,
 ): string {
   const { links, direct_links } = kernel.config.auth.email
   const target = links[page.setting]
-  const query = { token, callbackURL }
+  const targets = { callbackURL, errorCallbackURL }
+  const query = { token, ...targets }
   if (target !== undefined) return withQuery(target, query)
   const path = direct_links ? endpoint : (page.entrance ?? `/confirm/${page.name}`)
   return path.includes(':token')
-    ? authUrl(kernel, path.replace(':token', token), { callbackURL })
+    ? authUrl(kernel, path.replace(':token', token), targets)
     : authUrl(kernel, path, query)
 }
 

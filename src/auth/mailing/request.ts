@@ -2,14 +2,17 @@ import type { Source } from '#identity/known-devices.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { type Mail, recipientTag } from '#kernel/mail/mailer.ts'
 import { uuidv7 } from '#kernel/random.ts'
+import type { CodeBrowser } from './link-code.ts'
 
 /** Mails that a request asks for by naming an address, which may have no account: an entry each. answer-request.ts is the queue's side. */
 export type MailRequest = {
-  'verify-email': ByAddress
+  /** To an address with an account, or to any other. */
+  'sign-in': SignInMail
+  'verify-email': ByAddress & ForCode & { readonly source?: Source | undefined }
   'first-link': FirstLink
   /** Sent unless the address has an account by then. */
   'change-email': { readonly email: string; readonly mail: Mail }
-  'reset-password': ResetRequest
+  'reset-password': ResetRequest & ForCode
   /** The stored password is too costly to check, so the user needs another. */
   'renew-password': ResetRequest
   /** The password was right, but has to be changed before it signs in. */
@@ -17,6 +20,18 @@ export type MailRequest = {
 }
 
 type ByAddress = { readonly email: string; readonly callbackURL?: string | undefined }
+
+/** Absent: the request was for a link. */
+type ForCode = { readonly asked?: CodeBrowser | undefined }
+
+type SignInMail = ByAddress &
+  ForCode & {
+    readonly source: Source
+    readonly errorCallbackURL?: string | undefined
+    /** For a new user. */
+    readonly name?: string | undefined
+    readonly newUserCallbackURL?: string | undefined
+  }
 
 type ResetRequest = ByAddress & { readonly source: Source }
 

@@ -4,16 +4,19 @@ import { composeMail } from '#kernel/mail/messages.ts'
 
 export type Recipient = Pick<User, 'name' | 'email' | 'emailProvenAt'>
 
-/** A link in a mail. */
+/** A link in a mail, a code, or both. */
 export type MailedLink = {
   readonly recipient: Recipient
-  readonly url: string
+  readonly url: string | undefined
   /** Milliseconds for which it is valid. */
   readonly lifetime: number
+  readonly code?: MailedCode | undefined
 }
+type MailedCode = { readonly code: string; readonly lifetime: number }
 
 /** An invitation to an organization. */
-type MailedInvitation = MailedLink & {
+type MailedInvitation = Pick<MailedLink, 'recipient' | 'lifetime'> & {
+  readonly url: string
   readonly organization: { readonly name: string }
   readonly inviter: Recipient
   readonly role: string
@@ -29,6 +32,19 @@ const minutesOf = (lifetime: number): string =>
     ? `${Math.round(lifetime / 60_000)} minutes`
     : `${Math.round(lifetime / 3_600_000)} hours`
 
+/** `otherwise`: advice for a recipient who did not ask for it. */
+const linkText = ({ url, lifetime }: MailedLink, otherwise: string): string =>
+  url === undefined ? otherwise : `The link works once, for ${minutesOf(lifetime)}. ${otherwise}`
+
+const codeText = ({ url, code: mailed }: MailedLink): readonly string[] => {
+  if (mailed === undefined) return []
+  const { code, lifetime } = mailed
+  const inPlace = url === undefined ? 'The' : 'In place of the link you can type a code. The'
+  return [`${inPlace} code is ${code}. It works once, for ${minutesOf(lifetime)}. Give it to nobody.`]
+}
+
+const button = (label: string, { url }: MailedLink) => url !== undefined && { action: { label, url } }
+
 /** The sessions that a change of password has ended. */
 export type EndedSessions = 'all' | 'others' | 'none'
 
@@ -40,16 +56,17 @@ const SESSIONS: Readonly<Record<EndedSessions, string>> = {
 
 /** A link to choose a new password. `otherwise`: advice for a recipient who did not ask for it. */
 function newPasswordMail(subject: string, { why, otherwise }: { why: string; otherwise: string }) {
-  return ({ recipient: user, url, lifetime }: MailedLink): Mail =>
+  return (link: MailedLink): Mail =>
     composeMail({
-      to: user.email,
+      to: link.recipient.email,
       subject,
       paragraphs: [
-        greeting(user),
+        greeting(link.recipient),
         `someone, hopefully you, ${why}`,
-        `The link works once, for ${minutesOf(lifetime)}. If it was not you, ${otherwise}`,
+        ...codeText(link),
+        linkText(link, `If it was not you, ${otherwise}`),
       ],
-      action: { label: 'Choose a new password', url },
+      ...button('Choose a new password', link),
     })
 }
 
@@ -66,16 +83,41 @@ const FACTOR_CHANGES: Readonly<Record<FactorChange, string>> = {
 
 /** Every mail of the authentication surface, one entry each. */
 export const MAILS = {
-  verifyEmail: ({ recipient: user, url, lifetime }: MailedLink): Mail =>
+  verifyEmail: (link: MailedLink): Mail =>
     composeMail({
-      to: user.email,
+      to: link.recipient.email,
       subject: 'Verify your email address',
       paragraphs: [
-        greeting(user),
+        greeting(link.recipient),
         'please confirm that this address is yours.',
-        `The link works once, for ${minutesOf(lifetime)}. If you did not sign up, ignore this mail.`,
+        ...codeText(link),
+        linkText(link, 'If you did not sign up, ignore this mail.'),
       ],
-      action: { label: 'Verify email', url },
+      ...button('Verify email', link),
+    }),
+  confirmMailbox: (link: MailedLink): Mail =>
+    composeMail({
+      to: link.recipient.email,
+      subject: 'Your code',
+      paragraphs: [
+        greeting(link.recipient),
+        'someone, hopefully you, wants to confirm that this address is yours, for example to change the address of the account.',
+        ...codeText(link),
+        'If it was not you, ignore this mail.',
+      ],
+    }),
+  /** The address may have no account. */
+  signIn: (link: MailedLink): Mail =>
+    composeMail({
+      to: link.recipient.email,
+      subject: 'Sign in',
+      paragraphs: [
+        greeting(link.recipient),
+        'someone, hopefully you, wants to sign in with this address.',
+        ...codeText(link),
+        linkText(link, 'If it was not you, ignore this mail.'),
+      ],
+      ...button('Sign in', link),
     }),
   alreadyRegistered: (user: Recipient): Mail =>
     composeMail({
@@ -171,32 +213,29 @@ export const MAILS = {
         'If it was not you, reset your password and end all sessions now.',
       ],
     }),
-  confirmChangeEmail: ({
-    recipient: user,
-    url,
-    lifetime,
-    payload: { newEmail },
-  }: MailedLink & { payload: { newEmail: string } }): Mail =>
+  confirmChangeEmail: (link: MailedLink & { payload: { newEmail: string } }): Mail =>
     composeMail({
-      to: user.email,
+      to: link.recipient.email,
       subject: 'Confirm the change of your email address',
       paragraphs: [
-        greeting(user),
-        `someone who is signed in to your account asked to change its email address to ${addressFor(user, newEmail)}.`,
-        `The link works once, for ${minutesOf(lifetime)}. If it was not you, ignore this mail and change your password.`,
+        greeting(link.recipient),
+        `someone who is signed in to your account asked to change its email address to ${addressFor(link.recipient, link.payload.newEmail)}.`,
+        ...codeText(link),
+        linkText(link, 'If it was not you, ignore this mail and change your password.'),
       ],
-      action: { label: 'Confirm the change', url },
+      ...button('Confirm the change', link),
     }),
-  changeEmail: ({ address: to, url, lifetime }: MailedLink & { address: string }): Mail =>
+  changeEmail: (link: MailedLink & { address: string }): Mail =>
     composeMail({
-      to,
+      to: link.address,
       subject: 'Verify your new email address',
       paragraphs: [
         'Hello,',
         'please confirm that this is the new email address of your account.',
-        `The link works once, for ${minutesOf(lifetime)}. If you did not ask for this, ignore this mail.`,
+        ...codeText(link),
+        linkText(link, 'If you did not ask for this, ignore this mail.'),
       ],
-      action: { label: 'Verify the new address', url },
+      ...button('Verify the new address', link),
     }),
   emailIsChanging: (user: Recipient, newEmail: string): Mail =>
     composeMail({
@@ -230,15 +269,15 @@ export const MAILS = {
       ],
       action: { label: 'See the invitation', url },
     }),
-  deleteUser: ({ recipient: user, url, lifetime }: MailedLink): Mail =>
+  deleteUser: (link: MailedLink): Mail =>
     composeMail({
-      to: user.email,
+      to: link.recipient.email,
       subject: 'Delete your account',
       paragraphs: [
-        greeting(user),
+        greeting(link.recipient),
         'someone who is signed in to your account asked to delete it, with everything in it.',
-        `The link works once, for ${minutesOf(lifetime)}, in the browser where you are signed in. If it was not you, change your password.`,
+        `The link works once, for ${minutesOf(link.lifetime)}, in the browser where you are signed in. If it was not you, change your password.`,
       ],
-      action: { label: 'Delete my account', url },
+      ...button('Delete my account', link),
     }),
 }

@@ -51,6 +51,17 @@ const TEXTS = {
   resetDone: 'Password changed',
   resetDoneText: 'The account of {email} has its new password. Sign in with it.',
 
+  signInTitle: 'Sign in',
+  signInText: 'The button signs you in as {email}.',
+  signInButton: 'Sign in',
+  signInFirstText:
+    'The button confirms that {email} is your address and signs you in. Until now another person may have used the account with your address: every session and every other way to sign in is removed, and its password has to be changed before it works again.',
+  signInNewText: 'There is no account with the address {email}. The button opens one and signs you in.',
+  signInNewButton: 'Open an account',
+  signInDone: 'Signed in',
+  signInDoneText: 'You are signed in as {email}. You can close this page.',
+  askAgainSignIn: 'Ask for a new link where you sign in.',
+
   invitationTitle: 'Join an organization',
   invitationText: '{inviter} invites {email} to {organization}. The button accepts, with the role {role}.',
   someone: 'Someone',

@@ -3,11 +3,12 @@ import { clearGuesses, hashPassword } from '#identity/passwords.ts'
 import { deleteUserSessions } from '#identity/sessions.ts'
 import { tell } from '#identity/tell.ts'
 import { findTicket } from '#identity/tickets.ts'
-import { findUser, hasProvenEmail, isBanned, updateUser } from '#identity/users.ts'
+import { findUser, hasProvenEmail, isBanned, type User, updateUser } from '#identity/users.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { removeWhatOthersAdded } from '../email/first-proof.ts'
 import { fail, PASSWORD_POLICY_FAILURES } from '../errors.ts'
 import type { MailFlow } from '../mailing/flow.ts'
+import { issueDecoy, withCode } from '../mailing/link-code.ts'
 import { mailLink } from '../mailing/links.ts'
 import type { MailRequest } from '../mailing/request.ts'
 import { MAILS } from '../mailing/texts.ts'
@@ -18,6 +19,7 @@ import { acceptablePassword } from './password-policy.ts'
 export const RESET_PASSWORD: MailFlow<'reset-password'> = {
   purpose: 'reset-password',
   lifetime: () => HOUR,
+  parts: withCode,
   mail: MAILS.resetPassword,
   // It consumes nothing: it redirects to the callback, or a browser to the page.
   endpoint: '/reset-password/:token',
@@ -46,17 +48,20 @@ const HOUR = 3_600_000
 /** Runs in the queue, so that the time of an answer does not show whether an address has an account. */
 export async function mailReset(
   kernel: Kernel,
-  { email: address, callbackURL, source }: MailRequest['reset-password'],
+  { email: address, callbackURL, source, asked }: MailRequest['reset-password'],
   mail = RESET_PASSWORD.mail,
 ): Promise<void> {
   const found = await findUser(kernel.db, 'email', address)
-  if (found === undefined) return
-  const { id: userId } = found
-  await actWithoutProof(kernel, userId, async (kernel, user) => {
-    if (user.email !== address || isBanned(user, kernel.now())) return
-    const ticket = { userId, sessionId: null, address, payload: {} }
-    await mailLink(kernel, RESET_PASSWORD, { ticket, recipient: user, callbackURL, source, mail })
-  })
+  const isMailed =
+    found !== undefined &&
+    (await actWithoutProof(kernel, found.id, async (kernel, user) => {
+      if (user.email !== address || isBanned(user, kernel.now())) return false
+      const ticket = { userId: user.id, sessionId: null, address, payload: {} }
+      await mailLink(kernel, RESET_PASSWORD, { ticket, recipient: user, callbackURL, source, asked, mail })
+      return true
+    }))
+  if (isMailed !== true && asked !== undefined)
+    await issueDecoy(kernel, RESET_PASSWORD.purpose, { address, ...asked })
 }
 
 /**
@@ -71,18 +76,23 @@ export async function resetPassword(kernel: Kernel, token: string, newPassword: 
   const link = { purposes: RESET, token }
   const { email } = await actOnTicket(kernel, link, invalidToken, async (kernel, user, { expired }) => {
     if (expired) throw invalidToken()
-    const isFirstProof = !hasProvenEmail(user)
-    const ended = isFirstProof
-      ? await removeWhatOthersAdded(kernel, user)
-      : await deleteUserSessions(kernel.db, user.id)
-    const now = kernel.now()
-    const proof = { emailVerified: true, emailProvenAt: user.emailProvenAt ?? now }
-    const proven = (await updateUser(kernel.db, user.id, proof, now)) ?? user
-    await storePassword(kernel, proven, { password, ended: 'all', origin: 'mail' })
-    await tell(kernel, 'password.reset', { targetId: user.id, details: { sessionsEnded: ended } })
-    return proven
+    return storeReset(kernel, user, password)
   })
   await clearGuesses(kernel, email)
+}
+
+/** Sets the password of a user who has shown the mailbox, and ends every session and every link. */
+export async function storeReset(kernel: Kernel, user: User, password: string): Promise<User> {
+  const isFirstProof = !hasProvenEmail(user)
+  const ended = isFirstProof
+    ? await removeWhatOthersAdded(kernel, user)
+    : await deleteUserSessions(kernel.db, user.id)
+  const now = kernel.now()
+  const proof = { emailVerified: true, emailProvenAt: user.emailProvenAt ?? now }
+  const proven = (await updateUser(kernel.db, user.id, proof, now)) ?? user
+  await storePassword(kernel, proven, { password, ended: 'all', origin: 'mail' })
+  await tell(kernel, 'password.reset', { targetId: user.id, details: { sessionsEnded: ended } })
+  return proven
 }
 
 export const isResetTokenGood = async (kernel: Kernel, token: string): Promise<boolean> =>

@@ -7,8 +7,9 @@ import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { authUrl } from '../auth-url.ts'
 import type { AuthAccess } from '../door/access.ts'
-import { cookieAge, KNOWN_DEVICE_COOKIE, keepSession, setSessionToken } from '../door/cookies.ts'
+import { cookieAge, keepSession, setSessionToken } from '../door/cookies.ts'
 import { fail, PASSWORD_CHECK_FAILURES, PASSWORD_POLICY_FAILURES } from '../errors.ts'
+import { sourceFor } from '../mailing/link-click.ts'
 import { requestMail } from '../mailing/request.ts'
 import { answerOrRedirect, asAnswer } from '../redirect.ts'
 import { CallbackUrl, Email, LinkToken, Password, Status } from '../schemas.ts'
@@ -32,10 +33,9 @@ export function passwordRoutes(app: App, kernel: Kernel, access: AuthAccess): vo
         response: { 200: Type.Object({ status: Type.Boolean(), message: Type.String() }) },
       },
       handler: async (request) => {
-        const { body, knownCaller: caller } = request
+        const { body } = request
         const email = acceptableEmail(body.email)
-        const sessionId = caller?.user.email === email ? caller.session.id : undefined
-        const source = { sessionId, knownDevice: KNOWN_DEVICE_COOKIE.of(request) }
+        const source = sourceFor(request, email)
         await requestMail(kernel, 'reset-password', { email, callbackURL: body.redirectTo, source })
         return { status: true, message: 'If there is such an account, a link was sent' }
       },

@@ -1,5 +1,6 @@
 import { actOnTicket } from '#identity/act.ts'
-import { type NewTicket, redeemAnonymousTicket, type SocialState, type Ticket } from '#identity/tickets.ts'
+import type { SocialState } from '#identity/ticket-purposes.ts'
+import { type NewTicket, redeemAnonymousTicket, type Ticket } from '#identity/tickets.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { browserMark } from '../door/cookies.ts'
 import { fail } from '../errors.ts'

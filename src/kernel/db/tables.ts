@@ -321,6 +321,10 @@ export interface VerificationTable {
   sessionId: string | null
   address: string | null
   attempts: Generated<number>
+  codeHash: Buffer | null
+  codeExpiresAt: Date | null
+  browser: string | null
+  browserAttempts: Generated<number>
 }
 
 export interface WebhookTable {

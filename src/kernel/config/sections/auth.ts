@@ -7,6 +7,7 @@ import { duration, flag, integer, list, section, text } from '../setting.ts'
 import { admin } from './auth-admin.ts'
 import { device } from './auth-device.ts'
 import { lastLoginMethod } from './auth-last-login-method.ts'
+import { emailOtp, magicLink } from './auth-mail.ts'
 import { multiSession } from './auth-multi-session.ts'
 import { oneTimeToken } from './auth-one-time-token.ts'
 import { organization } from './auth-organization.ts'
@@ -88,6 +89,7 @@ const links = section(
     change: pageOf('change the address'),
     delete: pageOf('delete the account'),
     reset: pageOf('choose a new password'),
+    magic_link: pageOf('sign in'),
     invitation: Type.Optional(
       text(
         'Page of your application for the link in an invitation to an organization; its query has `id`.',
@@ -147,6 +149,8 @@ export const auth = section('Authentication.', {
   email_password: emailPassword,
   session_management: sessionManagement,
   email,
+  magic_link: magicLink,
+  email_otp: emailOtp,
   pages,
   delete_user: deleteUser,
   two_factor: twoFactor,
