@@ -25,7 +25,7 @@ const ANYTHING = 'x'
 /** Commands that open no database and use no secret; `restore` is refused where there is a server. All others must fail. */
 const NEEDS_NO_INSTALLATION = new Set([
   ...['config show', 'mail list', 'mail show', 'openapi', 'pipelines check'],
-  `restore ${ANYTHING}`,
+  ...[`restore ${ANYTHING}`, `login ${ANYTHING}`, 'logout', 'whoami'],
 ])
 /** Values for options that are checked before a database is opened. */
 const GIVEN: Readonly<Record<string, string>> = { '--rights': 'users.read', '--email': 'ada@example.com' }
