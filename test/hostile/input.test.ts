@@ -108,7 +108,11 @@ function isOrderly(target: Target, reply: Reply | undefined): void {
   assert.match(headers.get('content-type') ?? '', /^application\/json/)
   const body = JSON.parse(text)
   const isAuth = target.surface === 'auth'
-  const members = isAuth ? ['code', 'message'] : ['code', 'error', 'message', 'request_id', 'status']
+  // Those of device authorization are failures of OAuth 2.0 as well (RFC 8628, 3.5).
+  const ofOauth = target.path.startsWith('/api/auth/device') ? ['error', 'error_description'] : []
+  const members = isAuth
+    ? ['code', ...ofOauth, 'message']
+    : ['code', 'error', 'message', 'request_id', 'status']
   assert.deepEqual(
     Object.keys(body)
       .filter((name) => name !== 'data' && (name !== 'details' || body.code !== 'SESSION_NOT_FRESH'))
