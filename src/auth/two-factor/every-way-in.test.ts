@@ -130,6 +130,7 @@ const WAYS: Readonly<Record<string, Way>> = {
 /** Routes that declare the failures of a sign-in, and start no session before a second factor for another reason. */
 const OTHERS: Readonly<Record<string, string>> = {
   'POST /sign-up/email': 'a new user has no second factor',
+  'POST /device/token': 'its session has shown what the one that approved it had shown',
   'POST /two-factor/verify-totp': 'verifies the second factor',
   'POST /two-factor/verify-otp': 'verifies the second factor',
   'POST /two-factor/verify-backup-code': 'verifies the second factor',
