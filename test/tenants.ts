@@ -28,7 +28,10 @@ export async function createTenants() {
   const policies = { enabled: true, anonymous_role: roles.anon, signed_in_role: roles.member }
   const t = await testService({
     config: {
-      auth: { two_factor: { required_for: ['auditor'] } },
+      auth: {
+        admin: { roles: { keeper: { gateway: { app: ['*'] } } } },
+        two_factor: { required_for: ['auditor'] },
+      },
       clients: {
         // One connection, so that every request reuses a connection that another caller has used.
         app: {

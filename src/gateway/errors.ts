@@ -16,6 +16,8 @@ const GATEWAY_FAILURES = {
   api_key_client_mismatch: [403, 'API key client mismatch'],
   insufficient_rights: [403, 'Insufficient API key rights'],
   api_key_validation_unavailable: [503, 'API key validation unavailable'],
+  session_required: [401, 'A session is required'],
+  session_not_fresh: [403, 'Show again who you are, by one of details.accepts; or sign in again'],
   invalid_session: [401, 'The session is invalid or has ended'],
   two_factor_required: [403, 'This account needs a second factor; set one up first'],
   ambiguous_session: [400, 'The request contains two different sessions'],
@@ -91,6 +93,8 @@ const GATEWAY_FAILURES = {
 export const fail = defineFailures(GATEWAY_FAILURES, {
   api_key_required: `Send the key in the header ${HEADER.apiKey}, or as Authorization: Bearer`,
   invalid_api_key: 'The key is unknown, revoked or incomplete: it begins with svc_ and has one dot',
+  session_required: `With ${HEADER.serviceSession}, send a session as Authorization: Bearer, or its cookie from a page of the service`,
+  session_not_fresh: 'POST {auth_url}/reauthenticate; the proof counts for ten minutes',
   missing_client_header: 'Name a client in it, like default',
   api_key_client_mismatch: 'The key is bound to another client',
   unknown_pipeline: 'GET /pipelines/templates lists them',
@@ -106,6 +110,15 @@ const KEY_FAILURES: readonly string[] = [
   'api_key_validation_unavailable',
   'insufficient_rights',
   'too_many_requests',
+  // Of a session in place of a key.
+  'session_required',
+  'invalid_session',
+  'ambiguous_session',
+  'session_not_fresh',
+  'two_factor_required',
+  'not_while_impersonating',
+  'invalid_origin',
+  'missing_or_null_origin',
 ]
 const CLIENT_FAILURES: readonly string[] = [
   'missing_client_header',
@@ -118,15 +131,6 @@ const CLIENT_FAILURES: readonly string[] = [
   'client_frozen',
   'read_only',
 ]
-const SESSION_FAILURES: readonly string[] = [
-  'invalid_session',
-  'two_factor_required',
-  'ambiguous_session',
-  'not_while_impersonating',
-  'invalid_origin',
-  'missing_or_null_origin',
-  'roles_unavailable',
-]
 const WITH_CLIENT = [...KEY_FAILURES, ...CLIENT_FAILURES]
 
 /** Possible failures of each access rule (access.ts), for the API reference. */
@@ -134,11 +138,11 @@ export const REFUSED = {
   withKey: KEY_FAILURES,
   asAdminOfClient: [...KEY_FAILURES, 'missing_client_header', 'unknown_client', 'no_client'],
   withClient: WITH_CLIENT,
-  asData: [...WITH_CLIENT, ...SESSION_FAILURES],
-  asSql: [...WITH_CLIENT, ...SESSION_FAILURES, 'sql_with_session'],
+  asData: [...WITH_CLIENT, 'roles_unavailable'],
+  asSql: [...WITH_CLIENT, 'roles_unavailable', 'sql_with_session'],
   asPublic: [
     ...WITH_CLIENT,
-    ...SESSION_FAILURES,
+    'roles_unavailable',
     'unknown_operation',
     'public_route_not_found',
     'route_inactive',

@@ -72,7 +72,7 @@ const CLIENT_FAILURES = [
 const plainName = (location: string): string => path.basename(location).replace(/[^A-Za-z0-9._-]/g, '_')
 
 export function backupRoutes(app: App, kernel: Kernel, access: GatewayAccess, sources: BackupSources): void {
-  const config = { access: access.admin }
+  const config = { access: access.operator('backups') }
   const ofOne = { ...config, failures: ['backup_not_found'] }
   const downloads = createDownloads()
   app.route({
@@ -145,7 +145,7 @@ export function backupRoutes(app: App, kernel: Kernel, access: GatewayAccess, so
     method: 'POST',
     url: '/admin/backups/:id/restore',
     config: {
-      ...config,
+      access: access.operator('backups', { isProven: true }),
       failures: [
         ...CLIENT_FAILURES,
         'backup_not_found',
@@ -178,7 +178,7 @@ export function backupRoutes(app: App, kernel: Kernel, access: GatewayAccess, so
     method: 'GET',
     url: '/admin/backups/:id/download',
     config: {
-      ...config,
+      access: access.operator('backups', { isProven: true }),
       failures: [
         'backup_not_found',
         'backup_not_completed',

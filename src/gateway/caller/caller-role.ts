@@ -53,18 +53,23 @@ export function createPersonaLookup(
     if (live !== undefined && lacksSecondFactor(kernel.config, live)) throw fail('two_factor_required')
     if (live !== undefined) {
       const { impersonatedBy: adminId } = live.session
-      const isImpersonated = adminId !== null
-      request.impersonation = isImpersonated ? { adminId, userId: live.user.id } : undefined
-      const claims = JSON.stringify(claimsOf(kernel, live))
-      return {
-        persona: { role: signedInRole, claims, readOnly: isImpersonated },
-        isImpersonated,
-        userId: adminId ?? live.user.id,
-      }
+      request.impersonation = adminId === null ? undefined : { adminId, userId: live.user.id }
+      return actingAsUser(kernel, live, signedInRole)
     }
     // Count invalid tokens, to limit guessing.
     await kernel.limits.consume('default', request.clientAddress)
     throw fail('invalid_session')
+  }
+}
+
+export function actingAsUser(kernel: Kernel, live: LiveSession, role: string): ActingAs {
+  const { impersonatedBy: adminId } = live.session
+  const isImpersonated = adminId !== null
+  const claims = JSON.stringify(claimsOf(kernel, live))
+  return {
+    persona: { role, claims, readOnly: isImpersonated },
+    isImpersonated,
+    userId: adminId ?? live.user.id,
   }
 }
 
