@@ -1,12 +1,13 @@
 import type { FastifyRequest } from 'fastify'
 import type { Persona, RowLevelSecurity } from '#databases/drivers/driver.ts'
+import type { SessionOfJwt } from '#identity/jwt/session-of-jwt.ts'
 import type { LiveSession, Sessions } from '#identity/live-sessions.ts'
 import { effectiveRole } from '#identity/permissions.ts'
 import { hasSecondFactor, lacksSecondFactor } from '#identity/second-factor.ts'
 import { HEADER } from '#kernel/http/header-names.ts'
 import { isGet } from '#kernel/http/methods.ts'
 import { crossSite } from '#kernel/http/origins.ts'
-import { bearerOf, presentedToken, tokenOf } from '#kernel/http/presented-token.ts'
+import { bearerOf, type PresentedToken, presentedToken, tokenOf } from '#kernel/http/presented-token.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { fail } from '../errors.ts'
 
@@ -43,13 +44,16 @@ export const anonymous = ({ anonymousRole }: RowLevelSecurity): ActingAs => ({
 
 export function createPersonaLookup(
   kernel: Kernel,
-  sessions: Sessions,
+  { sessions, sessionOfJwt }: { readonly sessions: Sessions; readonly sessionOfJwt: SessionOfJwt },
   presentedSession: SessionReader,
 ): PersonaLookup {
+  /** A JWT is taken from headers only: no cookie of ours has one. */
+  const find = async ({ token, by }: PresentedToken, address: string): Promise<LiveSession | undefined> =>
+    (await sessions.find(token, address)) ?? (by === 'header' ? sessionOfJwt(token, address) : undefined)
   return async (request, { signedInRole }) => {
-    const token = presentedSession(request)
-    if (token === undefined) return undefined
-    const live = await sessions.find(token, request.clientAddress)
+    const presented = presentedSession(request)
+    if (presented === undefined) return undefined
+    const live = await find(presented, request.clientAddress)
     if (live !== undefined && lacksSecondFactor(kernel.config, live)) throw fail('two_factor_required')
     if (live !== undefined) {
       const { impersonatedBy: adminId } = live.session
@@ -79,8 +83,8 @@ const claimsOf = (kernel: Kernel, { session, user, organizationRole, impersonato
   impersonated_by: session.impersonatedBy,
 })
 
-/** The session token that a request presents. Throws for two of them, and for a cookie that another site may have sent. */
-type SessionReader = (request: FastifyRequest) => string | undefined
+/** The session token, or the JWT of a session, that a request presents. Throws for two of them, and for a cookie that another site may have sent. */
+type SessionReader = (request: FastifyRequest) => PresentedToken | undefined
 
 export function createSessionReader(kernel: Kernel, isAdminKey: (text: string) => boolean): SessionReader {
   const inHeader = (request: FastifyRequest): string | undefined => {
@@ -98,7 +102,7 @@ export function createSessionReader(kernel: Kernel, isAdminKey: (text: string) =
     const from =
       presented?.by === 'cookie' && !isGet(request) ? crossSite(kernel, request.headers) : undefined
     if (from !== undefined) throw fail(from === 'foreign' ? 'invalid_origin' : 'missing_or_null_origin')
-    return presented?.token
+    return presented
   }
 }
 

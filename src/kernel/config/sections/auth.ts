@@ -5,6 +5,7 @@ import { colourForm } from '../colours.ts'
 import { textForm } from '../forms.ts'
 import { duration, flag, integer, list, section, text } from '../setting.ts'
 import { admin } from './auth-admin.ts'
+import { jwt } from './auth-jwt.ts'
 import { organization } from './auth-organization.ts'
 import { passkey } from './auth-passkey.ts'
 import { social } from './auth-social.ts'
@@ -150,4 +151,5 @@ export const auth = section('Authentication.', {
   passkey,
   organization,
   social,
+  jwt,
 })
