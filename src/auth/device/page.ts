@@ -1,15 +1,14 @@
-import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
-import { Failure } from '#kernel/errors.ts'
+import type { Failure } from '#kernel/errors.ts'
 import { type Html, html } from '#kernel/html.ts'
 import { readForms } from '#kernel/http/bodies/body.ts'
-import { type Page, sendPage, wantsPage } from '#kernel/http/page.ts'
+import type { Page } from '#kernel/http/page.ts'
 import { HtmlPage, OneOf } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import type { AuthAccess, Caller } from '../door/access.ts'
 import { fail } from '../errors.ts'
-import { answerByPages } from '../pages/error-page.ts'
+import { answerByPages, withFailurePage } from '../pages/error-page.ts'
 import { pageText, type TextName } from '../pages/texts.ts'
 import { approveDevice, denyDevice, viewDevice } from './device.ts'
 import { ANSWER_FAILURES, UserCode } from './schemas.ts'
@@ -37,7 +36,12 @@ export function devicePage(app: App, kernel: Kernel, access: AuthAccess): void {
         response: { 200: HtmlPage },
       },
       handler: async (request, reply) =>
-        explained(kernel, request, reply, () => show(kernel, request.knownCaller, request.query.user_code)),
+        withFailurePage(
+          kernel,
+          { request, reply },
+          () => show(kernel, request.knownCaller, request.query.user_code),
+          failurePage,
+        ),
     })
     part.route({
       method: 'POST',
@@ -51,8 +55,11 @@ export function devicePage(app: App, kernel: Kernel, access: AuthAccess): void {
         response: { 200: HtmlPage },
       },
       handler: async (request, reply) =>
-        explained(kernel, request, reply, () =>
-          decide(request.kernel, request.knownCaller, request.body.user_code, request.body.decision),
+        withFailurePage(
+          kernel,
+          { request, reply },
+          () => decide(request.kernel, request.knownCaller, request.body.user_code, request.body.decision),
+          failurePage,
         ),
     })
   })
@@ -116,22 +123,10 @@ const entryPage = (failure?: Failure): Page => ({
   form: { leadsTo: undefined },
 })
 
-/** A browser gets a page about a failure. */
-async function explained(
-  kernel: Kernel,
-  request: FastifyRequest,
-  reply: FastifyReply,
-  work: () => Promise<Page>,
-): Promise<FastifyReply> {
-  try {
-    return sendPage(kernel, reply, await work())
-  } catch (error) {
-    if (!(error instanceof Failure) || !wantsPage(request)) throw error
-    if (ANSWER_FAILURES.includes(error.code)) return sendPage(kernel, reply, entryPage(error), error.status)
-    const text = SIGN_IN_TEXTS[error.code]
-    if (text === undefined) throw error
-    return sendPage(kernel, reply, signInPage(text), error.status)
-  }
+function failurePage(failure: Failure): Page | undefined {
+  if (ANSWER_FAILURES.includes(failure.code)) return entryPage(failure)
+  const text = SIGN_IN_TEXTS[failure.code]
+  return text && signInPage(text)
 }
 
 const SIGN_IN_TEXTS: Readonly<Record<string, TextName>> = {

@@ -1,15 +1,14 @@
-import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
-import { Failure } from '#kernel/errors.ts'
+import type { Failure } from '#kernel/errors.ts'
 import { html } from '#kernel/html.ts'
 import { readForms } from '#kernel/http/bodies/body.ts'
-import { type Page, sendPage, wantsPage } from '#kernel/http/page.ts'
+import type { Page } from '#kernel/http/page.ts'
 import { HtmlPage, NOT_EMPTY } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import type { AuthAccess, Caller } from '../door/access.ts'
 import { fail } from '../errors.ts'
-import { errorPage } from '../pages/error-page.ts'
+import { errorPage, withFailurePage } from '../pages/error-page.ts'
 import { pageText, type TextName } from '../pages/texts.ts'
 import type { InvitationView } from './invitation-store.ts'
 import { acceptInvitation, getInvitation } from './invitations.ts'
@@ -37,7 +36,12 @@ export function invitationPage(app: App, kernel: Kernel, access: AuthAccess): vo
         response: { 200: HtmlPage },
       },
       handler: async (request, reply) =>
-        withFailurePage(kernel, request, reply, () => show(kernel, request.knownCaller, request.query.id)),
+        withFailurePage(
+          kernel,
+          { request, reply },
+          () => show(kernel, request.knownCaller, request.query.id),
+          failurePage,
+        ),
     })
     part.route({
       method: 'POST',
@@ -51,8 +55,11 @@ export function invitationPage(app: App, kernel: Kernel, access: AuthAccess): vo
         response: { 200: HtmlPage },
       },
       handler: async (request, reply) =>
-        withFailurePage(kernel, request, reply, () =>
-          accept(request.kernel, request.knownCaller, request.body.id),
+        withFailurePage(
+          kernel,
+          { request, reply },
+          () => accept(request.kernel, request.knownCaller, request.body.id),
+          failurePage,
         ),
     })
   })
@@ -100,21 +107,7 @@ const paragraph = (name: TextName, { email, role, organizationName, inviterEmail
   return html`<p>${pageText(name, { email, role, organization: organizationName, inviter })}</p>`
 }
 
-/** A browser gets a page about a failure. */
-async function withFailurePage(
-  kernel: Kernel,
-  request: FastifyRequest,
-  reply: FastifyReply,
-  work: () => Promise<Page>,
-): Promise<FastifyReply> {
-  try {
-    return sendPage(kernel, reply, await work())
-  } catch (error) {
-    if (!(error instanceof Failure) || !wantsPage(request)) throw error
-    const page = NEEDS_SIGN_IN.has(error.code) ? signInPage() : errorPage(error.code)
-    return sendPage(kernel, reply, page, error.status)
-  }
-}
+const failurePage = ({ code }: Failure): Page => (NEEDS_SIGN_IN.has(code) ? signInPage() : errorPage(code))
 
 const NEEDS_SIGN_IN: ReadonlySet<string> = new Set([
   'UNAUTHORIZED',

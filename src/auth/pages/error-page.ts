@@ -1,3 +1,4 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Failure } from '#kernel/errors.ts'
 import { html } from '#kernel/html.ts'
 import { type Page, sendPage, wantsPage } from '#kernel/http/page.ts'
@@ -27,4 +28,20 @@ export function answerByPages(app: App, kernel: Kernel): void {
     if (error.headers !== undefined) reply.headers(error.headers)
     return sendPage(kernel, reply, errorPage(error.code), error.status)
   })
+}
+
+/** A browser gets a page about a failure; undefined leaves it to the routes' own handler. */
+export async function withFailurePage(
+  kernel: Kernel,
+  { request, reply }: { readonly request: FastifyRequest; readonly reply: FastifyReply },
+  work: () => Promise<Page>,
+  pageOf: (failure: Failure) => Page | undefined,
+): Promise<FastifyReply> {
+  try {
+    return sendPage(kernel, reply, await work())
+  } catch (error) {
+    const page = error instanceof Failure && wantsPage(request) ? pageOf(error) : undefined
+    if (!(error instanceof Failure) || page === undefined) throw error
+    return sendPage(kernel, reply, page, error.status)
+  }
 }
