@@ -38,7 +38,11 @@ export async function createTenants(more: MoreClients = () => ({})) {
   const t = await testService({
     config: {
       ...settings,
-      auth: { two_factor: { required_for: ['auditor'] }, ...OPTIONAL_FEATURES },
+      auth: {
+        admin: { roles: { keeper: { gateway: { app: ['*'] } } } },
+        two_factor: { required_for: ['auditor'] },
+        ...OPTIONAL_FEATURES,
+      },
       clients: {
         // One connection, so that every request reuses a connection that another caller has used.
         app: {

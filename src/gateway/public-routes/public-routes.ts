@@ -8,6 +8,7 @@ import { changedFields } from '#kernel/audit/changed-fields.ts'
 import { isConflict } from '#kernel/db/conflicts.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { uuidv7 } from '#kernel/random.ts'
+import { expectRights, pastPolicies, rightsToTable } from '../caller/expected-rights.ts'
 import { fail } from '../errors.ts'
 import { requireClient } from '../existing-clients.ts'
 import { storingMetadata } from '../metadata.ts'
@@ -45,6 +46,7 @@ export async function createRoute(kernel: Kernel, clients: Clients, asked: NewRo
     return await storingMetadata(() =>
       actAsOperator(kernel, async (kernel) => {
         await requireClient(kernel, clients, route.clientName)
+        await expectToHold(kernel, clients, route)
         const inserted = await insertRoute(kernel.db, route)
         await tell(kernel, 'public_route.created', actOf(inserted))
         return inserted
@@ -70,6 +72,7 @@ export async function changeRoute(
     const changed = { ...before, ...change }
     await requireSound(kernel, clients, changed, facts)
     await requireClient(kernel, clients, changed.clientName)
+    if (!isClosing(facts)) await expectToHold(kernel, clients, changed)
     const route = await storingMetadata(() =>
       updateRoute(kernel.db, before.id, { ...change, updatedAt: kernel.now() }),
     )
@@ -79,6 +82,40 @@ export async function changeRoute(
     return route
   })
 }
+
+/** The route opens this to its callers. */
+async function expectToHold(
+  kernel: Kernel,
+  clients: Clients,
+  {
+    clientName,
+    allowedOps,
+    tableName,
+    runAs,
+  }: Pick<PublicRoute, 'clientName' | 'allowedOps' | 'tableName' | 'runAs'>,
+): Promise<void> {
+  const actions = ACTIONS.filter((action) => allowedOps.some((op) => ACTIONS_OF[op]?.includes(action)))
+  const rights = [
+    ...rightsToTable(tableName, actions),
+    ...(allowedOps.includes('query') ? ['gateway.query'] : []),
+  ]
+  await expectRights(
+    kernel,
+    clientName,
+    runAs === 'owner' ? pastPolicies(clients, clientName, rights) : rights,
+  )
+}
+
+const ACTIONS = ['read', 'write', 'delete'] as const
+/** A write answers rows, and its conditions look at columns. */
+const ACTIONS_OF: Readonly<Record<string, readonly (typeof ACTIONS)[number][]>> = {
+  fetch: ['read'],
+  insert: ['read', 'write'],
+  update: ['read', 'write'],
+  delete: ['read', 'delete'],
+}
+
+const isClosing = (facts: RouteFacts): boolean => facts.is_active === false && Object.keys(facts).length === 1
 
 /** Removes a route. When it resolves, no process serves it. */
 export async function removeRoute(kernel: Kernel, routeKey: string): Promise<void> {

@@ -12,6 +12,7 @@ export const HEADER = {
   events: 'x-service-events',
   count: 'x-service-count',
   requestId: 'x-request-id',
+  serviceSession: 'x-service-session',
   userHint: 'x-user-id',
   organizationHint: 'x-organization-id',
   companyHint: 'x-company-id',
