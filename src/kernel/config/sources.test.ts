@@ -47,6 +47,7 @@ const texts: Record<string, fc.Arbitrary<string>> = {
   'client id': fc.constantFrom('1-a.apps.example.com', 'com.example.app'),
   scope: fc.constantFrom('openid', 'user:email', 'https://example.com/auth/drive.file'),
   'private key': fc.constant('-----BEGIN PRIVATE KEY-----\\nAAAA\\n-----END PRIVATE KEY-----'),
+  right: fc.constantFrom('orders.read', 'gateway.query', '*'),
   'folder or bucket': fc.constantFrom('backups', '/srv/backups', 's3://backups/daily'),
   'cron expression': fc.constantFrom('30 3 * * *', '*/5 0-6 1,15 * 1-5'),
   'true or false': fc.constantFrom('true', 'false', 'yes', 'off', '1'),
@@ -88,7 +89,7 @@ const given: fc.Arbitrary<SettingValue[]> = fc.subarray(CLIENTS).chain((clients)
     if (!isSetting(schema) || isInList(path)) return []
     const names = path.includes(ANY_NAME) ? clients : [ANY_NAME]
     return names.map((name) => {
-      const at = path.join('.').replace(ANY_NAME, name)
+      const at = path.join('.').replaceAll(ANY_NAME, name)
       const values = path.at(-1) === 'driver' ? fc.constant('postgresql') : written(schema)
       const one = values.map((value): SettingValue => ({ path: at, value }))
       return ALWAYS.test(at) ? one : fc.option(one, { nil: undefined, freq: 2 })
