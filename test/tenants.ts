@@ -39,7 +39,9 @@ export async function createTenants(more: MoreClients = () => ({})) {
     config: {
       ...settings,
       auth: {
-        admin: { roles: { keeper: { gateway: { app: ['*'] } } } },
+        admin: {
+          roles: { keeper: { gateway: { app: ['*'] } }, publisher: { operator: ['routes', 'webhooks'] } },
+        },
         two_factor: { required_for: ['auditor'] },
         ...OPTIONAL_FEATURES,
       },

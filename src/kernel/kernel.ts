@@ -76,6 +76,8 @@ export type OperatorSession = {
    * client). To be called in that transaction.
    */
   expectRights(transaction: Pick<Kernel, 'db'>, client: string, rights: readonly string[]): Promise<void>
+  /** The same for a change that shows accounts to somebody: it needs `user: [list]`. */
+  expectToListUsers(transaction: Pick<Kernel, 'db'>): Promise<void>
 }
 
 /** State of a transaction. */

@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify'
-import { gatewayRightsOf, operatorRightsOf, rightsOnClient } from '#identity/permissions.ts'
+import { gatewayRightsOf, isPermitted, operatorRightsOf, rightsOnClient } from '#identity/permissions.ts'
 import { lockProvenUser } from '#identity/proof.ts'
 import { acceptedProofs, isLatelyProven } from '#identity/recent-proof.ts'
 import { lacksSecondFactor } from '#identity/second-factor.ts'
@@ -44,6 +44,11 @@ export function operatorOf(kernel: Kernel, request: FastifyRequest): OperatorSes
       const lacks = rights.filter((right) => !isHeld(kernel, user, client, right))
       if (lacks.length > 0) throw lackingInRole(lacks, client)
       if (rights.some(needsProof)) await expectProof(now, sessionId)
+    },
+    async expectToListUsers({ db }) {
+      const user = await findUser(db, 'id', proof.userId)
+      if (user === undefined || !isPermitted(kernel, user, { user: ['list'] }))
+        throw lackingInRole(['user: list'])
     },
   }
 }

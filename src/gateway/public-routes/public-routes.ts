@@ -14,7 +14,7 @@ import { requireClient } from '../existing-clients.ts'
 import { storingMetadata } from '../metadata.ts'
 import type { MayHave } from '../same-database.ts'
 import { mayDelete, mentions } from '../table-use.ts'
-import { columnsOf, type NewFacts, newColumns, type RouteFacts, requireSound } from './definition.ts'
+import { columnsOf, type NewFacts, newColumns, type Op, type RouteFacts, requireSound } from './definition.ts'
 import {
   closeRoutesOf,
   countRoutes,
@@ -94,7 +94,8 @@ async function expectToHold(
     runAs,
   }: Pick<PublicRoute, 'clientName' | 'allowedOps' | 'tableName' | 'runAs'>,
 ): Promise<void> {
-  const actions = ACTIONS.filter((action) => allowedOps.some((op) => ACTIONS_OF[op]?.includes(action)))
+  const opened = Object.entries(ACTIONS_OF).filter(([op]) => allowedOps.includes(op))
+  const actions = ACTIONS.filter((action) => opened.some(([, needed]) => needed.includes(action)))
   const rights = [
     ...rightsToTable(tableName, actions),
     ...(allowedOps.includes('query') ? ['gateway.query'] : []),
@@ -108,7 +109,8 @@ async function expectToHold(
 
 const ACTIONS = ['read', 'write', 'delete'] as const
 /** A write answers rows, and its conditions look at columns. */
-const ACTIONS_OF: Readonly<Record<string, readonly (typeof ACTIONS)[number][]>> = {
+const ACTIONS_OF: Readonly<Record<Op, readonly (typeof ACTIONS)[number][]>> = {
+  query: [],
   fetch: ['read'],
   insert: ['read', 'write'],
   update: ['read', 'write'],

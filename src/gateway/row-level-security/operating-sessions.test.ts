@@ -46,6 +46,28 @@ test('a session that operates without that right acts as its user, and runs no S
   assert.deepEqual([elsewhere.status, elsewhere.body.code], [403, 'insufficient_rights'])
 })
 
+test('a session without that right opens no rows past the policies by a public route or a webhook', async () => {
+  const me = byBearer(t, await operatorOf(t, 'keeper,publisher'))
+  const route = { client_name: 'app', table_name: 'doc', allowed_ops: ['fetch'], requires_key: false }
+  const asCaller = await me.post('/admin/public-routes', { ...route, route_key: 'docs' })
+  assert.equal(asCaller.status, 201, asCaller.text)
+  const asOwner = { ...route, route_key: 'all-docs', run_as: 'owner' }
+  const webhook = { route_key: 'gateway_insert', url: 'https://example.com/docs', client_name: 'app' }
+  for (const refused of [
+    await me.post('/admin/public-routes', asOwner),
+    await me.send('PATCH', '/admin/public-routes/docs', { body: { run_as: 'owner' } }),
+    await me.post('/admin/webhooks', webhook),
+  ])
+    assert.deepEqual(
+      [refused.status, refused.body.code, refused.body.data.details.required_rights],
+      [403, 'insufficient_rights', ['gateway.bypass_row_level_security']],
+      refused.text,
+    )
+  const seen = await t.anon.post('/public/docs/fetch', { columns: ['id'] })
+  assert.deepEqual(idsOf(seen.body.data), [3], 'the route still runs as its caller')
+  assert.equal((await t.anon.post('/public/all-docs/fetch', {})).status, 404)
+})
+
 test('an answer of a session that loses its role meanwhile is refused at the next request', async () => {
   const root = await operatorOf(t, 'admin')
   const me = byBearer(t, root)

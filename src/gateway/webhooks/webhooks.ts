@@ -103,12 +103,13 @@ export async function changeWebhook(
   })
 }
 
-/** The webhook sends rows of all callers to its URL. */
+/** The webhook sends rows of all callers to its URL, or accounts. */
 async function expectToHold(
   kernel: Kernel,
   clients: Clients,
   { routeKeys, clientName, tableName }: Pick<Webhook, 'routeKeys' | 'clientName' | 'tableName'>,
 ): Promise<void> {
+  if (isOfUsers(routeKeys)) await kernel.operator?.expectToListUsers(kernel)
   if (clientName === null || !hasRows(routeKeys)) return
   await expectRights(
     kernel,
