@@ -145,7 +145,7 @@ function requestRoutes(app: App, kernel: Kernel, access: AuthAccess): void {
     config,
     schema: {
       operationId: 'sendVerificationOtp',
-      summary: 'Mail a code. It replaces none; at most three of an address are open',
+      summary: 'Mail a code. It replaces none; at most three of an address are open for one use',
       body: Type.Object({ email: Email, type: CodeType }),
       response: { 200: Success },
     },
