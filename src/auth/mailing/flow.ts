@@ -21,7 +21,7 @@ export type MailFlow<P extends MailedPurpose = MailedPurpose> = {
   mail(link: MailedLink & Pick<Ticket<P>, 'address' | 'payload'>): Mail
   /** The endpoint that acts when it is opened, for `auth.email.direct_links`. The token is in the query, or in the place of `:token`. */
   readonly endpoint: string
-  /** What the browser notes when the button has started a session (`noteLoginMethod`). */
+  /** For `noteLoginMethod`, when the button has started a session. */
   readonly loginMethod?: string
   readonly page: LinkPage
   /** The content of the page for this link. */
