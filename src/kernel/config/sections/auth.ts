@@ -3,7 +3,7 @@ import { Type } from 'typebox'
 import { originForm, webUrlForm } from '../addresses.ts'
 import { colourForm } from '../colours.ts'
 import { textForm } from '../forms.ts'
-import { duration, flag, integer, list, section, text } from '../setting.ts'
+import { choice, duration, flag, integer, list, section, text } from '../setting.ts'
 import { admin } from './auth-admin.ts'
 import { device } from './auth-device.ts'
 import { lastLoginMethod } from './auth-last-login-method.ts'
@@ -58,6 +58,19 @@ const emailPassword = section('Sign-up and sign-in with email and password.', {
       { absent: 'no such check', secret: 'password' },
       serviceUrlForm,
     ),
+  ),
+  breach_check_file: Type.Optional(
+    text(
+      'List of breached passwords, made by `gatehouse breach-list build`. A replaced file is used at once.',
+      {
+        absent: 'no such check',
+      },
+    ),
+  ),
+  breach_check_on_failure: choice(
+    'Whether a password passes when a breach check fails: `open` lets it pass, `closed` refuses it with 503.',
+    ['open', 'closed'],
+    { default: 'open' },
   ),
 })
 
