@@ -6,7 +6,7 @@ import { addWebhook } from '#test/webhooks.ts'
 
 const t = await testService()
 const WEBHOOKS = 3_500
-const INSERTS = 60
+const INSERTS = 30
 
 test('no event is lost when thousands of webhooks match the operations of many callers', async () => {
   const { kernel } = t.service

@@ -11,7 +11,7 @@ const ROWS = 400_000
 
 /** Each statement of the sink leaves its transaction in `batch`, with the rows that it inserted. */
 test('a process that is killed in the middle of a run claims no row that is not stored, and leaves whole batches', {
-  timeout: 110_000,
+  timeout: 240_000,
 }, async (t) => {
   const home = await createTemporaryHome()
   t.after(home.remove)
