@@ -3,7 +3,7 @@ import { type FileHandle, open } from 'node:fs/promises'
 import { crc32 } from 'node:zlib'
 
 /**
- * The file of `auth.email_password.breach_check_file` (decision 59), in little-endian order:
+ * The file of `auth.email_password.breach_check_file` (decision 61), in little-endian order:
  *
  *     8 bytes        the magic text
  *     4 bytes        CRC-32 of the index
