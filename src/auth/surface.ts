@@ -48,7 +48,7 @@ export function authSurface(app: App, kernel: Kernel, book: RouteBook, sessions:
       code: failure.code.toUpperCase(),
       // Those of the HTTP edge are in the message here.
       ...(failure.code in AUTH_FAILURES && { details: failure.details }),
-      ...oauthMembers(failure, request),
+      ...oauthMembers(failure, request.routeOptions.config),
     }),
   })
   app.decorateRequest('knownCaller', undefined)

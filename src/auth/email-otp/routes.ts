@@ -6,6 +6,7 @@ import { Nullable, OneOf } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import type { AuthAccess } from '../door/access.ts'
+import { noteLoginMethod } from '../door/cookies.ts'
 import { finishSignIn, SignInAnswer } from '../door/finish-sign-in.ts'
 import { signInContextOf } from '../door/sign-in-context.ts'
 import { changeEmail } from '../email/email.ts'
@@ -67,6 +68,7 @@ export function emailOtpRoutes(app: App, kernel: Kernel, access: AuthAccess): vo
       const typed = typedCode(request, acceptableEmail(email), otp)
       const context = signInContextOf(kernel, request, reply)
       const { admission } = await signInByCode(request.kernel, typed, fields, context)
+      noteLoginMethod(kernel, reply, 'email-otp')
       return finishSignIn(kernel, reply, admission)
     },
   })
@@ -151,7 +153,7 @@ function requestRoutes(app: App, kernel: Kernel, access: AuthAccess): void {
     config,
     schema: {
       operationId: 'sendVerificationOtp',
-      summary: 'Mail a code. It replaces none; at most three of an address are open',
+      summary: 'Mail a code. It replaces none; at most three of an address are open for one use',
       body: Type.Object({ email: Email, type: CodeType }),
       response: { 200: Success },
     },

@@ -1,4 +1,4 @@
-import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyContextConfig, FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import type { Origin } from '../audit/origin.ts'
 import { Failure, type FailureTable } from '../errors.ts'
 import { type Kernel, withOrigin } from '../kernel.ts'
@@ -15,8 +15,7 @@ export type { App }
 
 type SurfaceOptions = BodyRules & {
   readonly name: 'auth' | 'gateway'
-  /** The body of every failure. */
-  envelope(failure: Failure, request: FastifyRequest): object
+  readonly envelope: Envelope
   /** Every code that the surface answers. */
   readonly codes: FailureTable
   /** Parses JSON bodies. */
@@ -25,7 +24,20 @@ type SurfaceOptions = BodyRules & {
   originOf(request: FastifyRequest): Origin
 }
 
+/** The body of a failure. The request may have ended before Fastify saw it. */
+type Envelope = (
+  failure: Failure,
+  request: {
+    readonly id: string
+    readonly routeOptions: { readonly url?: string | undefined; readonly config: FastifyContextConfig }
+  },
+) => object
+
 declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** That of the surface. */
+    envelope?: Envelope
+  }
   interface FastifyRequest {
     /** The kernel for the verb that the request asks for: what it writes has the request's origin (`originOf` of the surface). */
     readonly kernel: Kernel
@@ -56,6 +68,7 @@ export function configureSurface(app: App, kernel: Kernel, book: RouteBook, opti
       ...route.config,
       surface: options.name,
       codes: options.codes,
+      envelope: options.envelope,
       ...(mayBeHidden && { access: hiddenByFixed(access) }),
     }
   })
