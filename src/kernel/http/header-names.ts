@@ -16,6 +16,7 @@ export const HEADER = {
   userHint: 'x-user-id',
   organizationHint: 'x-organization-id',
   companyHint: 'x-company-id',
+  captcha: 'x-captcha-response',
   authToken: 'set-auth-token',
   knownDevice: 'x-service-known-device',
   sessionToken: 'x-service-auth-session-token',
