@@ -16,6 +16,7 @@ export const HEADER = {
   organizationHint: 'x-organization-id',
   companyHint: 'x-company-id',
   authToken: 'set-auth-token',
+  authJwt: 'set-auth-jwt',
   knownDevice: 'x-service-known-device',
   sessionToken: 'x-service-auth-session-token',
   sessionBearer: 'x-service-auth-bearer-token',
