@@ -5,10 +5,11 @@ import type { LiveSession } from '#identity/live-sessions.ts'
 import { effectiveRole } from '#identity/permissions.ts'
 import { lacksSecondFactor } from '#identity/second-factor.ts'
 import type { Kernel } from '#kernel/kernel.ts'
+import { fail } from '../errors.ts'
 
 export type Tokens = {
   /** A token of the session, for a caller whose access has been judged. Undefined when no secret of this process opens the key. */
-  of(live: LiveSession): Promise<string | undefined>
+  of(live: LiveSession, template?: string): Promise<string | undefined>
 }
 
 type Minted = {
@@ -34,16 +35,18 @@ export function createTokens(kernel: Kernel, keys: JwtKeys): Tokens {
     for (const oldest of minted.keys()) return void minted.delete(oldest)
   }
   return {
-    async of(live) {
+    async of(live, template) {
+      const kind = kindOf(kernel, template)
       const { signing } = await keys.ringWithKeys()
       if (signing === undefined) return undefined
-      const { id, expiresAt } = live.session
-      const claims = claimsOf(kernel, live)
+      const { expiresAt } = live.session
+      const id = `${live.session.id} ${template ?? ''}`
+      const claims = { ...claimsOf(kernel, live), ...kind.claims }
       const about = JSON.stringify(claims)
       const now = kernel.now().getTime()
       const held = minted.get(id)
       if (held?.about === about && held.kid === signing.kid && held.until > now) return held.token
-      const end = Math.min(now + kernel.config.auth.jwt.expires_in, expiresAt.getTime())
+      const end = Math.min(now + kind.expiresIn, expiresAt.getTime())
       const token = signJwt(signing, { ...claims, iat: seconds(now), exp: seconds(end) })
       keep(id, { token, kid: signing.kid, about, until: end - LEFT })
       return token
@@ -57,6 +60,17 @@ export function createTokens(kernel: Kernel, keys: JwtKeys): Tokens {
  */
 export const mayHaveToken = ({ config }: Kernel, live: LiveSession): boolean =>
   live.session.impersonatedBy === null && !lacksSecondFactor(config, live)
+
+type Kind = { readonly expiresIn: number; readonly claims: Claims }
+
+/** The settings of the default token, or of a template's. */
+function kindOf({ config }: Kernel, name: string | undefined): Kind {
+  const { expires_in: expiresIn, templates } = config.auth.jwt
+  if (name === undefined) return { expiresIn, claims: {} }
+  const template = Object.hasOwn(templates, name) ? templates[name] : undefined
+  if (template === undefined) throw fail('TEMPLATE_NOT_FOUND')
+  return { expiresIn: template.expires_in, claims: { ...template.claims, aud: template.audience } }
+}
 
 /** All that a token may say, but for its times. */
 export const CLAIMS = [

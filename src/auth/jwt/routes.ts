@@ -56,16 +56,24 @@ export function jwtRoutes(
   app.route({
     method: 'GET',
     url: '/token',
-    config: { access: access.signedIn },
+    config: { access: access.signedIn, failures: ['TEMPLATE_NOT_FOUND'] },
     schema: {
       operationId: 'getToken',
       summary: 'A JSON web token (JWT) of the session, for services that verify it by themselves',
+      querystring: Type.Object({
+        template: Type.Optional(
+          Type.String({
+            maxLength: 40,
+            description: 'A name in `auth.jwt.templates`: a token for its audience',
+          }),
+        ),
+      }),
       response: { 200: Type.Object({ token: Type.String() }) },
     },
-    handler: async ({ method, caller }, reply) => {
+    handler: async ({ method, caller, query }, reply) => {
       // The answer to HEAD would not show it.
       if (method === 'HEAD') return asAnswer(withoutBody(reply))
-      const token = await tokens.of(caller)
+      const token = await tokens.of(caller, query.template)
       if (token === undefined) throw edge('service_unavailable', { cause: new Error(UNREADABLE) })
       return { token }
     },
