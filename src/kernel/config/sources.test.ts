@@ -44,6 +44,8 @@ const texts: Record<string, fc.Arbitrary<string>> = {
   'user id': fc.uuid(),
   domain: fc.constantFrom('example.com', 'app.example.com'),
   'provider name': fc.stringMatching(/^[a-z][a-z0-9_-]{0,12}$/),
+  // Never that of other tokens, whose audience a template may not have.
+  audience: fc.uuid(),
   'client id': fc.constantFrom('1-a.apps.example.com', 'com.example.app'),
   scope: fc.constantFrom('openid', 'user:email', 'https://example.com/auth/drive.file'),
   'private key': fc.constant('-----BEGIN PRIVATE KEY-----\\nAAAA\\n-----END PRIVATE KEY-----'),
@@ -77,9 +79,9 @@ type SettingValue = { readonly path: string; readonly value: string | string[] }
 
 const CLIENTS = ['one', 'two_b']
 
-/** Settings without which a client or a provider is refused. */
+/** Settings without which a client, a template or a provider is refused. */
 const ALWAYS =
-  /^clients\..*\.url$|^auth\.social\.providers\..*\.(client_id|issuer|(authorization|token|userinfo)_url)$/
+  /^clients\..*\.url$|^auth\.jwt\.templates\..*\.audience$|^auth\.social\.providers\..*\.(client_id|issuer|(authorization|token|userinfo)_url)$/
 
 /** Any choice of settings with valid values; most choices contain a conflict. Clients have a URL of PostgreSQL. */
 const given: fc.Arbitrary<SettingValue[]> = fc.subarray(CLIENTS).chain((clients) => {
@@ -88,7 +90,7 @@ const given: fc.Arbitrary<SettingValue[]> = fc.subarray(CLIENTS).chain((clients)
     if (!isSetting(schema) || isInList(path)) return []
     const names = path.includes(ANY_NAME) ? clients : [ANY_NAME]
     return names.map((name) => {
-      const at = path.join('.').replace(ANY_NAME, name)
+      const at = path.join('.').replaceAll(ANY_NAME, name)
       const values = path.at(-1) === 'driver' ? fc.constant('postgresql') : written(schema)
       const one = values.map((value): SettingValue => ({ path: at, value }))
       return ALWAYS.test(at) ? one : fc.option(one, { nil: undefined, freq: 2 })
