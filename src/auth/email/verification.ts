@@ -64,8 +64,7 @@ export async function mailVerification(
   const user = await findUser(kernel.db, 'email', email)
   const isMailed =
     user !== undefined && (await sendVerificationMail(kernel, user, { callbackURL, source, asked }))
-  if (!isMailed && asked !== undefined)
-    await issueDecoy(kernel, VERIFY_EMAIL.purpose, { address: email, ...asked })
+  if (!isMailed && asked !== undefined) await issueDecoy(kernel, VERIFY_EMAIL, { address: email, ...asked })
 }
 
 /** Without one of the two there is something left that a link does. */
@@ -76,19 +75,27 @@ export async function mailFirstLink(kernel: Kernel, request: FirstLink): Promise
   const { email, userId, browser, session, callbackURL, isSignUp } = request
   const user = await findUser(kernel.db, 'email', email)
   if (user === undefined) return
-  if (user.id !== userId && hasProvenEmail(user)) return mailAlreadyRegistered(kernel, user)
+  const { email: mails, email_otp } = kernel.config.auth
+  const isLinkDue = !isSignUp || mails.send_on_sign_up
+  if (user.id !== userId && hasProvenEmail(user)) {
+    const isMailed = await mailAlreadyRegistered(kernel, user)
+    // A new account would have a code here, and a wrong one shows whether there is any.
+    if (isMailed && isLinkDue && email_otp.enabled) await issueDecoy(kernel, VERIFY_EMAIL, { address: email })
+    return
+  }
   // The user has verified the address in the meantime and needs no mail.
-  if (isVerified(user)) return
-  if (isSignUp && !kernel.config.auth.email.send_on_sign_up) return
+  if (isVerified(user) || !isLinkDue) return
   const mark = user.id === userId ? { browser, ...(session && { session }) } : {}
   await sendVerificationMail(kernel, user, { callbackURL, mark })
 }
 
-async function mailAlreadyRegistered(kernel: Kernel, { id: userId, email }: User): Promise<void> {
-  if (!(await allowsMail(kernel, email))) return
+/** False when the address has had too many mails. */
+async function mailAlreadyRegistered(kernel: Kernel, { id: userId, email }: User): Promise<boolean> {
+  if (!(await allowsMail(kernel, email))) return false
   await actWithoutProof(kernel, userId, async (kernel, still) => {
     if (still.email === email) await sendMail(kernel, MAILS.alreadyRegistered(still))
   })
+  return true
 }
 
 type VerificationMail = Pick<MailRequest['verify-email'], 'callbackURL' | 'source' | 'asked'> & {

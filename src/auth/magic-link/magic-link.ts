@@ -68,7 +68,7 @@ export const mailSignIn = (
   actOnAddress(kernel, address, async (kernel, user) => {
     const isBarred = user !== undefined && isBanned(user, kernel.now())
     if (isBarred || SIGN_IN.parts?.(kernel.config, user).length === 0) {
-      if (asked !== undefined) await issueDecoy(kernel, 'sign-in', { address, ...asked })
+      if (asked !== undefined) await issueDecoy(kernel, SIGN_IN, { address, ...asked })
       return
     }
     const ticket = { userId: null, sessionId: null, address, payload: { name, newUserCallbackURL } }

@@ -9,7 +9,7 @@ import { fail } from '../errors.ts'
 import { withQuery } from '../redirect.ts'
 import { allowsMail, allowsMailFrom } from './allowance.ts'
 import type { MailFlow, OpenLink } from './flow.ts'
-import { CODE_LIFETIME, type CodeBrowser, newLinkCode } from './link-code.ts'
+import { CODE_LIFETIME, type CodeBrowser, newLinkCode, withoutCode } from './link-code.ts'
 import type { Recipient } from './texts.ts'
 
 type NewLink<P extends MailedPurpose> = {
@@ -48,7 +48,8 @@ export async function mailLink<P extends MailedPurpose>(
   const isAllowed = await (owner ? allowsMailFrom(kernel, owner, from) : allowsMail(kernel, address))
   if (!isAllowed && (asked === undefined || code === undefined)) return
   const lifetime = flow.lifetime(kernel.config)
-  const token = await issueTicket(kernel, flow.purpose, { ...ticket, lifetime, code: code?.columns })
+  const columns = code && (isAllowed ? code.columns : withoutCode(kernel, code.columns))
+  const token = await issueTicket(kernel, flow.purpose, { ...ticket, lifetime, code: columns })
   if (!isAllowed) return
   const url = parts.includes('link') ? linkOf(kernel, flow, token, targets) : undefined
   const to = recipient ?? { name: '', email: address, emailProvenAt: null }

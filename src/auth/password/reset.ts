@@ -61,7 +61,7 @@ export async function mailReset(
       return true
     }))
   if (isMailed !== true && asked !== undefined)
-    await issueDecoy(kernel, RESET_PASSWORD.purpose, { address, ...asked })
+    await issueDecoy(kernel, RESET_PASSWORD, { address, ...asked })
 }
 
 /**

@@ -1,0 +1,107 @@
+import assert from 'node:assert/strict'
+import { mock, test } from 'node:test'
+import type { Random } from '#kernel/random.ts'
+import { recurringTable } from '#startup/recurring-work.ts'
+import { EVERY_FEATURE } from '#test/every-feature.ts'
+import { type Answer, testService } from '#test/harness.ts'
+import { otherThan } from '#test/mailed-codes.ts'
+import { proveAddress } from '#test/proven-address.ts'
+import { newMailedCode } from '../two-factor/codes.ts'
+
+const MANY = { requests: 1_000_000 }
+const RULES = { sign_in: MANY, sign_up: MANY, mail: MANY, default: MANY, mail_recipient: { requests: 2 } }
+const limited = await testService({
+  config: {
+    auth: { email_otp: { enabled: true }, magic_link: { enabled: true } },
+    rate_limits: { enabled: true, rules: RULES },
+  },
+})
+const closed = await testService({
+  config: {
+    auth: {
+      ...{ ...EVERY_FEATURE, email_otp: { enabled: true, sign_up: false }, magic_link: { enabled: false } },
+      ...{ hide_registered_emails: true, email_password: { require_email_verification: true } },
+    },
+  },
+})
+const AUTH = '/api/auth'
+const TYPES = ['sign-in', 'email-verification', 'forget-password'] as const
+const codeOf = ({ status, body }: Answer) => [status, body.code]
+
+const askFor = (t: typeof closed, email: string, type: string) =>
+  t.anon.post(`${AUTH}/email-otp/send-verification-otp`, { email, type })
+const tryCode = (t: typeof closed, email: string, type: string, otp: string) =>
+  t.anon.post(`${AUTH}/email-otp/check-verification-otp`, { email, type, otp })
+/** Tries that are wrong. */
+async function tries(email: string, type: string, count: number): Promise<unknown[]> {
+  const outcomes = []
+  for (let round = 0; round < count; round++)
+    outcomes.push(codeOf(await tryCode(closed, email, type, otherThan())))
+  return outcomes
+}
+
+/** Runs the work, and returns every code that may have come of it. */
+async function codesDrawnBy(work: () => Promise<unknown>): Promise<readonly string[]> {
+  const { kernel } = limited.service
+  const { random } = kernel
+  const drawn: Buffer[] = []
+  const recording: Random = (bytes) => {
+    const given = random(bytes)
+    drawn.push(given)
+    return given
+  }
+  const replaced = mock.property(kernel as { random: Random }, 'random', recording)
+  await work()
+  replaced.mock.restore()
+  return drawn.filter(({ length }) => length === 8).map((bytes) => newMailedCode(() => bytes))
+}
+
+test('a code that was not mailed, since the address has had too many mails, is never right', async () => {
+  const ada = await proveAddress(limited, await limited.signUp('Ada'))
+  await limited.mails()
+  let mailed = 0
+  const unmailed: string[] = []
+  for (let round = 0; round < 3; round++) {
+    const codes = await codesDrawnBy(async () => {
+      await askFor(limited, ada.email, 'forget-password')
+      const arrived = (await limited.mails()).length
+      mailed += arrived
+    })
+    if (round === 2) unmailed.push(...codes)
+  }
+  assert.equal(mailed, 2)
+  for (const code of unmailed)
+    assert.notEqual((await tryCode(limited, ada.email, 'forget-password', code)).status, 200)
+})
+
+test('old codes and their rows, which end some time, do not show whether an address has an account', async () => {
+  const ada = await proveAddress(closed, await closed.signUp('Ada'))
+  const prune = recurringTable(closed.service.kernel).find(({ name }) => name === 'prune-tickets')
+  for (const type of TYPES) {
+    const seen = []
+    for (const email of [ada.email, `nobody-${ada.email}`]) {
+      await askFor(closed, email, type)
+      await closed.mails()
+      const outcomes = []
+      for (const minutes of [6, 15, 50]) {
+        closed.advance(minutes * 60_000)
+        await prune?.run()
+        outcomes.push(await tries(email, type, 1))
+      }
+      seen.push(outcomes)
+    }
+    assert.deepEqual(seen[0], seen[1], type)
+  }
+})
+
+test('tries at the code of a hidden sign-up are answered as those of a new account', async () => {
+  const ada = await proveAddress(closed, await closed.signUp('Ada'))
+  const seen = []
+  for (const email of [ada.email, `new-${ada.email}`]) {
+    const body = { name: 'Eve', email, password: 'a password of Eve' }
+    assert.equal((await closed.anon.post(`${AUTH}/sign-up/email`, body)).status, 200)
+    await closed.mails()
+    seen.push(await tries(email, 'email-verification', 5))
+  }
+  assert.deepEqual(seen[0], seen[1])
+})
