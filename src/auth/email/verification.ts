@@ -64,7 +64,7 @@ export async function mailVerification(
   const user = await findUser(kernel.db, 'email', email)
   const isMailed =
     user !== undefined && (await sendVerificationMail(kernel, user, { callbackURL, source, asked }))
-  if (!isMailed && asked !== undefined) await issueDecoy(kernel, VERIFY_EMAIL, { address: email, ...asked })
+  if (!isMailed) await issueDecoy(kernel, VERIFY_EMAIL, { address: email, ...asked })
 }
 
 /** Without one of the two there is something left that a link does. */
@@ -75,12 +75,11 @@ export async function mailFirstLink(kernel: Kernel, request: FirstLink): Promise
   const { email, userId, browser, session, callbackURL, isSignUp } = request
   const user = await findUser(kernel.db, 'email', email)
   if (user === undefined) return
-  const { email: mails, email_otp } = kernel.config.auth
-  const isLinkDue = !isSignUp || mails.send_on_sign_up
+  const isLinkDue = !isSignUp || kernel.config.auth.email.send_on_sign_up
   if (user.id !== userId && hasProvenEmail(user)) {
-    const isMailed = await mailAlreadyRegistered(kernel, user)
-    // A new account would have a code here, and a wrong one shows whether there is any.
-    if (isMailed && isLinkDue && email_otp.enabled) await issueDecoy(kernel, VERIFY_EMAIL, { address: email })
+    await mailAlreadyRegistered(kernel, user)
+    // A new account would have a code.
+    if (isLinkDue) await issueDecoy(kernel, VERIFY_EMAIL, { address: email })
     return
   }
   // The user has verified the address in the meantime and needs no mail.
@@ -89,13 +88,11 @@ export async function mailFirstLink(kernel: Kernel, request: FirstLink): Promise
   await sendVerificationMail(kernel, user, { callbackURL, mark })
 }
 
-/** False when the address has had too many mails. */
-async function mailAlreadyRegistered(kernel: Kernel, { id: userId, email }: User): Promise<boolean> {
-  if (!(await allowsMail(kernel, email))) return false
+async function mailAlreadyRegistered(kernel: Kernel, { id: userId, email }: User): Promise<void> {
+  if (!(await allowsMail(kernel, email))) return
   await actWithoutProof(kernel, userId, async (kernel, still) => {
     if (still.email === email) await sendMail(kernel, MAILS.alreadyRegistered(still))
   })
-  return true
 }
 
 type VerificationMail = Pick<MailRequest['verify-email'], 'callbackURL' | 'source' | 'asked'> & {

@@ -41,13 +41,15 @@ export async function newLinkCode(
 
 /**
  * The row of a code that nobody gets, since the address has no account or one that takes none. Tries at it are answered as those at
- * another code, so that they do not show that. It has the lifetime of a link, after which other rows are deleted.
+ * another code, so that they do not show that, also when a link was asked for. It has the lifetime of a link, after which other rows are
+ * deleted.
  */
 export async function issueDecoy<P extends MailedPurpose>(
   kernel: Kernel,
   { purpose, lifetime: lifetimeOf }: Pick<MailFlow<P>, 'purpose' | 'lifetime'>,
   { address, browser }: CodeBrowser & { readonly address: string },
 ): Promise<void> {
+  if (!kernel.config.auth.email_otp.enabled) return
   if (!(await hasRoom(kernel, { purpose, address }, { source: {}, userId: undefined }))) return
   const code = withoutCode(kernel, columnsOf(kernel, { browser }))
   const lifetime = lifetimeOf(kernel.config)

@@ -20,7 +20,7 @@ type NewLink<P extends MailedPurpose> = {
   readonly errorCallbackURL?: string | undefined
   /** The browser that asks, if the recipient may be the one. The session that asks is the ticket's. */
   readonly source?: Source | undefined
-  /** The request was for a code. */
+  /** The browser that asks for a code. */
   readonly asked?: CodeBrowser | undefined
   /** Another text than the flow's. */
   readonly mail?: MailFlow<P>['mail']
@@ -29,8 +29,8 @@ type NewLink<P extends MailedPurpose> = {
 }
 
 /**
- * Mails a one-time link, a code or both, unless the recipient has had too many mails already. A code that was asked for has its row all the
- * same: tries at it must not show whether there was a mail.
+ * Mails a one-time link, a code or both, unless the recipient has had too many mails already. A code has its row all the same: tries at it
+ * must not show whether there was a mail.
  */
 export async function mailLink<P extends MailedPurpose>(
   kernel: Kernel,
@@ -46,7 +46,7 @@ export async function mailLink<P extends MailedPurpose>(
   const code = hasCode ? await newLinkCode(kernel, { purpose: flow.purpose, address }, asker) : undefined
   if (!parts.includes('link') && code === undefined) return
   const isAllowed = await (owner ? allowsMailFrom(kernel, owner, from) : allowsMail(kernel, address))
-  if (!isAllowed && (asked === undefined || code === undefined)) return
+  if (!isAllowed && code === undefined) return
   const lifetime = flow.lifetime(kernel.config)
   const columns = code && (isAllowed ? code.columns : withoutCode(kernel, code.columns))
   const token = await issueTicket(kernel, flow.purpose, { ...ticket, lifetime, code: columns })

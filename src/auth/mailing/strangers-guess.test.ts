@@ -105,3 +105,20 @@ test('tries at the code of a hidden sign-up are answered as those of a new accou
   }
   assert.deepEqual(seen[0], seen[1])
 })
+
+test('tries at the code of a link that was asked for do not show whether there was a mail', async () => {
+  for (const [path, type] of [
+    ['/forget-password', 'forget-password'],
+    ['/send-verification-email', 'email-verification'],
+  ] as const) {
+    const ada = await closed.signUp('Ada')
+    const bob = await proveAddress(closed, await closed.signUp('Bob'))
+    const seen = []
+    for (const email of [ada.email, bob.email, `nobody-${ada.email}`]) {
+      assert.equal((await closed.anon.post(`${AUTH}${path}`, { email })).status, 200)
+      await closed.mails()
+      seen.push(JSON.stringify(await tries(email, type, 5)))
+    }
+    assert.deepEqual([...new Set(seen)].length, 1, `${path} ${seen}`)
+  }
+})
