@@ -29,8 +29,8 @@ type NewLink<P extends MailedPurpose> = {
 }
 
 /**
- * Mails a one-time link, a code or both, unless the recipient has had too many mails already. A code has its row all the same: tries at it
- * must not show whether there was a mail.
+ * Mails a one-time link, a code or both, unless the recipient has had too many mails already. The row of a code is there all the same: tries
+ * at it must not show whether one was mailed.
  */
 export async function mailLink<P extends MailedPurpose>(
   kernel: Kernel,
@@ -42,18 +42,19 @@ export async function mailLink<P extends MailedPurpose>(
   const from = { sessionId: sessionId ?? undefined, ...source }
   const parts = flow.parts?.(kernel.config, recipient) ?? ['link']
   const asker = { ...asked, source: from, userId: owner?.id }
-  const hasCode = parts.includes('code')
-  const code = hasCode ? await newLinkCode(kernel, { purpose: flow.purpose, address }, asker) : undefined
+  const mayHaveCode = flow.parts !== undefined && kernel.config.auth.email_otp.enabled
+  const code = mayHaveCode ? await newLinkCode(kernel, { purpose: flow.purpose, address }, asker) : undefined
   if (!parts.includes('link') && code === undefined) return
   const isAllowed = await (owner ? allowsMailFrom(kernel, owner, from) : allowsMail(kernel, address))
   if (!isAllowed && code === undefined) return
   const lifetime = flow.lifetime(kernel.config)
-  const columns = code && (isAllowed ? code.columns : withoutCode(kernel, code.columns))
+  const mailedCode = isAllowed && parts.includes('code') ? code : undefined
+  const columns = mailedCode?.columns ?? (code && withoutCode(kernel, code.columns))
   const token = await issueTicket(kernel, flow.purpose, { ...ticket, lifetime, code: columns })
   if (!isAllowed) return
   const url = parts.includes('link') ? linkOf(kernel, flow, token, targets) : undefined
   const to = recipient ?? { name: '', email: address, emailProvenAt: null }
-  const mailed = { url, lifetime, code: code && { code: code.code, lifetime: CODE_LIFETIME } }
+  const mailed = { url, lifetime, code: mailedCode && { code: mailedCode.code, lifetime: CODE_LIFETIME } }
   await deliver(kernel, mail({ recipient: to, address, payload, ...mailed }))
 }
 
