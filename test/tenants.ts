@@ -38,7 +38,13 @@ export async function createTenants(more: MoreClients = () => ({})) {
   const t = await testService({
     config: {
       ...settings,
-      auth: { two_factor: { required_for: ['auditor'] }, ...EVERY_FEATURE },
+      auth: {
+        admin: {
+          roles: { keeper: { gateway: { app: ['*'] } }, publisher: { operator: ['routes', 'webhooks'] } },
+        },
+        two_factor: { required_for: ['auditor'] },
+        ...EVERY_FEATURE,
+      },
       clients: {
         // One connection, so that every request reuses a connection that another caller has used.
         app: {

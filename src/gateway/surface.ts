@@ -1,5 +1,6 @@
 import type { Clients } from '#databases/clients/clients.ts'
 import { parseJson } from '#databases/request/json.ts'
+import type { JwtKeys } from '#identity/jwt/key-ring.ts'
 import type { Sessions } from '#identity/live-sessions.ts'
 import { HEADER } from '#kernel/http/header-names.ts'
 import type { RouteBook } from '#kernel/http/routes.ts'
@@ -9,6 +10,7 @@ import { backupRoutes } from './backups/routes.ts'
 import type { BackupSources } from './backups/sources.ts'
 import { gatewayAccess } from './caller/access.ts'
 import { originOf } from './caller/caller.ts'
+import { operatorOf } from './caller/operator-proof.ts'
 import { recordRefusedAct } from './caller/refused-acts.ts'
 import { clientRoutes } from './clients/routes.ts'
 import { dataRoutes } from './data/routes.ts'
@@ -34,6 +36,7 @@ import { webhookRoutes } from './webhooks/routes.ts'
 export type GatewayParts = {
   readonly clients: Clients
   readonly sessions: Sessions
+  readonly jwtKeys: JwtKeys
   readonly audit: AuditLog
   readonly pipelines: PipelineRegistry
   readonly deliveries: DeliveryWorkers
@@ -50,6 +53,7 @@ export function gatewaySurface(app: App, kernel: Kernel, book: RouteBook, parts:
     refusesMisspelt: true,
     parse: parseJson,
     originOf,
+    operatorOf: (request) => operatorOf(kernel, request),
     codes: GATEWAY_CODES,
     envelope: ({ message, hint, code, details }, request) => ({
       status: 'error',
@@ -64,6 +68,8 @@ export function gatewaySurface(app: App, kernel: Kernel, book: RouteBook, parts:
   })
   app.decorateRequest('gateway', undefined)
   app.decorateRequest('grant', undefined)
+  app.decorateRequest('operating', undefined)
+  app.decorateRequest('operatorDemand', undefined)
   app.decorateRequest('isOperator', false)
   app.decorateRequest('impersonation', undefined)
   const access = gatewayAccess(kernel, parts)

@@ -5,6 +5,7 @@ import { type Random, randomToken } from './random.ts'
 export const SEALED = [
   'client-direct-url',
   'client-url',
+  'jwt-key',
   'known-device',
   'mail',
   'mail-request',
@@ -19,6 +20,7 @@ export type SealPurpose = (typeof SEALED)[number]
 /** Uses of keys from which passwords, tags and hashes are derived. */
 export const DERIVED = [
   'backup',
+  'captcha',
   'database-role',
   'device-user-code',
   'id-token-nonce',

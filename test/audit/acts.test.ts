@@ -18,6 +18,7 @@ import { approve, askForCodes, deny } from '#test/devices.ts'
 import { type Answer, confirm, linkIn, PASSWORD, testService, type User } from '#test/harness.ts'
 import { startOpenidProvider } from '#test/identity-provider/openid-provider.ts'
 import { CLIENT, oidcSettings, TO_LOOPBACK } from '#test/identity-provider/visits.ts'
+import { byBearer } from '#test/operators.ts'
 import { ceremoniesOf } from '#test/passkeys.ts'
 import { FILLED, fill } from '#test/scale/fill.ts'
 import { largeTables, scannedTables, unindexedForeignKeys, watchStatements } from '#test/scale/plans.ts'
@@ -25,6 +26,7 @@ import { isTotal, readEverything } from '#test/scale/reads.ts'
 import { codeOf, enrolTotp, secretIn, wrongCode } from '#test/second-factor.ts'
 import { addEvents, addWebhook, startReceiver } from '#test/webhooks.ts'
 import { backupCauses, backupPrograms } from './backup-causes.ts'
+import { jwtKeyCauses } from './jwt-key-causes.ts'
 import { organizationCauses } from './organization-causes.ts'
 
 const HIDING = { hide_registered_emails: true, email_password: { require_email_verification: true } }
@@ -305,6 +307,10 @@ const CAUSES: Readonly<Record<Action, () => Promise<Seen>>> = {
     const refused = await t.anon.post('/api/auth/revoke-sessions', {}, { headers })
     return { actorId: admin.id, targetId: user.id, answer: refused }
   },
+  'operator_act.failed': async () => {
+    const ada = await newcomer()
+    return bySelf(ada, await byBearer(t, ada).post('/admin/public-routes', {}))
+  },
   'api_key.created': async () => {
     const { answer, id } = await issueKey()
     return { ...ADMIN, targetId: id, answer }
@@ -330,6 +336,7 @@ const CAUSES: Readonly<Record<Action, () => Promise<Seen>>> = {
     return { ...ADMIN, targetId: 'default', answer }
   },
   ...backupCauses(() => t),
+  ...jwtKeyCauses(() => t),
   'client.registered': async () => {
     const { answer, id } = await registerClient('first')
     return { ...ADMIN, targetId: id, answer }

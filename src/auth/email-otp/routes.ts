@@ -43,7 +43,13 @@ export function emailOtpRoutes(app: App, kernel: Kernel, access: AuthAccess): vo
   app.route({
     method: 'POST',
     url: '/sign-in/email-otp',
-    config: { access: access.known, startsSession: true, limit: 'sign_in', failures: LINK_CODE_FAILURES },
+    config: {
+      access: access.known,
+      captcha: false,
+      startsSession: true,
+      limit: 'sign_in',
+      failures: LINK_CODE_FAILURES,
+    },
     schema: {
       operationId: 'signInEmailOtp',
       summary: 'Sign in with a code of a mail',
@@ -87,6 +93,7 @@ export function emailOtpRoutes(app: App, kernel: Kernel, access: AuthAccess): vo
     url: '/email-otp/verify-email',
     config: {
       access: access.known,
+      captcha: false,
       withoutSecondFactor: true,
       startsSession: true,
       limit: 'sign_in',
@@ -118,6 +125,7 @@ export function emailOtpRoutes(app: App, kernel: Kernel, access: AuthAccess): vo
     url: '/email-otp/reset-password',
     config: {
       access: access.known,
+      captcha: false,
       limit: 'sign_in',
       failures: [...LINK_CODE_FAILURES, ...PASSWORD_POLICY_FAILURES],
     },
@@ -138,7 +146,7 @@ export function emailOtpRoutes(app: App, kernel: Kernel, access: AuthAccess): vo
 
 /** The answer is the same whether the address has an account or not. */
 function requestRoutes(app: App, kernel: Kernel, access: AuthAccess): void {
-  const config = { access: access.known, limit: 'mail', failures: ['INVALID_EMAIL'] } as const
+  const config = { access: access.known, captcha: true, limit: 'mail', failures: ['INVALID_EMAIL'] } as const
   app.route({
     method: 'POST',
     url: '/email-otp/send-verification-otp',

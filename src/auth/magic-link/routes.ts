@@ -30,7 +30,7 @@ export function magicLinkRoutes(app: App, kernel: Kernel, access: AuthAccess): v
   app.route({
     method: 'POST',
     url: '/sign-in/magic-link',
-    config: { access: access.known, limit: 'mail', redirects, failures: ['INVALID_EMAIL'] },
+    config: { access: access.known, captcha: true, limit: 'mail', redirects, failures: ['INVALID_EMAIL'] },
     schema: {
       operationId: 'signInMagicLink',
       summary: 'Mail a link that signs in. With codes by mail enabled it has a code too',
@@ -61,6 +61,7 @@ export function magicLinkRoutes(app: App, kernel: Kernel, access: AuthAccess): v
     url: '/magic-link/verify',
     config: {
       access: access.known,
+      captcha: false,
       withoutSecondFactor: true,
       redirects,
       failures: ['INVALID_TOKEN', 'TOKEN_EXPIRED', 'INVALID_ORIGIN', ...ADMISSION_FAILURES],

@@ -1,5 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import type { Persona, RowLevelSecurity } from '#databases/drivers/driver.ts'
+import type { SessionOfJwt } from '#identity/jwt/session-of-jwt.ts'
 import type { LiveSession, Sessions } from '#identity/live-sessions.ts'
 import { effectiveRole } from '#identity/permissions.ts'
 import { hasSecondFactor, lacksSecondFactor } from '#identity/second-factor.ts'
@@ -48,7 +49,7 @@ export const anonymous = ({ anonymousRole }: RowLevelSecurity): ActingAs => ({
 
 export function createPersonaLookup(
   kernel: Kernel,
-  sessions: Sessions,
+  { sessions, sessionOfJwt }: { readonly sessions: Sessions; readonly sessionOfJwt: SessionOfJwt },
   presentedSession: SessionReader,
 ): PersonaLookup {
   const jwtCallers = createJwtCallers(kernel)
@@ -59,18 +60,13 @@ export function createPersonaLookup(
     const { token, kind } = presented
     if (kind === 'jwt') return ofJwt(await jwtCallers.find(token, security, request.clientAddress), security)
     if (security.refusesSessions === true) throw await refused(kernel, request, OTHERS_ONLY)
-    const live = await sessions.find(token, request.clientAddress)
+    const find = kind === 'own jwt' ? sessionOfJwt : sessions.find
+    const live = await find(token, request.clientAddress)
     if (live !== undefined && lacksSecondFactor(kernel.config, live)) throw fail('two_factor_required')
     if (live !== undefined) {
       const { impersonatedBy: adminId } = live.session
-      const isImpersonated = adminId !== null
-      request.impersonation = isImpersonated ? { adminId, userId: live.user.id } : undefined
-      const claims = JSON.stringify(claimsOf(kernel, live))
-      return {
-        persona: { role: signedInRole, claims, readOnly: isImpersonated },
-        isImpersonated,
-        userId: adminId ?? live.user.id,
-      }
+      request.impersonation = adminId === null ? undefined : { adminId, userId: live.user.id }
+      return actingAsUser(kernel, live, signedInRole)
     }
     throw await refused(kernel, request)
   }
@@ -91,6 +87,17 @@ const ofJwt = ({ claims, userId }: JwtClaims, { signedInRole }: RowLevelSecurity
   userId: `${OF_ISSUER}${userId}`,
 })
 
+export function actingAsUser(kernel: Kernel, live: LiveSession, role: string): ActingAs {
+  const { impersonatedBy: adminId } = live.session
+  const isImpersonated = adminId !== null
+  const claims = JSON.stringify(claimsOf(kernel, live))
+  return {
+    persona: { role, claims, readOnly: isImpersonated },
+    isImpersonated,
+    userId: adminId ?? live.user.id,
+  }
+}
+
 /** Claims for policies. They come from the session, never from the request. */
 const claimsOf = (kernel: Kernel, { session, user, organizationRole, impersonator }: LiveSession) => ({
   user_id: user.id,
@@ -103,7 +110,7 @@ const claimsOf = (kernel: Kernel, { session, user, organizationRole, impersonato
 })
 
 /**
- * The session token that a request presents, or the JWT of an issuer. Throws for two of them, and for a cookie that another site may have
+ * The session token that a request presents, the JWT of a session, or the JWT of an issuer. Throws for two of them, and for a cookie that another site may have
  * sent.
  */
 type SessionReader = (
@@ -127,13 +134,14 @@ export function createSessionReader(kernel: Kernel, isAdminKey: (text: string) =
     if (presented === undefined) return undefined
     const { token, by } = presented
     if (by === 'header') {
-      const kind = tokenKind(token, security)
+      const kind = tokenKind(kernel, token, security)
       if (kind === 'jwt') requireNoCookie(kernel, request, security)
       return { token, kind }
     }
     if (security.refusesSessions === true) return undefined
     const from = isGet(request) ? undefined : crossSite(kernel, request.headers)
     if (from !== undefined) throw fail(from === 'foreign' ? 'invalid_origin' : 'missing_or_null_origin')
+    // No cookie of ours has a JWT.
     return { token, kind: 'session' }
   }
 }

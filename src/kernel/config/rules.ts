@@ -23,6 +23,18 @@ const RULES: readonly Rule[] = [
     says: 'needs https, or outbound.allow_http: true',
   },
   {
+    settings: ['auth.captcha.provider', 'auth.captcha.secret'],
+    broken: ({ auth: { captcha } }) =>
+      captcha.provider !== undefined && captcha.provider !== 'altcha' && captcha.secret === undefined,
+    says: 'needs auth.captcha.secret, the secret key that the provider shows beside the site key',
+  },
+  {
+    settings: ['auth.captcha.verify_url', 'outbound.allow_http'],
+    broken: ({ auth, outbound }) =>
+      auth.captcha.verify_url?.startsWith('http:') === true && !outbound.allow_http,
+    says: 'needs https, or outbound.allow_http: true',
+  },
+  {
     settings: ['session.cookie_same_site', 'session.cookie_secure'],
     broken: ({ session }) => session.cookie_same_site === 'None' && !session.cookie_secure,
     says: 'None forces Secure, which session.cookie_secure: false turns off; remove that line, or use Lax',
@@ -53,6 +65,14 @@ const RULES: readonly Rule[] = [
     says: 'smtp needs mail.smtp_url, like smtps://user:password@mail.example.com:465',
   },
 ]
+
+/** The gateway tells its own tokens by their audience. */
+const tokenRules = ({ auth: { jwt }, server }: Config): Rule[] =>
+  Object.entries(jwt.templates).map(([name, { audience }]) => ({
+    settings: [`auth.jwt.templates.${name}.audience`],
+    broken: () => audience === (jwt.audience ?? server.public_url),
+    says: 'must differ from auth.jwt.audience (default: server.public_url), whose tokens the gateway accepts',
+  }))
 
 const BUCKET_SETTINGS = ['endpoint', 'access_key_id', 'secret_key'] as const
 
@@ -194,6 +214,7 @@ export function brokenRules(config: Config, tree: Tree, problems: readonly Probl
     ...clientRules(config),
     ...issuerRules(config),
     ...providerRules(config),
+    ...tokenRules(config),
   ]
     .filter((rule) => !rule.settings.some((setting) => wrong.has(setting)) && rule.broken(config))
     .map(({ settings, says }) => {

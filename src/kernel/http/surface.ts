@@ -1,7 +1,7 @@
 import type { FastifyContextConfig, FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import type { Origin } from '../audit/origin.ts'
 import { Failure, type FailureTable } from '../errors.ts'
-import { type Kernel, withOrigin } from '../kernel.ts'
+import { type Kernel, type OperatorSession, withOrigin } from '../kernel.ts'
 import { refuseUnacceptable } from './accept.ts'
 import { type Access, open } from './access.ts'
 import type { App } from './app.ts'
@@ -22,6 +22,8 @@ type SurfaceOptions = BodyRules & {
   readonly parse: (text: string) => unknown
   /** For the audit trail. */
   originOf(request: FastifyRequest): Origin
+  /** The session that operates, if the request has one. */
+  readonly operatorOf?: (request: FastifyRequest) => OperatorSession | undefined
 }
 
 /** The body of a failure. The request may have ended before Fastify saw it. */
@@ -58,7 +60,8 @@ export function configureSurface(app: App, kernel: Kernel, book: RouteBook, opti
   }
   app.decorateRequest('kernel', {
     getter() {
-      return withOrigin(kernel, options.originOf(this))
+      const operator = options.operatorOf?.(this)
+      return { ...withOrigin(kernel, options.originOf(this)), ...(operator && { operator }) }
     },
   })
   app.addHook('onRoute', (route) => {
