@@ -18,7 +18,7 @@ import type { Config } from '#kernel/config/config.ts'
 import { addReferenceRoutes, describeRoutes, REFERENCE } from '#kernel/http/document/openapi.ts'
 import type { Resolve } from '#kernel/http/outbound/outbound.ts'
 import { unlistenable } from '#kernel/http/port.ts'
-import { keepRouteBook, type RouteBook } from '#kernel/http/routes.ts'
+import type { RouteBook } from '#kernel/http/routes.ts'
 import { createServer } from '#kernel/http/server.ts'
 import { type App, addFeature } from '#kernel/http/surface.ts'
 import type { Handlers, RecurringTask } from '#kernel/jobs.ts'
@@ -163,8 +163,7 @@ export function addSurfaces(
   parts: GatewayParts,
 ): { readonly app: App; readonly book: RouteBook } {
   const { config } = kernel
-  const app = createServer(kernel)
-  const book = keepRouteBook(app)
+  const { app, book } = createServer(kernel)
   describeRoutes(app, kernel)
   app.register(async (auth: App) => authSurface(auth, kernel, book, parts.sessions), {
     prefix: config.auth.base_path,

@@ -494,6 +494,23 @@ const RULES: readonly Rule[] = [
     ],
   },
   {
+    says: 'a password that becomes a hash has passed the policy, its breach checks too',
+    complaints: ({ file, text }) =>
+      !isTest({ file, text }) &&
+      !file.startsWith('identity/') &&
+      /\bhashPassword\(/.test(text) &&
+      !/\bacceptablePassword\(/.test(text)
+        ? ['hashes a password without acceptablePassword (auth/password/password-policy.ts)']
+        : [],
+    wrong: [{ file: 'auth/a/a.ts', text: 'const stored = await hashPassword(kernel, asked.password)\n' }],
+    right: [
+      {
+        file: 'auth/a/a.ts',
+        text: 'const stored = await hashPassword(kernel, await acceptablePassword(kernel, asked.password))\n',
+      },
+    ],
+  },
+  {
     says: 'a file has at most 300 lines, with listed exceptions',
     complaints: ({ file, text }) => {
       const lines = text.split('\n').length - 1

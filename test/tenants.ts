@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { randomBytes, randomUUID } from 'node:crypto'
 import { after } from 'node:test'
 import { testDatabase, testServerUrl, withClient } from './database.ts'
+import { EVERY_FEATURE } from './every-feature.ts'
 import { type Actor, actor, type Options, testService, type User } from './harness.ts'
-import { OPTIONAL_FEATURES } from './optional-features.ts'
 
 type Overrides = NonNullable<Options['config']>
 /** Further clients of the same database, and settings. */
@@ -38,7 +38,13 @@ export async function createTenants(more: MoreClients = () => ({})) {
   const t = await testService({
     config: {
       ...settings,
-      auth: { two_factor: { required_for: ['auditor'] }, ...OPTIONAL_FEATURES },
+      auth: {
+        admin: {
+          roles: { keeper: { gateway: { app: ['*'] } }, publisher: { operator: ['routes', 'webhooks'] } },
+        },
+        two_factor: { required_for: ['auditor'] },
+        ...EVERY_FEATURE,
+      },
       clients: {
         // One connection, so that every request reuses a connection that another caller has used.
         app: {

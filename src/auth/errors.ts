@@ -13,6 +13,11 @@ export const AUTH_FAILURES = {
   PASSWORD_TOO_SHORT: [400, 'The password is too short'],
   PASSWORD_TOO_LONG: [400, 'The password is longer than 128 characters'],
   PASSWORD_COMMON: [400, 'The password is too common; choose another'],
+  PASSWORD_COMPROMISED: [400, 'The password is known from a breach; choose another'],
+  BREACH_CHECK_UNAVAILABLE: [503, 'The password could not be checked for breaches; try again shortly'],
+  MISSING_RESPONSE: [400, 'Solve the captcha first; its solution goes into the header X-Captcha-Response'],
+  VERIFICATION_FAILED: [403, 'The solution of the captcha is wrong, used or expired'],
+  CAPTCHA_UNAVAILABLE: [503, 'The captcha cannot be checked; try again shortly'],
   USER_ALREADY_EXISTS: [409, 'An account with this email exists already'],
   USERNAME_IS_ALREADY_TAKEN: [409, 'The username is taken'],
   SIGN_UP_DISABLED: [403, 'Sign-up is disabled'],
@@ -191,7 +196,15 @@ export const AUTH_FAILURES = {
 export const fail = defineFailures(AUTH_FAILURES)
 
 /** Failures of the password policy (password-policy.ts). */
-export const PASSWORD_POLICY_FAILURES = ['PASSWORD_TOO_SHORT', 'PASSWORD_TOO_LONG', 'PASSWORD_COMMON']
+export const PASSWORD_POLICY_FAILURES = [
+  'PASSWORD_TOO_SHORT',
+  'PASSWORD_TOO_LONG',
+  'PASSWORD_COMMON',
+  'PASSWORD_COMPROMISED',
+  'BREACH_CHECK_UNAVAILABLE',
+]
+/** Failures of a captcha (captcha/). */
+export const CAPTCHA_FAILURES = ['MISSING_RESPONSE', 'VERIFICATION_FAILED', 'CAPTCHA_UNAVAILABLE']
 /** Failures of a password that is asked for in a session, or in place of one. */
 export const PASSWORD_CHECK_FAILURES = [
   'INVALID_PASSWORD',

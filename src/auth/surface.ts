@@ -6,6 +6,7 @@ import type { Kernel } from '#kernel/kernel.ts'
 import { accountRoutes } from './account/routes.ts'
 import { adminRoutes } from './admin/routes.ts'
 import { auditRoutes } from './audit/routes.ts'
+import { captchaRoutes } from './captcha/routes.ts'
 import { confirmRoutes } from './confirm/routes.ts'
 import { oauthMembers } from './device/oauth-errors.ts'
 import { deviceRoutes } from './device/routes.ts'
@@ -47,7 +48,7 @@ export function authSurface(app: App, kernel: Kernel, book: RouteBook, sessions:
       code: failure.code.toUpperCase(),
       // Those of the HTTP edge are in the message here.
       ...(failure.code in AUTH_FAILURES && { details: failure.details }),
-      ...oauthMembers(failure, request),
+      ...oauthMembers(failure, request.routeOptions.config),
     }),
   })
   app.decorateRequest('knownCaller', undefined)
@@ -119,6 +120,11 @@ const FEATURES: readonly AuthFeature[] = [
     name: 'Devices',
     description: 'Sessions for devices and programs without a browser (RFC 8628)',
     add: deviceRoutes,
+  },
+  {
+    name: 'Captcha',
+    description: 'Challenges of `auth.captcha`, if the provider is `altcha`',
+    add: captchaRoutes,
   },
   { name: 'Email', description: 'Verifying and changing the address of a user', add: emailRoutes },
   {

@@ -7,6 +7,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   migrate: async () => (await import('./migrate.ts')).migrateCommand(),
   config: async () => (await import('./config.ts')).configCommand(),
   keys: async () => (await import('./keys.ts')).keysCommand(),
+  'breach-list': async () => (await import('./breach-list.ts')).breachListCommand(),
   users: async () => (await import('./users.ts')).usersCommand(),
   orgs: async () => (await import('./orgs.ts')).orgsCommand(),
   mail: async () => (await import('./mail.ts')).mailCommand(),

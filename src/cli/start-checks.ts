@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs'
 import path from 'node:path'
+import { breachListProblems } from '#auth/password/breached-passwords.ts'
 import { socialProblems } from '#auth/social/social-providers.ts'
 import { createDatabaseClock, MAX_DRIFT } from '#kernel/clock.ts'
 import { expectTime } from '#kernel/clock-drift.ts'
@@ -19,7 +20,7 @@ import { sentenceOf } from './terminal.ts'
 
 /** Throws one error that lists all problems with the environment, the data folder and the port. Creates nothing. */
 export async function expectStartable(config: Config): Promise<void> {
-  const problems = [...fileProblems(config), ...(await portProblems(config))]
+  const problems = [...(await fileProblems(config)), ...(await portProblems(config))]
   if (problems.length > 0) throw new Error(problems.join('\n'))
 }
 
@@ -28,7 +29,7 @@ export async function startProblems(
   config: Config,
   { offline }: { readonly offline: boolean },
 ): Promise<readonly string[]> {
-  const places = fileProblems(config)
+  const places = await fileProblems(config)
   if (offline) return places
   const checks = [places.length > 0 ? undefined : checkControl(config), checkLogging(config)]
   const databases = (await Promise.all(checks)).filter((problem) => problem !== undefined)
@@ -38,12 +39,13 @@ export async function startProblems(
 /** Those of the environment, the data folder and the port. If Gatehouse already runs on the port, the port is not a problem. */
 export async function localProblems(config: Config): Promise<readonly string[]> {
   const port = (await answersAsGatehouse(config.server)) ? [] : await portProblems(config)
-  return [...fileProblems(config), ...port]
+  return [...(await fileProblems(config)), ...port]
 }
 
-const fileProblems = (config: Config): readonly string[] => [
+const fileProblems = async (config: Config): Promise<readonly string[]> => [
   ...socialProblems(config),
   ...pipelineProblems(config),
+  ...(await breachListProblems(config)),
   ...placeProblems(config),
 ]
 

@@ -16,6 +16,8 @@ const GATEWAY_FAILURES = {
   api_key_client_mismatch: [403, 'API key client mismatch'],
   insufficient_rights: [403, 'Insufficient API key rights'],
   api_key_validation_unavailable: [503, 'API key validation unavailable'],
+  session_required: [401, 'A session is required'],
+  session_not_fresh: [403, 'Show again who you are, by one of details.accepts; or sign in again'],
   invalid_session: [401, 'The session is invalid or has ended'],
   jwt_expired: [401, 'The JWT has expired'],
   jwt_invalid: [401, 'The JWT is not valid'],
@@ -95,6 +97,8 @@ const GATEWAY_FAILURES = {
 export const fail = defineFailures(GATEWAY_FAILURES, {
   api_key_required: `Send the key in the header ${HEADER.apiKey}, or as Authorization: Bearer`,
   invalid_api_key: 'The key is unknown, revoked or incomplete: it begins with svc_ and has one dot',
+  session_required: `With ${HEADER.serviceSession}, send a session as Authorization: Bearer, or its cookie from a page of the service`,
+  session_not_fresh: 'POST {auth_url}/reauthenticate; the proof counts for ten minutes',
   missing_client_header: 'Name a client in it, like default',
   api_key_client_mismatch: 'The key is bound to another client',
   unknown_pipeline: 'GET /pipelines/templates lists them',
@@ -110,6 +114,15 @@ const KEY_FAILURES: readonly string[] = [
   'api_key_validation_unavailable',
   'insufficient_rights',
   'too_many_requests',
+  // Of a session in place of a key.
+  'session_required',
+  'invalid_session',
+  'ambiguous_session',
+  'session_not_fresh',
+  'two_factor_required',
+  'not_while_impersonating',
+  'invalid_origin',
+  'missing_or_null_origin',
 ]
 const CLIENT_FAILURES: readonly string[] = [
   'missing_client_header',
@@ -122,17 +135,12 @@ const CLIENT_FAILURES: readonly string[] = [
   'client_frozen',
   'read_only',
 ]
-const SESSION_FAILURES: readonly string[] = [
-  'invalid_session',
+/** Of row-level security alone; those of sessions are in KEY_FAILURES. */
+const ROLE_FAILURES: readonly string[] = [
   'jwt_expired',
   'jwt_invalid',
   'jwt_issuer_unknown',
   'issuer_unavailable',
-  'two_factor_required',
-  'ambiguous_session',
-  'not_while_impersonating',
-  'invalid_origin',
-  'missing_or_null_origin',
   'roles_unavailable',
 ]
 const WITH_CLIENT = [...KEY_FAILURES, ...CLIENT_FAILURES]
@@ -142,11 +150,11 @@ export const REFUSED = {
   withKey: KEY_FAILURES,
   asAdminOfClient: [...KEY_FAILURES, 'missing_client_header', 'unknown_client', 'no_client'],
   withClient: WITH_CLIENT,
-  asData: [...WITH_CLIENT, ...SESSION_FAILURES],
-  asSql: [...WITH_CLIENT, ...SESSION_FAILURES, 'sql_with_session'],
+  asData: [...WITH_CLIENT, ...ROLE_FAILURES],
+  asSql: [...WITH_CLIENT, ...ROLE_FAILURES, 'sql_with_session'],
   asPublic: [
     ...WITH_CLIENT,
-    ...SESSION_FAILURES,
+    ...ROLE_FAILURES,
     'unknown_operation',
     'public_route_not_found',
     'route_inactive',

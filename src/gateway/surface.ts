@@ -9,6 +9,7 @@ import { backupRoutes } from './backups/routes.ts'
 import type { BackupSources } from './backups/sources.ts'
 import { gatewayAccess } from './caller/access.ts'
 import { originOf } from './caller/caller.ts'
+import { operatorOf } from './caller/operator-proof.ts'
 import { recordRefusedAct } from './caller/refused-acts.ts'
 import { clientRoutes } from './clients/routes.ts'
 import { dataRoutes } from './data/routes.ts'
@@ -50,6 +51,7 @@ export function gatewaySurface(app: App, kernel: Kernel, book: RouteBook, parts:
     refusesMisspelt: true,
     parse: parseJson,
     originOf,
+    operatorOf: (request) => operatorOf(kernel, request),
     codes: GATEWAY_CODES,
     envelope: ({ message, hint, code, details }, request) => ({
       status: 'error',
@@ -64,6 +66,8 @@ export function gatewaySurface(app: App, kernel: Kernel, book: RouteBook, parts:
   })
   app.decorateRequest('gateway', undefined)
   app.decorateRequest('grant', undefined)
+  app.decorateRequest('operating', undefined)
+  app.decorateRequest('operatorDemand', undefined)
   app.decorateRequest('isOperator', false)
   app.decorateRequest('impersonation', undefined)
   const access = gatewayAccess(kernel, parts)

@@ -48,16 +48,21 @@ export function act<T>(
 const NONE: ReadonlyMap<string, User> = new Map()
 
 /**
- * A change by an operator, the command line or a job to what is no user's. The door of the route or the command has judged them, and there
- * is nothing to prove again.
+ * A change by an operator, the command line or a job to what is no user's. The door of the route or the command has judged them. A session
+ * of an operator is stated again; the admin key, a command and a job have nothing to prove.
  */
 export const actAsOperator = <K extends ActKernel, T>(
   kernel: K,
   work: (kernel: K) => Promise<T>,
-): Promise<T> => telling(kernel, work)
+): Promise<T> =>
+  telling(kernel, async (transaction) => {
+    // In the transaction of another act, that one has stated it.
+    if (!kernel.db.isTransaction) await kernel.operator?.prove(transaction)
+    return work(transaction)
+  })
 
 /** A command that runs without the service has no more. */
-type ActKernel = Pick<Kernel, 'db' | 'notes'> & Partial<Pick<Kernel, 'log'>>
+type ActKernel = Pick<Kernel, 'db' | 'notes' | 'operator'> & Partial<Pick<Kernel, 'log'>>
 
 /** The same to a user, whose row is locked. Undefined when there is no such user. */
 export function actWithoutProof<T>(

@@ -10,12 +10,16 @@ export type LinkCode = NonNullable<NewTicket<MailedPurpose>['code']>
 /** Wrong tries at one code: of the browser that asked, and as many of all others together. */
 const MAX_TRIES = 3
 
-/** The number of codes that were mailed to the address, for any purpose, and can still be redeemed. */
-export async function countOpenCodes({ db, now }: Kernel, address: string): Promise<number> {
+/** The number of codes that were mailed to the address for this purpose, and can still be redeemed. */
+export async function countOpenCodes(
+  { db, now }: Kernel,
+  { purpose, address }: Pick<CodeTry<MailedPurpose>, 'purpose' | 'address'>,
+): Promise<number> {
   const { count } = await db
     .selectFrom('verification')
     .select(({ fn }) => fn.countAll<string>().as('count'))
     .where('address', '=', address)
+    .where('purpose', '=', purpose)
     .where('codeHash', 'is not', null)
     .where('codeExpiresAt', '>', now())
     .where((of) =>

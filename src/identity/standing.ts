@@ -17,7 +17,14 @@ export type Standing = ProofColumns &
   }
 
 /** For a session that a proof has locked (proof.ts). */
-export const getStanding = (db: Db, id: string): Promise<Standing> =>
+export async function getStanding(db: Db, id: string): Promise<Standing> {
+  const standing = await findStanding(db, id)
+  if (standing === undefined) throw new Error('the session of a standing is locked')
+  return standing
+}
+
+/** Undefined when the session has ended. */
+export const findStanding = (db: Db, id: string): Promise<Standing | undefined> =>
   db
     .selectFrom('session as s')
     .leftJoin('account as a', (on) =>
@@ -29,7 +36,7 @@ export const getStanding = (db: Db, id: string): Promise<Standing> =>
     .select(sql<boolean>`coalesce(a.password_from_mail, false)`.as('passwordFromMail'))
     .select(sql<string[]>`service.methods_of(s.user_id)`.as('has'))
     .select(sql<string[]>`service.methods_of(s.user_id, s.created_at)`.as('stillHas'))
-    .executeTakeFirstOrThrow()
+    .executeTakeFirst()
 
 /** The same, as far as it tells what the mailbox has counted for, of a sign-in that has shown this. */
 export async function getMailbox(db: Db, userId: string, shown: readonly string[]): Promise<Mailbox> {

@@ -22,6 +22,8 @@ type Purposes = {
   'second-factor': Of<'user', PendingSignIn>
   /** In place of a token it has a code, valid for one session or pending sign-in (mailed-codes.ts). */
   'second-factor-code': Of<'user', { readonly subject: string }>
+  /** A solved captcha, which is used with this row (auth/captcha/). */
+  captcha: Of<'nobody', Nothing>
   /** Begins a session that is derived from the one that asked. */
   'one-time-token': Of<'user', OfSession>
   /** An approved device, by its device code (auth/device/). */

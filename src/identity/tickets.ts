@@ -143,6 +143,22 @@ async function redeemWithoutUser<P extends AddressPurpose | AnonymousPurpose>(
   return found && ticketFrom(found, now())
 }
 
+/** Marks a value that expires by itself as used: one of any number of concurrent requests gets true. */
+export async function spendOnce(
+  { db, now }: Kernel,
+  purpose: AnonymousPurpose,
+  valueHash: Buffer,
+  expiresAt: Date,
+): Promise<boolean> {
+  const spent = await db
+    .insertInto('verification')
+    .values({ valueHash, purpose, payload: '{}', createdAt: now(), expiresAt })
+    .onConflict((conflict) => conflict.column('valueHash').doNothing())
+    .returning('valueHash')
+    .executeTakeFirst()
+  return spent !== undefined
+}
+
 export const TICKET_COLUMNS = [
   'v.purpose',
   'v.userId',

@@ -57,12 +57,27 @@ export type Kernel = {
   readonly log: Log
   /** The actor, for the audit trail. */
   readonly origin: Origin
+  /** For a request that a user's session operates by. The static admin key and the command line have none, and may do everything. */
+  readonly operator?: OperatorSession
   /** The origin that links, cookies and origin checks use; known as soon as the port is. */
   readonly publicUrl: () => string
   /** Runs after the commit of the transaction: at once outside of one, never after a rollback. */
   readonly afterCommit: (work: () => void) => void
   /** Of the transaction, inside of one. */
   readonly notes?: TransactionNotes
+}
+
+/** A session in place of the admin key (gateway.md 3). */
+export type OperatorSession = {
+  /** States again, in the transaction that acts, what the request was let in by. Locks the user's row. */
+  prove(transaction: Pick<Kernel, 'db' | 'notes'>): Promise<void>
+  /**
+   * For a change that gives rights to somebody, or has their effects: throws unless the user's roles have them on the client (`*`: on every
+   * client). To be called in that transaction.
+   */
+  expectRights(transaction: Pick<Kernel, 'db'>, client: string, rights: readonly string[]): Promise<void>
+  /** The same for a change that shows accounts to somebody: it needs `user: [list]`. */
+  expectToListUsers(transaction: Pick<Kernel, 'db'>): Promise<void>
 }
 
 /** State of a transaction. */

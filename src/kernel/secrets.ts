@@ -19,6 +19,7 @@ export type SealPurpose = (typeof SEALED)[number]
 /** Uses of keys from which passwords, tags and hashes are derived. */
 export const DERIVED = [
   'backup',
+  'captcha',
   'database-role',
   'device-user-code',
   'id-token-nonce',

@@ -18,6 +18,7 @@ import { approve, askForCodes, deny } from '#test/devices.ts'
 import { type Answer, confirm, linkIn, PASSWORD, testService, type User } from '#test/harness.ts'
 import { startOpenidProvider } from '#test/identity-provider/openid-provider.ts'
 import { CLIENT, oidcSettings, TO_LOOPBACK } from '#test/identity-provider/visits.ts'
+import { byBearer } from '#test/operators.ts'
 import { ceremoniesOf } from '#test/passkeys.ts'
 import { FILLED, fill } from '#test/scale/fill.ts'
 import { largeTables, scannedTables, unindexedForeignKeys, watchStatements } from '#test/scale/plans.ts'
@@ -304,6 +305,10 @@ const CAUSES: Readonly<Record<Action, () => Promise<Seen>>> = {
     const headers = { authorization: `Bearer ${answer.body.session.token}` }
     const refused = await t.anon.post('/api/auth/revoke-sessions', {}, { headers })
     return { actorId: admin.id, targetId: user.id, answer: refused }
+  },
+  'operator_act.failed': async () => {
+    const ada = await newcomer()
+    return bySelf(ada, await byBearer(t, ada).post('/admin/public-routes', {}))
   },
   'api_key.created': async () => {
     const { answer, id } = await issueKey()

@@ -1,11 +1,18 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createAuthClient } from 'better-auth/client'
-import { lastLoginMethodClient, usernameClient } from 'better-auth/client/plugins'
-import { testService } from '#test/harness.ts'
+import {
+  emailOTPClient,
+  lastLoginMethodClient,
+  magicLinkClient,
+  usernameClient,
+} from 'better-auth/client/plugins'
+import { EVERY_FEATURE } from '#test/every-feature.ts'
+import { BROWSER, linkIn, testService } from '#test/harness.ts'
+import { codeIn, otherThan } from '#test/mailed-codes.ts'
 import { done, newUser, refused } from './clients.ts'
 
-const t = await testService({ config: { auth: { last_login_method: { enabled: true } } } })
+const t = await testService({ config: { auth: EVERY_FEATURE } })
 
 /** A page of a browser: it sends cookies, and reads those that are not HttpOnly. */
 function newPage() {
@@ -60,4 +67,42 @@ test('better-auth 1.7.7: a page reads the way in that its browser has used last,
   assert.equal(client.getLastUsedLoginMethod(), 'username')
   client.clearLastUsedLoginMethod()
   assert.equal(client.getLastUsedLoginMethod(), null)
+})
+
+test('better-auth 1.7.7: a page reads that its browser has signed in by a link or a code of a mail', async (context) => {
+  const { document, customFetchImpl } = newPage()
+  Object.assign(globalThis, { document })
+  context.after(() => Reflect.deleteProperty(globalThis, 'document'))
+  const client = createAuthClient({
+    baseURL: t.url,
+    fetchOptions: { customFetchImpl },
+    plugins: [magicLinkClient(), emailOTPClient(), lastLoginMethodClient()],
+  })
+  const { email } = newUser()
+  const mailed = async () => (await t.mails()).at(-1) ?? ''
+  const askForLink = async () => {
+    done(await client.signIn.magicLink({ email }))
+    return new URL(linkIn(await mailed()), t.url).searchParams.get('token') ?? ''
+  }
+  const token = await askForLink()
+  assert.equal(client.getLastUsedLoginMethod(), null)
+  done(await client.magicLink.verify({ query: { token } }))
+  assert.equal(client.getLastUsedLoginMethod(), 'magic-link')
+
+  done(await client.emailOtp.sendVerificationOtp({ email, type: 'sign-in' }))
+  const otp = codeIn(await mailed())
+  assert.equal(refused(await client.signIn.emailOtp({ email, otp: otherThan(otp) })).status, 400)
+  assert.equal(client.getLastUsedLoginMethod(), 'magic-link')
+  done(await client.signIn.emailOtp({ email, otp }))
+  assert.equal(client.getLastUsedLoginMethod(), 'email-otp')
+
+  client.clearLastUsedLoginMethod()
+  const body = new URLSearchParams({ token: await askForLink() })
+  const entered = await customFetchImpl(`${t.url}/api/auth/confirm/magic-link`, {
+    method: 'POST',
+    headers: { ...BROWSER, origin: t.url },
+    body,
+  })
+  assert.equal(entered.status, 200)
+  assert.equal(client.getLastUsedLoginMethod(), 'magic-link')
 })

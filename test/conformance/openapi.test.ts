@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import { AUTH_CODES } from '#auth/errors.ts'
 import { GATEWAY_CODES } from '#gateway/errors.ts'
 import { EVENTS } from '#kernel/events.ts'
+import { EVERY_FEATURE } from '#test/every-feature.ts'
 import { type Actor, PASSWORD, testService } from '#test/harness.ts'
 import {
   contentOf,
@@ -14,9 +15,8 @@ import {
   type Schema,
   shownBodies,
 } from '#test/openapi.ts'
-import { OPTIONAL_FEATURES } from '#test/optional-features.ts'
 
-const t = await testService({ config: { auth: OPTIONAL_FEATURES } })
+const t = await testService({ config: { auth: EVERY_FEATURE } })
 const document: OpenapiDocument = (await t.anon.get('/openapi.json')).body
 const operations = operationsOf(document)
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { DEMANDS } from '#auth/door/demands.ts'
+import { EVERY_FEATURE } from '#test/every-feature.ts'
 import { testService } from '#test/harness.ts'
-import { OPTIONAL_FEATURES } from '#test/optional-features.ts'
 import { createUsers, type Setup, START, storedHashes, type TestUser } from '#test/proof-races/user-state.ts'
 import { startTokenServer } from '#test/token-server.ts'
 import { DEMANDING, type Demanding, WITH_EVERYTHING } from './demanding.ts'
@@ -19,7 +19,7 @@ const t = await testService({
     auth: {
       password: { queue: 500 },
       two_factor: { required_for: ['admin'] },
-      ...OPTIONAL_FEATURES,
+      ...EVERY_FEATURE,
       admin: { roles: { keeper: { user: ['update', 'set-email', 'set-password'] } } },
       social: { providers: { acme: provider.settings, github: provider.settings } },
       device: { clients: { tv: {} } },

@@ -42,6 +42,10 @@ export const LOWERING: Readonly<Record<VerbName, Lowering | string>> = {
   'verify-email with password': MAILED,
   'verify-email with a new password': MAILED,
   'verify-email by form, with session': MAILED,
+  'verify-email by code': MAILED,
+  'verify-email by code, with session': MAILED,
+  'sign-in by a mailed link': MAILED,
+  'sign-in by a mailed code': MAILED,
   'send verification mail': NOTHING,
   'send reset mail': NOTHING,
   'reset-password': ENDS,
@@ -58,6 +62,7 @@ export const LOWERING: Readonly<Record<VerbName, Lowering | string>> = {
   'change-email, completed with password': MAILED,
   'change-email, completed with a new password': MAILED,
   'change-email, completed with session': MAILED,
+  'change-email, completed by code': MAILED,
   'change-email, completed without session': MAILED,
   'update-user': NOTHING,
   'unlink-account': both(

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { EVERY_FEATURE } from '#test/every-feature.ts'
 import { testService } from '#test/harness.ts'
-import { OPTIONAL_FEATURES } from '#test/optional-features.ts'
 import {
   actingTurn,
   carryOut,
@@ -27,7 +27,7 @@ const t = await testService({
     auth: {
       email: { sign_in_after_verification: true },
       admin: { allow_impersonating_admins: true },
-      ...OPTIONAL_FEATURES,
+      ...EVERY_FEATURE,
       social: { providers: { acme: provider.settings, github: provider.settings } },
       device: { clients: { tv: {} } },
     },

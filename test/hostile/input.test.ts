@@ -2,15 +2,15 @@ import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import fc from 'fast-check'
 import pg from 'pg'
+import { EVERY_FEATURE } from '#test/every-feature.ts'
 import { testService } from '#test/harness.ts'
 import { documentedAnswers } from '#test/openapi.ts'
-import { OPTIONAL_FEATURES } from '#test/optional-features.ts'
 import { type Attack, attacksOn, properBody, properQuery, randomAttack } from './attacks.ts'
 import { exchange, type Reply, requestBytes } from './raw-http.ts'
 import { credentialsFor, documentOf, type Target, targetsOf } from './routes.ts'
 import { createVictim } from './victim.ts'
 
-const t = await testService({ config: { auth: OPTIONAL_FEATURES } })
+const t = await testService({ config: { auth: EVERY_FEATURE } })
 const port = Number(new URL(t.url).port)
 const key = await t.key(['*'])
 /** Value of `{id}` in paths. */

@@ -2,12 +2,12 @@ import assert from 'node:assert/strict'
 import { Agent, METHODS, request } from 'node:http'
 import { after, test } from 'node:test'
 import { withClient } from '#test/database.ts'
+import { EVERY_FEATURE } from '#test/every-feature.ts'
 import { ADMIN_KEY, linkIn, testService } from '#test/harness.ts'
-import { OPTIONAL_FEATURES } from '#test/optional-features.ts'
 import { properBody } from './attacks.ts'
 import { type Target, targetsOf } from './routes.ts'
 
-const t = await testService({ config: { auth: OPTIONAL_FEATURES } })
+const t = await testService({ config: { auth: EVERY_FEATURE } })
 const session = await t.signUp('Ada')
 const key = await t.key(['*'])
 await withClient(t.clientUrl, (client) =>

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { banByOperator, setRoleByOperator } from '#auth/admin/operator.ts'
+import { EVERY_FEATURE } from '#test/every-feature.ts'
 import { PASSWORD, testService, type User } from '#test/harness.ts'
-import { OPTIONAL_FEATURES } from '#test/optional-features.ts'
 import { impersonated, sessionIdOf } from './impersonated.ts'
 
 const t = await testService({
-  config: { auth: { ...OPTIONAL_FEATURES, admin: { roles: { support: { user: ['impersonate'] } } } } },
+  config: { auth: { ...EVERY_FEATURE, admin: { roles: { support: { user: ['impersonate'] } } } } },
 })
 const { kernel } = t.service
 const [root, ada, bea] = [await t.signUp('Root'), await t.signUp('Ada'), await t.signUp('Bea')]

@@ -1,5 +1,6 @@
 import { hash } from '@node-rs/argon2'
 import { sql } from 'kysely'
+import { codeHashesOf } from '#auth/mailing/link-code.ts'
 import { parseHash } from '#identity/hashes/parse-hash.ts'
 import { hashPassword } from '#identity/passwords.ts'
 import { PROVIDER_TOKEN, tokenColumns } from '#identity/provider-tokens.ts'
@@ -86,6 +87,10 @@ export type TestPasskey = {
   registration(who: Who): object
 }
 
+/** Of every mailed ticket. */
+export const MAILED_CODE = '287082'
+const WITH_CODE: ReadonlySet<TicketPurpose> = new Set(['verify-email', 'change-email', 'sign-in'])
+
 export const newAddress = (email: string, who: Who): string => `${who.toLowerCase()}.${email}`
 
 /** `age` is the age of both sessions in milliseconds. */
@@ -164,8 +169,8 @@ export async function createUsers(
     .values(
       people.flatMap(({ id: userId, email, sessions, tickets }) =>
         Object.entries(tickets).map(([name, token]) => ({
-          ...{ userId, valueHash: tokenHash(token), createdAt: at },
-          ...ticketOf(name, email, sessions),
+          ...{ userId: name === 'sign-in' ? null : userId, valueHash: tokenHash(token), createdAt: at },
+          ...ticketOf(kernel, name, email, sessions),
         })),
       ),
     )
@@ -254,16 +259,24 @@ async function insertPasskeys(
     .execute()
 }
 
-function ticketOf(name: string, email: string, sessions: TestUser['sessions']) {
+function ticketOf(kernel: Kernel, name: string, email: string, sessions: TestUser['sessions']) {
   const [purpose, who] = name.split(' of ') as [TicketPurpose, Who?] // the names used in START and VERBS
   const isNew = purpose === 'change-email' && who !== undefined
   const newEmail = newAddress(email, who ?? 'S')
+  const address = isNew ? newEmail : email
+  const expiresAt = new Date(Date.now() + DAY)
   return {
     purpose,
     sessionId: who === undefined ? null : sessions[who].id,
-    address: isNew ? newEmail : email,
+    address,
     payload: JSON.stringify(payloadOf(purpose, newEmail, sessions[who ?? 'S'].token)),
-    expiresAt: new Date(Date.now() + DAY),
+    expiresAt,
+    ...(WITH_CODE.has(purpose)
+      ? {
+          codeHash: codeHashesOf(kernel, purpose as 'sign-in', address, MAILED_CODE)[0],
+          codeExpiresAt: expiresAt,
+        }
+      : { codeHash: null, codeExpiresAt: null }),
   }
 }
 
@@ -290,11 +303,18 @@ export async function readStates(
 ): Promise<ReadonlyMap<TestUser, UserState | 'gone'>> {
   const { db } = kernel
   const ids = people.map(({ id }) => id)
+  const emails = people.map(({ email }) => email)
   const [users, accounts, sessions, tickets, passkeys] = await Promise.all([
     db.selectFrom('user').selectAll().where('id', 'in', ids).execute(),
     db.selectFrom('account').selectAll().where('userId', 'in', ids).execute(),
     db.selectFrom('session').selectAll().where('userId', 'in', ids).execute(),
-    db.selectFrom('verification').selectAll().where('userId', 'in', ids).execute(),
+    db
+      .selectFrom('verification')
+      .selectAll()
+      .where((of) =>
+        of.or([of('userId', 'in', ids), of.and([of('userId', 'is', null), of('address', 'in', emails)])]),
+      )
+      .execute(),
     db.selectFrom('passkey').selectAll().where('userId', 'in', ids).execute(),
   ])
   const factorOf = await readFactors(kernel, ids)
@@ -324,7 +344,8 @@ export async function readStates(
       sessions: own(sessions)
         .map((session) => sessionName(person, session))
         .toSorted(),
-      tickets: own(tickets)
+      tickets: tickets
+        .filter(({ userId, address }) => (userId === null ? address === person.email : userId === person.id))
         .map((ticket) => ticketName(person, ticket))
         .toSorted(),
     }

@@ -14,7 +14,7 @@ import { rehashPassword } from '#identity/passwords.ts'
 import { PASSWORD, type TestService } from '#test/harness.ts'
 import { deviceToken } from './devices.ts'
 import { BACKUP_CODE, NO_FACTOR, TOTP_SECRETS, WITH_FACTOR } from './second-factor.ts'
-import { newAddress, PASSWORDS, type TestUser, type UserState, type Who } from './user-state.ts'
+import { MAILED_CODE, newAddress, PASSWORDS, type TestUser, type UserState, type Who } from './user-state.ts'
 
 /** Status and code of an error response. */
 export type Refusal = readonly [number, string]
@@ -198,6 +198,8 @@ const signedIn = (state: UserState): UserState => ({
 })
 const BAD_LINK: Refusal = [401, 'INVALID_TOKEN']
 const BAD_RESET: Refusal = [400, 'INVALID_TOKEN']
+const BAD_CODE: Refusal = [400, 'INVALID_OTP']
+const enteredByMail = (state: UserState): UserState => redeemed(admitted(firstProof(state)), 'sign-in')
 const CHANGES = (['S', 'O'] as const).flatMap((who) => [
   `change-email of ${who}`,
   `confirm-change-email of ${who}`,
@@ -316,6 +318,32 @@ export const VERBS = {
       (alive(now, me) === undefined ? undefined : [400, 'PASSWORD_REQUIRED']),
     leaves: (state, me) => provenByOwner(state, me),
     revokesAs: 'verify-email without session, signing in',
+  },
+  'verify-email by code': {
+    start: { tickets: ['verify-email'] },
+    action: ({ email }) => post('/email-otp/verify-email', { email, otp: MAILED_CODE }),
+    refused: open('verify-email', BAD_CODE),
+    leaves: (state) => signedInAtFirstProof(state, provenByLink(state)),
+    revokesAs: 'verify-email without session, signing in',
+  },
+  'verify-email by code, with session': {
+    start: { tickets: ['verify-email'] },
+    action: ({ email }, me) => post('/email-otp/verify-email', { email, otp: MAILED_CODE }, me),
+    refused: open('verify-email', BAD_CODE),
+    leaves: (state, me) => (alive(state, me) === undefined ? provenByOwner(state, me) : provenByLink(state)),
+    revokesAs: 'verify-email without session, signing in',
+  },
+  'sign-in by a mailed link': {
+    start: { verified: true, tickets: ['sign-in'] },
+    action: ({ tickets }) => get(`/magic-link/verify?token=${tickets['sign-in']}`),
+    refused: open('sign-in', BAD_LINK),
+    leaves: enteredByMail,
+  },
+  'sign-in by a mailed code': {
+    start: { verified: true, tickets: ['sign-in'] },
+    action: ({ email }) => post('/sign-in/email-otp', { email, otp: MAILED_CODE }),
+    refused: open('sign-in', BAD_CODE),
+    leaves: enteredByMail,
   },
   'send verification mail': {
     action: ({ email }) => ({ call: ({ service }) => mailVerification(service.kernel, { email }) }),
@@ -459,6 +487,14 @@ export const VERBS = {
     refused: (now, me) => open(`change-email of ${me}`, BAD_LINK)(now),
     leaves: (state, me) => noTickets({ ...state, address: `new of ${me}`, verified: true }),
     column: 'O',
+  },
+  'change-email, completed by code': {
+    start: { tickets: ['change-email of S', 'change-email of O'] },
+    action: ({ email }, me) =>
+      post('/email-otp/change-email', { newEmail: newAddress(email, me), otp: MAILED_CODE }, me),
+    refused: (now, me) => alive(now, me) ?? open(`change-email of ${me}`, BAD_CODE)(now),
+    leaves: (state, me) => noTickets({ ...state, address: `new of ${me}`, verified: true }),
+    revokesAs: 'change-email, completed with session',
   },
   'change-email, completed without session': {
     start: { tickets: ['change-email of S', 'change-email of O'] },
@@ -911,6 +947,15 @@ export const EXEMPT: Readonly<Record<string, string>> = {
   'POST /api/auth/account-info': 'reads; refreshes tokens as row "get-access-token" does',
   'GET /api/auth/reset-password/{token}': 'reads: the POST consumes the token',
   'GET /api/auth/confirm/verify-email': 'reads: the form acts',
+  'GET /api/auth/confirm/magic-link': 'reads: the form acts',
+  'POST /api/auth/confirm/magic-link': 'acts like row "sign-in by a mailed link"',
+  'POST /api/auth/sign-in/magic-link': 'enqueues a job, which creates a ticket of an address',
+  'POST /api/auth/email-otp/send-verification-otp': 'enqueues a job, as its links do',
+  'POST /api/auth/email-otp/check-verification-otp': 'gives the try at a right code back',
+  'POST /api/auth/email-otp/request-password-reset': 'enqueues a job, row "send reset mail"',
+  'POST /api/auth/forget-password/email-otp': 'enqueues a job, row "send reset mail"',
+  'POST /api/auth/email-otp/reset-password': 'checks the code, hashes, and acts like row "reset-password"',
+  'POST /api/auth/email-otp/request-email-change': 'acts like row "change-email, requested"',
   'GET /api/auth/confirm/change-email': 'reads: the form acts',
   'GET /api/auth/confirm/delete-user': 'reads: the form acts',
   'GET /api/auth/confirm/reset-password': 'reads: the form acts',

@@ -9,7 +9,7 @@ import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import type { AuthAccess } from '../door/access.ts'
 import type { Admission } from '../door/admit.ts'
-import { clearSessionToken } from '../door/cookies.ts'
+import { clearSessionToken, noteLoginMethod } from '../door/cookies.ts'
 import { finishRedirectedSignIn, finishSignIn } from '../door/finish-sign-in.ts'
 import { PASSWORD_POLICY_FAILURES } from '../errors.ts'
 import { MAIL_FLOWS } from '../mailing/every-flow.ts'
@@ -124,6 +124,8 @@ async function press(kernel: Kernel, opened: PageRequest, values: FormValues): P
     const done = await flow.act(kernel, link, { token: sent.token, click, values })
     if (done.isSignedOut === true) clearSessionToken(kernel.config, reply)
     const { admission, redirectTo = sent.callbackURL } = done
+    if (admission !== undefined && flow.loginMethod !== undefined)
+      noteLoginMethod(kernel, reply, flow.loginMethod)
     const target = admission === undefined ? redirectTo : finishOnPage(kernel, reply, admission, redirectTo)
     if (target !== undefined) return reply.redirect(target, 303)
     return sendPage(kernel, reply, donePage(done, placeholdersOf(link)))

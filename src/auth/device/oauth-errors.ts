@@ -1,4 +1,4 @@
-import type { FastifyRequest } from 'fastify'
+import type { FastifyContextConfig } from 'fastify'
 import type { Failure } from '#kernel/errors.ts'
 
 declare module 'fastify' {
@@ -24,8 +24,6 @@ const WORDS: Readonly<Record<string, string>> = {
 /** Further members of the envelope; none on other routes. */
 export const oauthMembers = (
   { code, message }: Failure,
-  { routeOptions }: FastifyRequest,
+  { oauthErrors }: FastifyContextConfig,
 ): { readonly error?: string; readonly error_description?: string } =>
-  routeOptions.config.oauthErrors === true
-    ? { error: WORDS[code] ?? code.toLowerCase(), error_description: message }
-    : {}
+  oauthErrors === true ? { error: WORDS[code] ?? code.toLowerCase(), error_description: message } : {}

@@ -1,11 +1,10 @@
-import { takesMailedCodes } from '#identity/mailbox.ts'
+import { countsInSession, isLatelyProven, namesOfProofs, RECENT } from '#identity/recent-proof.ts'
 import { type Session, updateShown } from '#identity/sessions.ts'
 import {
   afterShowing,
   hasPassedFactor,
   isFactor,
   isFactorInForce,
-  isProof,
   isUnsettled,
   lastProof,
   type Shown,
@@ -111,7 +110,6 @@ function missing(kernel: Kernel, standing: Standing, verb: DemandingVerb): reado
 }
 
 const MINUTE = 60_000
-const RECENT = 10 * MINUTE
 /** Until then a new password does not stand for the mailbox, nor what a session without a proof has added for a proof. */
 const SETTLING = 10_080 * MINUTE
 
@@ -133,12 +131,6 @@ const JUDGES: Readonly<Record<Demand, (kernel: Kernel, standing: Standing) => bo
     !asksForFactor(standing) ||
     (isWithin(kernel, standing.factorShownAt, RECENT) && !isUnsettled(standing.shown)),
   'passed factor': (_kernel, standing) => !asksForFactor(standing) || hasPassedFactor(standing.shown),
-}
-
-/** A way in that a session without such a proof has added is none, also in the session that begins with it. */
-function isLatelyProven(kernel: Kernel, standing: Standing): boolean {
-  const proven = isUnsettled(standing.shown) ? standing.passwordShownAt : proofOf(standing)
-  return isWithin(kernel, proven, RECENT)
 }
 
 /** Until when a way in that the session adds is no proof of its own. Null: the session has shown one lately. */
@@ -180,8 +172,7 @@ const hasOtherProof = (
 /** Names for `details.accepts`, best first. */
 function acceptedBy(kernel: Kernel, standing: Standing, demand: Demand): readonly string[] {
   const methods = standing.has.filter((method) => isAccepted(kernel, standing, demand, method))
-  const names = methods.flatMap((method) => namesOf(kernel.config, method))
-  return names.filter((name) => name !== 'otp' || takesMailedCodes(standing)).toSorted(byRank)
+  return namesOfProofs(kernel.config, standing, methods)
 }
 
 /** Would showing this method of the user meet the demand? */
@@ -207,25 +198,5 @@ function isAccepted(kernel: Kernel, standing: Standing, demand: Demand, method: 
   }
 }
 
-/** It is a proof of the user of this session, was not added while the session lived, and is settled as far as can be known. */
-const countsInSession = ({ shown, userHad, stillHas }: Standing, method: string): boolean =>
-  isProof(method, userHad) &&
-  (userHad.length === 0 || stillHas.includes(method)) &&
-  !(isUnsettled(shown) && isAddable(method))
-
-/** A session can add such a way of signing in. The user may have a settled one besides, and a new sign-in with that tells. */
-const isAddable = (method: string): boolean => method === 'passkey' || method.startsWith('provider:')
-
 const isAskedForPassword = ({ userHad, has }: Standing): boolean =>
   [userHad, has].some((methods) => methods.includes('password'))
-
-const RANKS = ['password', 'totp', 'otp', 'backup_code', 'passkey']
-const rankOf = (name: string): number => (RANKS.includes(name) ? RANKS.indexOf(name) : RANKS.length)
-const byRank = (one: string, other: string): number => rankOf(one) - rankOf(other) || one.localeCompare(other)
-
-function namesOf({ auth }: Kernel['config'], method: string): readonly string[] {
-  if (isFactorInForce([method])) return [method, 'backup_code']
-  const [, provider] = method.split('provider:')
-  if (provider === undefined) return [method]
-  return provider in auth.social.providers ? [provider] : []
-}

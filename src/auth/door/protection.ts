@@ -1,10 +1,12 @@
 import type { FastifyRequest, RouteOptions } from 'fastify'
+import { HEADER } from '#kernel/http/header-names.ts'
 import { isGet } from '#kernel/http/methods.ts'
 import { crossSite, redirectTarget } from '#kernel/http/origins.ts'
 import { presentedToken } from '#kernel/http/presented-token.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
-import { ADMISSION_FAILURES, fail } from '../errors.ts'
+import { expectCaptcha } from '../captcha/captcha.ts'
+import { ADMISSION_FAILURES, CAPTCHA_FAILURES, fail } from '../errors.ts'
 import { keptSessions, PENDING_COOKIE } from './cookies.ts'
 
 declare module 'fastify' {
@@ -13,13 +15,23 @@ declare module 'fastify' {
     startsSession?: boolean
     /** Pages of every origin may call the route, which does nothing by itself. */
     anyOrigin?: boolean
+    /**
+     * Whether a caller without a session has to solve a captcha, where there is one. Every route that sends mail or adds users and needs no
+     * session says so: false if it needs a link, a code, a provider's answer or a pending sign-in, which began at a route that asks.
+     */
+    captcha?: boolean
   }
 }
 
 /** Rules of every route of the surface (auth.md 11): origins, rate limits and redirect targets. */
 export function protect(app: App, kernel: Kernel): void {
   app.addHook('onRoute', (route) => {
-    const failures = [...(route.config?.failures ?? []), ...refusalsOf(route)]
+    const asked = route.config?.captcha === true && kernel.config.auth.captcha.provider !== undefined
+    const failures = [
+      ...(route.config?.failures ?? []),
+      ...refusalsOf(route),
+      ...(asked ? CAPTCHA_FAILURES : []),
+    ]
     route.config = { ...route.config, failures }
   })
   app.addHook('onRequest', async (request) => {
@@ -33,6 +45,12 @@ export function protect(app: App, kernel: Kernel): void {
   app.addHook('preHandler', async ({ query, body, routeOptions }) => {
     const { redirects = [] } = routeOptions.config
     for (const part of [query, body]) judgeRedirects(kernel, redirects, part)
+  })
+  if (kernel.config.auth.captcha.provider === undefined) return
+  // After the body is judged, so that a mistake in a form does not cost its solution.
+  app.addHook('preHandler', async ({ routeOptions, knownCaller, headers, clientAddress: address }) => {
+    if (routeOptions.config.captcha !== true || knownCaller !== undefined) return
+    await expectCaptcha(kernel, { response: headers[HEADER.captcha], address })
   })
 }
 

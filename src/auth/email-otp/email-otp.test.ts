@@ -116,6 +116,11 @@ test('a new request replaces no code; three of an address are open, and one more
   assert.ok(codes.every(({ code }) => code !== ''))
   const fourth = await ask(ada.email)
   assert.deepEqual([fourth.code, fourth.mail.includes('magic-link')], ['', true], 'a link alone')
+  assert.notEqual(
+    (await ask(ada.email, 'forget-password')).code,
+    '',
+    'codes of another use are counted apart',
+  )
   const own = await ask(ada.email, 'sign-in', device)
   assert.notEqual(own.code, '')
   assert.equal((await ask(ada.email, 'sign-in', device)).code, '')

@@ -6,6 +6,7 @@ import { Nullable, OneOf } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import type { AuthAccess } from '../door/access.ts'
+import { noteLoginMethod } from '../door/cookies.ts'
 import { finishSignIn, SignInAnswer } from '../door/finish-sign-in.ts'
 import { signInContextOf } from '../door/sign-in-context.ts'
 import { changeEmail } from '../email/email.ts'
@@ -42,7 +43,13 @@ export function emailOtpRoutes(app: App, kernel: Kernel, access: AuthAccess): vo
   app.route({
     method: 'POST',
     url: '/sign-in/email-otp',
-    config: { access: access.known, startsSession: true, limit: 'sign_in', failures: LINK_CODE_FAILURES },
+    config: {
+      access: access.known,
+      captcha: false,
+      startsSession: true,
+      limit: 'sign_in',
+      failures: LINK_CODE_FAILURES,
+    },
     schema: {
       operationId: 'signInEmailOtp',
       summary: 'Sign in with a code of a mail',
@@ -61,6 +68,7 @@ export function emailOtpRoutes(app: App, kernel: Kernel, access: AuthAccess): vo
       const typed = typedCode(request, acceptableEmail(email), otp)
       const context = signInContextOf(kernel, request, reply)
       const { admission } = await signInByCode(request.kernel, typed, fields, context)
+      noteLoginMethod(kernel, reply, 'email-otp')
       return finishSignIn(kernel, reply, admission)
     },
   })
@@ -85,6 +93,7 @@ export function emailOtpRoutes(app: App, kernel: Kernel, access: AuthAccess): vo
     url: '/email-otp/verify-email',
     config: {
       access: access.known,
+      captcha: false,
       withoutSecondFactor: true,
       startsSession: true,
       limit: 'sign_in',
@@ -116,6 +125,7 @@ export function emailOtpRoutes(app: App, kernel: Kernel, access: AuthAccess): vo
     url: '/email-otp/reset-password',
     config: {
       access: access.known,
+      captcha: false,
       limit: 'sign_in',
       failures: [...LINK_CODE_FAILURES, ...PASSWORD_POLICY_FAILURES],
     },
@@ -136,14 +146,14 @@ export function emailOtpRoutes(app: App, kernel: Kernel, access: AuthAccess): vo
 
 /** The answer is the same whether the address has an account or not. */
 function requestRoutes(app: App, kernel: Kernel, access: AuthAccess): void {
-  const config = { access: access.known, limit: 'mail', failures: ['INVALID_EMAIL'] } as const
+  const config = { access: access.known, captcha: true, limit: 'mail', failures: ['INVALID_EMAIL'] } as const
   app.route({
     method: 'POST',
     url: '/email-otp/send-verification-otp',
     config,
     schema: {
       operationId: 'sendVerificationOtp',
-      summary: 'Mail a code. It replaces none; at most three of an address are open',
+      summary: 'Mail a code. It replaces none; at most three of an address are open for one use',
       body: Type.Object({ email: Email, type: CodeType }),
       response: { 200: Success },
     },

@@ -38,6 +38,7 @@ export function emailRoutes(app: App, kernel: Kernel, access: AuthAccess): void 
     url: '/verify-email',
     config: {
       access: access.known,
+      captcha: false,
       withoutSecondFactor: true,
       redirects: ['callbackURL'],
       failures: ['INVALID_TOKEN', 'TOKEN_EXPIRED', ...ADMISSION_FAILURES],
@@ -61,6 +62,7 @@ export function emailRoutes(app: App, kernel: Kernel, access: AuthAccess): void 
     url: '/verify-email',
     config: {
       access: access.known,
+      captcha: false,
       withoutSecondFactor: true,
       startsSession: true,
       limit: 'sign_in',
@@ -90,6 +92,7 @@ export function emailRoutes(app: App, kernel: Kernel, access: AuthAccess): void 
     url: '/send-verification-email',
     config: {
       access: open,
+      captcha: true,
       limit: 'mail',
       redirects: ['callbackURL'],
       failures: ['INVALID_EMAIL', 'VERIFICATION_EMAIL_NOT_ENABLED'],

@@ -25,6 +25,7 @@ export const SIGN_IN: MailFlow<'sign-in'> = {
   ],
   mail: MAILS.signIn,
   endpoint: '/magic-link/verify',
+  loginMethod: 'magic-link',
   page: {
     name: 'magic-link',
     setting: 'magic_link',

@@ -6,6 +6,7 @@ import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { authUrl } from '../auth-url.ts'
 import type { AuthAccess } from '../door/access.ts'
+import { noteLoginMethod } from '../door/cookies.ts'
 import { finishRedirectedSignIn, finishSignIn, SignInAnswer } from '../door/finish-sign-in.ts'
 import { signInContextOf } from '../door/sign-in-context.ts'
 import { ADMISSION_FAILURES, fail } from '../errors.ts'
@@ -29,7 +30,7 @@ export function magicLinkRoutes(app: App, kernel: Kernel, access: AuthAccess): v
   app.route({
     method: 'POST',
     url: '/sign-in/magic-link',
-    config: { access: access.known, limit: 'mail', redirects, failures: ['INVALID_EMAIL'] },
+    config: { access: access.known, captcha: true, limit: 'mail', redirects, failures: ['INVALID_EMAIL'] },
     schema: {
       operationId: 'signInMagicLink',
       summary: 'Mail a link that signs in. With codes by mail enabled it has a code too',
@@ -60,6 +61,7 @@ export function magicLinkRoutes(app: App, kernel: Kernel, access: AuthAccess): v
     url: '/magic-link/verify',
     config: {
       access: access.known,
+      captcha: false,
       withoutSecondFactor: true,
       redirects,
       failures: ['INVALID_TOKEN', 'TOKEN_EXPIRED', 'INVALID_ORIGIN', ...ADMISSION_FAILURES],
@@ -81,6 +83,7 @@ export function magicLinkRoutes(app: App, kernel: Kernel, access: AuthAccess): v
       return followLink(reply, async () => {
         if (context.isCrossSite) throw fail('INVALID_ORIGIN')
         const { admission, isNewUser } = await signInByLink(request.kernel, token, context)
+        noteLoginMethod(kernel, reply, 'magic-link')
         if (callbackURL === undefined) {
           const answer = finishSignIn(kernel, reply, admission)
           if ('pendingToken' in admission) return { answer }

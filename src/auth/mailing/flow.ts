@@ -21,6 +21,8 @@ export type MailFlow<P extends MailedPurpose = MailedPurpose> = {
   mail(link: MailedLink & Pick<Ticket<P>, 'address' | 'payload'>): Mail
   /** The endpoint that acts when it is opened, for `auth.email.direct_links`. The token is in the query, or in the place of `:token`. */
   readonly endpoint: string
+  /** For `noteLoginMethod`, when the button has started a session. */
+  readonly loginMethod?: string
   readonly page: LinkPage
   /** The content of the page for this link. */
   view(kernel: Kernel, link: OpenLink<P>, click: LinkClick): Promise<View>

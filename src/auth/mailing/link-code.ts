@@ -11,7 +11,7 @@ import { newMailedCode, plainCode } from '../two-factor/codes.ts'
 
 /** Milliseconds. */
 export const CODE_LIFETIME = 300_000
-/** Open codes of an address. A known device gets one more, so that strangers who ask do not keep the owner from signing in there. */
+/** Open codes of an address for one purpose, so that requests to sign in hold back no reset. A known device gets one more, so that strangers who ask do not keep the owner from signing in there. */
 const MAX_OPEN = 3
 
 /** The parts of a mail whose link works in any case. */
@@ -32,7 +32,7 @@ export async function newLinkCode(
   { purpose, address }: { readonly purpose: MailedPurpose; readonly address: string },
   asker: Asker,
 ): Promise<NewLinkCode | undefined> {
-  if (!(await hasRoom(kernel, address, asker))) return undefined
+  if (!(await hasRoom(kernel, { purpose, address }, asker))) return undefined
   const code = newMailedCode(kernel.random)
   const [codeHash] = codeHashesOf(kernel, purpose, address, code)
   return { code, columns: { codeHash, ...columnsOf(kernel, asker) } }
@@ -47,16 +47,20 @@ export async function issueDecoy<P extends MailedPurpose>(
   purpose: P,
   { address, browser }: CodeBrowser & { readonly address: string },
 ): Promise<void> {
-  if (!(await hasRoom(kernel, address, { source: {}, userId: undefined }))) return
+  if (!(await hasRoom(kernel, { purpose, address }, { source: {}, userId: undefined }))) return
   const code = { codeHash: kernel.random(32), ...columnsOf(kernel, { browser }) }
   const ticket = { userId: null, sessionId: null, address, lifetime: CODE_LIFETIME, payload: {}, code }
   // Without a user it is redeemed by no purpose of a user, and its token is known to no one.
   await issueTicket(kernel, purpose, ticket as unknown as NewTicket<P>)
 }
 
-async function hasRoom(kernel: Kernel, address: string, { source, userId }: Asker): Promise<boolean> {
+async function hasRoom(
+  kernel: Kernel,
+  mailed: { readonly purpose: MailedPurpose; readonly address: string },
+  { source, userId }: Asker,
+): Promise<boolean> {
   const isKnown = userId !== undefined && (await ownBucket(kernel, userId, source)) !== undefined
-  return (await countOpenCodes(kernel, address)) < MAX_OPEN + (isKnown ? 1 : 0)
+  return (await countOpenCodes(kernel, mailed)) < MAX_OPEN + (isKnown ? 1 : 0)
 }
 
 const columnsOf = ({ now }: Kernel, { browser }: CodeBrowser) => ({

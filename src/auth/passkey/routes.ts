@@ -162,6 +162,7 @@ function ceremonyRoutes(app: App, kernel: Kernel, access: AuthAccess): void {
     url: '/passkey/verify-authentication',
     config: {
       access: open,
+      captcha: false,
       startsSession: true,
       limit: 'sign_in',
       failures: PASSKEY_FAILURES,

@@ -74,7 +74,7 @@ const OTHER = '0'.repeat(35)
 test('a password from a breach is refused, and the service learns five digits of its hash', async () => {
   answer = (_request, response) => response.end(`${OTHER}:3\r\n${DIGEST.slice(5)}:12\r\n`)
   asked.length = 0
-  assert.deepEqual(await signUp(checking, LEAKED), [400, 'PASSWORD_COMMON'])
+  assert.deepEqual(await signUp(checking, LEAKED), [400, 'PASSWORD_COMPROMISED'])
   assert.deepEqual(asked, [{ url: `/range/${DIGEST.slice(0, 5)}`, padding: 'true' }])
 })
 
@@ -98,6 +98,16 @@ test('when the breach service fails, the password passes and the log says so', a
     assert.equal(lines.filter((line) => line.includes('breach_check_failed')).length, 1)
     assert.ok(!lines.some((line) => line.includes(LEAKED) || line.includes(DIGEST)))
   }
+})
+
+test('with breach_check_on_failure: closed, a password that cannot be checked is refused', async () => {
+  const closed = await testService({
+    config: { auth: { email_password: { breach_check_url, breach_check_on_failure: 'closed' } }, outbound },
+  })
+  answer = (_request, response) => response.writeHead(503).end()
+  assert.deepEqual(await signUp(closed, LEAKED), [503, 'BREACH_CHECK_UNAVAILABLE'])
+  answer = (_request, response) => response.end(`${OTHER}:3\r\n`)
+  assert.equal((await signUp(closed, LEAKED))[0], 200)
 })
 
 test('requests to the breach service follow the rules of outbound requests', async () => {

@@ -1,7 +1,7 @@
 import { PASSWORD_MAX } from '#identity/passwords.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { fail } from '../errors.ts'
-import { isBreached } from './breached-passwords.ts'
+import { expectNoBreach } from './breached-passwords.ts'
 
 /** The password, if the policy accepts it; throws otherwise. */
 export async function acceptablePassword(kernel: Kernel, password: string): Promise<string> {
@@ -15,7 +15,7 @@ export async function acceptablePassword(kernel: Kernel, password: string): Prom
   }
   if (length > PASSWORD_MAX) throw fail('PASSWORD_TOO_LONG')
   if (refuse_common && (await isCommon(normal))) throw fail('PASSWORD_COMMON')
-  if (await isBreached(kernel, normal)) throw fail('PASSWORD_COMMON')
+  await expectNoBreach(kernel, normal)
   return password
 }
 

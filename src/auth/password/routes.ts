@@ -22,7 +22,13 @@ export function passwordRoutes(app: App, kernel: Kernel, access: AuthAccess): vo
     app.route({
       method: 'POST',
       url,
-      config: { access: access.known, limit: 'mail', redirects: ['redirectTo'], failures: ['INVALID_EMAIL'] },
+      config: {
+        access: access.known,
+        captcha: true,
+        limit: 'mail',
+        redirects: ['redirectTo'],
+        failures: ['INVALID_EMAIL'],
+      },
       schema: {
         operationId: 'forgetPassword',
         summary: 'Mail a link to choose a new password',
@@ -69,6 +75,7 @@ export function passwordRoutes(app: App, kernel: Kernel, access: AuthAccess): vo
     url: '/reset-password',
     config: {
       access: open,
+      captcha: false,
       limit: 'sign_in',
       failures: ['INVALID_RESET_TOKEN', ...PASSWORD_POLICY_FAILURES],
     },

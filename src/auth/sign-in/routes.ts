@@ -22,7 +22,13 @@ const SignInUsername = Type.Object({
 })
 
 export function signInRoutes(app: App, kernel: Kernel): void {
-  const config = { access: open, startsSession: true, limit: 'sign_in', redirects: ['callbackURL'] } as const
+  const config = {
+    access: open,
+    startsSession: true,
+    captcha: true,
+    limit: 'sign_in',
+    redirects: ['callbackURL'],
+  } as const
   app.route({
     method: 'POST',
     url: '/sign-in/email',

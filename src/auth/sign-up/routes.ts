@@ -40,6 +40,7 @@ export function signUpRoutes(app: App, kernel: Kernel): void {
     config: {
       access: open,
       startsSession: true,
+      captcha: true,
       limit: 'sign_up',
       redirects: ['callbackURL'],
       failures: [

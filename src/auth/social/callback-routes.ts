@@ -44,7 +44,7 @@ export function callbackRoutes(
   app.route({
     method: 'GET',
     url: '/callback/:provider',
-    config: { access: access.known, whileImpersonating: true, withoutSecondFactor: true },
+    config: { access: access.known, captcha: false, whileImpersonating: true, withoutSecondFactor: true },
     schema: {
       operationId: 'completeSocial',
       summary: 'The way back from a provider',

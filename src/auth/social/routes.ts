@@ -41,6 +41,7 @@ export function socialRoutes(app: App, kernel: Kernel, access: AuthAccess, provi
     config: {
       access: open,
       startsSession: true,
+      captcha: true,
       limit: 'sign_in',
       redirects: ['callbackURL', 'errorCallbackURL', 'newUserCallbackURL'],
       failures: [...PROVIDER_FAILURES, 'EMAIL_NOT_FOUND', 'ACCOUNT_NOT_LINKED', 'SIGN_UP_DISABLED'],

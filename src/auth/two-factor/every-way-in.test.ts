@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { issueTicket } from '#identity/tickets.ts'
 import { createAuthenticator } from '#test/authenticator.ts'
+import { EVERY_FEATURE } from '#test/every-feature.ts'
 import { BROWSER, FORM, PASSWORD, type User } from '#test/harness.ts'
 import { startSocialService } from '#test/identity-provider/social-service.ts'
 import { createVisitor, person } from '#test/identity-provider/visits.ts'
@@ -15,9 +16,11 @@ import {
   wrongCode,
 } from '#test/second-factor.ts'
 import { browserMark } from '../door/cookies.ts'
+import { codeHashesOf } from '../mailing/link-code.ts'
 
 const { t, idp, kernel, db, idToken } = await startSocialService({
   email: { sign_in_after_verification: true },
+  ...EVERY_FEATURE,
 })
 const passkeys = ceremoniesOf(t)
 const AUTH = '/api/auth'
@@ -49,6 +52,16 @@ async function linkFor({ id: userId, email: address }: User): Promise<string> {
     ...{ userId, address, sessionId: null, lifetime: 3_600_000 },
     payload: { browser: browserMark(BROWSER_MARK), session },
   })
+}
+
+const MAILED_CODE = '287082'
+/** The token of a mail that signs in, to a proven address. */
+async function signInMailTo(user: User): Promise<string> {
+  await verified(user)
+  const [codeHash] = codeHashesOf(kernel, 'sign-in', user.email, MAILED_CODE)
+  const code = { codeHash, codeExpiresAt: new Date(kernel.now().getTime() + 300_000), browser: null }
+  const ticket = { userId: null, sessionId: null, address: user.email, payload: {} }
+  return issueTicket(kernel, 'sign-in', { ...ticket, lifetime: 300_000, code })
 }
 
 type Person = { readonly user: User; readonly secret: string }
@@ -92,6 +105,30 @@ const WAYS: Readonly<Record<string, Way>> = {
       return reached(answer)
     },
   },
+  'GET /magic-link/verify': {
+    methods: ['totp'],
+    async enter({ user }) {
+      return reached(await t.anon.get(`${AUTH}/magic-link/verify?token=${await signInMailTo(user)}`))
+    },
+  },
+  'POST /confirm/magic-link': {
+    methods: ['totp'],
+    async enter({ user }) {
+      const raw = new URLSearchParams({ token: await signInMailTo(user), callbackURL: '/app' })
+      const answer = await t.anon.send('POST', `${AUTH}/confirm/magic-link`, {
+        ...{ raw: raw.toString(), headers: { ...FORM, ...BROWSER } },
+      })
+      assert.equal(answer.headers.get('location'), '/app?twoFactorRedirect=true&methods=totp')
+      return reached(answer)
+    },
+  },
+  'POST /sign-in/email-otp': {
+    methods: ['totp'],
+    async enter({ user }) {
+      await signInMailTo(user)
+      return post('/sign-in/email-otp', { email: user.email, otp: MAILED_CODE })
+    },
+  },
   'POST /sign-in/social': {
     // The provider has proven the user's own address, so the mailbox has counted.
     methods: ['totp'],
@@ -131,9 +168,11 @@ const WAYS: Readonly<Record<string, Way>> = {
 const OTHERS: Readonly<Record<string, string>> = {
   'POST /sign-up/email': 'a new user has no second factor',
   'POST /device/token': 'its session has shown what the one that approved it had shown',
+  'POST /one-time-token/verify': 'its session has shown what the one that generated the token had shown',
   'POST /two-factor/verify-totp': 'verifies the second factor',
   'POST /two-factor/verify-otp': 'verifies the second factor',
   'POST /two-factor/verify-backup-code': 'verifies the second factor',
+  'POST /email-otp/verify-email': 'signs in at the first proof, which removes a factor that may be of others',
   'POST /confirm/change-email': 'starts no session',
   'POST /confirm/delete-user': 'starts no session',
   'POST /confirm/reset-password': 'starts no session',

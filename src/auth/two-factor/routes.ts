@@ -190,7 +190,7 @@ function verificationRoutes(app: App, kernel: Kernel, access: AuthAccess): void 
   app.route({
     method: 'POST',
     url: '/two-factor/send-otp',
-    config: { ...config, failures: [...SECOND_FACTOR_FAILURES, 'OTP_NOT_ENABLED'] },
+    config: { ...config, captcha: false, failures: [...SECOND_FACTOR_FAILURES, 'OTP_NOT_ENABLED'] },
     schema: {
       summary: 'Mail a code',
       body: Type.Object({ token: PendingToken }),

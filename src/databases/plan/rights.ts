@@ -1,5 +1,6 @@
-export type Action = 'read' | 'write' | 'delete'
-export type TableRight = { readonly schema: string; readonly table: string; readonly action: Action }
+import type { TableRight } from '#kernel/rights.ts'
+
+export type { Action, TableRight } from '#kernel/rights.ts'
 
 /**
  * The rights of a request's caller. Planning requires them, so no feature can omit a right, and no failure describes a table that the

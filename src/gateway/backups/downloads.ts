@@ -1,7 +1,9 @@
 import { tell } from '#identity/tell.ts'
+import { EVERY_CLIENT } from '#kernel/config/sections/auth-admin.ts'
 import { endable } from '#kernel/endable.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { createSemaphore } from '#kernel/semaphore.ts'
+import { expectEveryRight } from '../caller/expected-rights.ts'
 import { fail } from '../errors.ts'
 import { findBackup } from './backups.ts'
 import type { OpenBackup } from './location/backup-store.ts'
@@ -25,6 +27,8 @@ export function createDownloads(): Downloads {
   return {
     async open(kernel, id) {
       const backup = await findBackup(kernel, id)
+      // An archive is of the whole server.
+      await expectEveryRight(kernel, backup.format === 'archive' ? EVERY_CLIENT : backup.clientName)
       const release = await semaphore.acquire()
       const file = await opened(kernel, backup).catch((error: unknown) => {
         release()

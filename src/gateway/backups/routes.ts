@@ -78,7 +78,7 @@ export function backupRoutes(app: App, kernel: Kernel, access: GatewayAccess, so
 
 /** Backups and restores that wait, run or have ended. */
 function jobRoutes(app: App, kernel: Kernel, access: GatewayAccess): void {
-  const config = { access: access.admin }
+  const config = { access: access.operator('backups') }
   app.route({
     method: 'GET',
     url: '/admin/backups/jobs',
@@ -130,7 +130,7 @@ function jobRoutes(app: App, kernel: Kernel, access: GatewayAccess): void {
 
 /** Backups themselves: made, restored, downloaded and deleted. */
 function storedRoutes(app: App, access: GatewayAccess, sources: BackupSources): void {
-  const config = { access: access.admin }
+  const config = { access: access.operator('backups') }
   const downloads = createDownloads()
   app.route({
     method: 'POST',
@@ -155,7 +155,7 @@ function storedRoutes(app: App, access: GatewayAccess, sources: BackupSources): 
     method: 'POST',
     url: '/admin/backups/:id/restore',
     config: {
-      ...config,
+      access: access.operator('backups', { isProven: true }),
       failures: [
         ...CLIENT_FAILURES,
         'backup_not_found',
@@ -188,7 +188,7 @@ function storedRoutes(app: App, access: GatewayAccess, sources: BackupSources): 
     method: 'GET',
     url: '/admin/backups/:id/download',
     config: {
-      ...config,
+      access: access.operator('backups', { isProven: true }),
       failures: [
         'backup_not_found',
         'backup_not_completed',

@@ -1,5 +1,6 @@
 import type { Clients } from '#databases/clients/clients.ts'
 import type { Sessions } from '#identity/live-sessions.ts'
+import type { OperatorRight } from '#kernel/config/sections/auth-admin.ts'
 import type { Access } from '#kernel/http/access.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { fail, REFUSED } from '../errors.ts'
@@ -20,15 +21,16 @@ import {
   createTakeRole,
   type Identify,
 } from './identify.ts'
-import { KEY_SECURITY, type OperatorAccess, operatorAccess } from './operator-access.ts'
+import { createSessionGrants } from './operating-session.ts'
+import { KEY_SECURITY, type OperatorAccess, type OperatorOptions, operatorAccess } from './operator-access.ts'
 import { createRenewal, createRetention, type Renewal } from './renewal.ts'
 
 export type GatewayAccess = OperatorAccess & {
-  /** Requires the admin key, and a client that exists. */
-  readonly adminWithClient: Access
+  /** The same, and a client that exists. */
+  operatorWithClient(right: OperatorRight, more?: OperatorOptions): Access
   /** Requires a key if the client enforces keys. Table rights are checked when the plan is known (`rightsOf`). */
   readonly data: Access
-  /** Requires a client-bound key with this right. The admin key is not accepted. */
+  /** Requires a client-bound key, or a session's role, with this right. The admin key is not accepted. */
   management(right: FixedRight): Access
   /**
    * Requires a key with one of these rights, or the admin key. With `asData`, row-level security applies as to data operations, and no key
@@ -61,11 +63,11 @@ export function gatewayAccess(
   { clients, sessions, adminKey }: { clients: Clients; sessions: Sessions; adminKey: string },
 ): GatewayAccess {
   const operator = adminKeyOf(kernel, adminKey)
-  const grants = createGrants(kernel, clients, operator)
+  const grants = createGrants(kernel, clients, operator, createSessionGrants(kernel, sessions))
   const identify = createIdentify(clients)
   const presentedSession = createSessionReader(kernel, operator.isSame)
   const personaOf = createPersonaLookup(kernel, sessions, presentedSession)
-  const takeRole = createTakeRole(personaOf)
+  const takeRole = createTakeRole(kernel, personaOf)
   const identifyForData = createDataIdentify(identify, takeRole)
   const enforcement = keyEnforcement(kernel)
   const retain = createRetention(clients)
@@ -75,7 +77,7 @@ export function gatewayAccess(
   const operating = operatorAccess(operator, grants.of)
   return {
     ...operating,
-    adminWithClient: adminWithClientAccess(operating.admin, clients),
+    operatorWithClient: (right, more) => withClient(operating.operator(right, more), clients),
     data,
     management: (right) => managementAccess(grants, identify, right),
     fixed: (rights, { asData = false } = {}) =>
@@ -90,7 +92,7 @@ export function gatewayAccess(
 }
 
 const dataAccess = (grants: Grants, identify: Identify, { needsKey }: Enforcement): Access => ({
-  name: 'key with the right of each table',
+  name: 'key or session with the right of each table',
   security: DATA_SECURITY,
   failures: REFUSED.asData,
   needsClient: true,
@@ -102,25 +104,25 @@ const dataAccess = (grants: Grants, identify: Identify, { needsKey }: Enforcemen
   },
 })
 
-const adminWithClientAccess = (admin: Access, clients: Clients): Access => ({
-  ...admin,
+const withClient = (operator: Access, clients: Clients): Access => ({
+  ...operator,
   failures: REFUSED.asAdminOfClient,
   needsClient: true,
   async authorize(request, reply) {
-    await admin.authorize(request, reply)
+    await operator.authorize(request, reply)
     await calledClient(request, clients)
   },
 })
 
 const managementAccess = (grants: Grants, identify: Identify, right: FixedRight): Access => ({
-  name: `client-bound key with ${right}`,
+  name: `client-bound key or session with ${right}`,
   security: KEY_SECURITY,
   failures: REFUSED.withClient,
   needsClient: true,
   takesProject: true,
   async authorize(request, reply) {
     const grant = await grants.of(request)
-    if (grant.kind !== 'key')
+    if (grant.kind === 'admin' || grant.kind === 'none')
       throw fail('api_key_required', {
         hint: 'Management requires a key that is bound to a client; the admin key is not accepted',
       })
@@ -131,7 +133,7 @@ const managementAccess = (grants: Grants, identify: Identify, right: FixedRight)
   },
 })
 
-const fixedName = ([first]: readonly FixedRight[]): string => `key with ${first}, or admin key`
+const fixedName = ([first]: readonly FixedRight[]): string => `key or session with ${first}, or admin key`
 
 const fixedAccess = (grants: Grants, identify: Identify, rights: readonly FixedRight[]): Access => ({
   name: fixedName(rights),

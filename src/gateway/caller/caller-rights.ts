@@ -1,42 +1,79 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { LocatedClient } from '#databases/clients/clients.ts'
 import type { Rights, TableRight } from '#databases/plan/rights.ts'
+import { rightsOnClient } from '#identity/permissions.ts'
+import { EVERY_CLIENT } from '#kernel/config/sections/auth-admin.ts'
+import { type FIXED_RIGHTS, grantsFixed, grantsTable, nameOfRight } from '#kernel/rights.ts'
 import { fail } from '../errors.ts'
-import { type FIXED_RIGHTS, grantsFixed, grantsTable, nameOfRight } from '../keys/rights.ts'
 import { clientFrozen, type FrozenClient } from '../read-only-client.ts'
 import type { GatewayCaller } from './caller.ts'
-import type { Grant } from './grant.ts'
+import type { Grant, SessionGrant } from './grant.ts'
 
 export type FixedRight = keyof typeof FIXED_RIGHTS
 
+const BYPASS = 'gateway.bypass_row_level_security'
+
 /** A caller; on a route that requires no client, without one. */
-type Holder = Pick<GatewayCaller, 'grant'> & Partial<Pick<GatewayCaller, 'client'>>
+type Holder = Pick<GatewayCaller, 'grant'> & { readonly client?: GatewayCaller['client'] | undefined }
 
 /** Whether the key has this right. The admin key, and callers that need no key, have all rights that the route requires. */
 export const hasRight = ({ grant, client }: Holder, right: FixedRight): boolean =>
-  holds(grant, right, client?.rowLevelSecurity !== undefined)
+  holds({ grant, client }, right, client?.rowLevelSecurity !== undefined)
 
-const holds = (grant: Grant, right: FixedRight, hasPolicies: boolean): boolean =>
-  grant.kind !== 'key' ||
-  grantsFixed(grant.key.rights, right, { isBound: grant.key.clientName !== null, hasPolicies })
+function holds({ grant, client }: Holder, right: FixedRight, hasPolicies: boolean): boolean {
+  if (grant.kind === 'session')
+    return grantsFixed(rightsInRole(grant, client?.name), right, { isBound: true, hasPolicies })
+  return (
+    grant.kind !== 'key' ||
+    grantsFixed(grant.key.rights, right, { isBound: grant.key.clientName !== null, hasPolicies })
+  )
+}
+
+/** On a route without a client: those on any. */
+export const rightsInRole = ({ gateway }: SessionGrant, client: string | undefined): readonly string[] =>
+  client === undefined ? [...gateway.values()].flat() : rightsOnClient(gateway, client)
 
 /** Requires one of these rights. The error names the first. */
 export function requireRight(caller: Holder, rights: readonly FixedRight[]): void {
-  if (!rights.some((right) => hasRight(caller, right))) throw lacking(rights.slice(0, 1))
+  const held = rights.find((right) => hasRight(caller, right))
+  if (held === undefined) throw lacking(caller.grant, rights.slice(0, 1))
+  requireProof(caller.grant, [held])
 }
+
+/** For rights to SQL, to delete and to bypass row-level security, a session has to show who it is again. */
+function requireProof(grant: Grant, rights: readonly string[]): void {
+  if (grant.kind === 'session' && !grant.isProven && rights.some(needsProof))
+    throw fail('session_not_fresh', { details: { accepts: grant.accepts } })
+}
+
+const PROVEN_RIGHTS = new Set(['*', 'gateway.*', 'gateway.query', 'gateway.query.read', BYPASS])
+
+/** Whether a session needs a proof within ten minutes to use this right, or to give it. */
+export const needsProof = (right: string): boolean =>
+  PROVEN_RIGHTS.has(right) || /\.(delete|drop|\*)$/.test(right)
 
 /** Where another client of the same database has row-level security. */
-export function requireRightBeyondPolicies({ grant }: Holder, right: FixedRight): void {
-  if (!holds(grant, right, true)) throw lacking([right])
+export function requireRightBeyondPolicies(holder: Holder, right: FixedRight): void {
+  if (!holds(holder, right, true)) throw lacking(holder.grant, [right])
+  requireProof(holder.grant, [right])
 }
 
-/** Whether this grant bypasses row-level security. */
-export const bypassesPolicies = (grant: Grant): boolean =>
-  grant.kind === 'admin' || (grant.kind === 'key' && hasRight({ grant }, 'gateway.bypass_row_level_security'))
+/** Whether the caller bypasses row-level security on this client. */
+export const bypassesPolicies = (holder: Holder): boolean =>
+  mayBypass(holder) && (holder.grant.kind !== 'session' || holder.grant.isProven)
+
+const mayBypass = (holder: Holder): boolean => holder.grant.kind !== 'none' && hasRight(holder, BYPASS)
+
+/** The same, but a session that lacks only the proof is refused: as its user it would find other rows. */
+export function bypassesWithProof(holder: Holder): boolean {
+  if (mayBypass(holder)) requireProof(holder.grant, [BYPASS])
+  return bypassesPolicies(holder)
+}
 
 /** On a client with row-level security. Its absence is a bug of the code that made the caller (`actingAs`), not a refusal. */
-export function requirePersona({ client, grant, persona }: GatewayCaller): void {
-  if (client.rowLevelSecurity !== undefined && persona === undefined && !bypassesPolicies(grant))
+export function requirePersona(caller: GatewayCaller): void {
+  const { client, persona } = caller
+  if (client.rowLevelSecurity !== undefined && persona === undefined && !bypassesPolicies(caller))
     throw new Error(`A caller of ${client.name} has no persona`)
 }
 
@@ -60,22 +97,23 @@ export async function requireSameDatabase(before: GatewayCaller, now: GatewayCal
 }
 
 /** For what acts as the client's own role: a change that writes or shows hidden rows, and a caller's own SQL, which can switch to that role. */
-export function requirePolicyBypass({ client, grant }: GatewayCaller): void {
-  if (client.rowLevelSecurity !== undefined && !bypassesPolicies(grant))
-    throw lacking(['gateway.bypass_row_level_security'])
+export function requirePolicyBypass(caller: GatewayCaller): void {
+  if (caller.client.rowLevelSecurity !== undefined && !bypassesWithProof(caller))
+    throw lacking(caller.grant, [BYPASS])
 }
 
 /** The caller's rights for the planner. Each table of a request needs its own right, including tables of relations. */
 export function rightsOf(caller: GatewayCaller): Rights {
   const { client, grant } = caller
-  const may = (right: TableRight) => grant.kind !== 'key' || grantsTable(grant.key.rights, right)
+  const may = (right: TableRight) => holdsTable(caller, right)
   return {
     may,
     require(required) {
       const isWrite = required.some(({ action }) => action !== 'read')
       if (client.isLogging && isWrite) throw fail('read_only')
       const lacks = required.filter((right) => !may(right))
-      if (lacks.length > 0) throw lacking([...new Set(lacks.map(nameOfRight))])
+      if (lacks.length > 0) throw lacking(grant, [...new Set(lacks.map(nameOfRight))])
+      requireProof(grant, required.map(nameOfRight))
       if (isWrite) {
         requireOwnSession(caller)
         requireWritable(client)
@@ -83,6 +121,11 @@ export function rightsOf(caller: GatewayCaller): Rights {
       note(caller.needed, required)
     },
   }
+}
+
+function holdsTable({ client, grant }: GatewayCaller, right: TableRight): boolean {
+  if (grant.kind === 'session') return grantsTable(rightsInRole(grant, client.name), right)
+  return grant.kind !== 'key' || grantsTable(grant.key.rights, right)
 }
 
 function note(needed: TableRight[], required: readonly TableRight[]): void {
@@ -134,9 +177,19 @@ export function requireWritable(client: FrozenClient & Pick<LocatedClient, 'isLo
   if (client.isFrozen) throw clientFrozen(client)
 }
 
-/** The key lacks these rights. */
-export const lacking = (rights: readonly string[]) =>
+/** The key, or the roles of the session's user, lack these rights. */
+export const lacking = (grant: Grant, rights: readonly string[]) =>
+  grant.kind === 'session'
+    ? lackingInRole(rights)
+    : fail('insufficient_rights', {
+        hint: `The key needs ${rights.join(', ')}`,
+        details: { required_right: rights[0], required_rights: rights },
+      })
+
+/** `client`: where, if that is not the client of the request. */
+export const lackingInRole = (rights: readonly string[], client?: string) =>
   fail('insufficient_rights', {
-    hint: `The key needs ${rights.join(', ')}`,
+    message: 'The roles of the user do not have this right',
+    hint: `A role of the user needs ${rights.join(', ')}${client === undefined ? '' : ` on ${client === EVERY_CLIENT ? 'every client' : `the client ${client}`}`}`,
     details: { required_right: rights[0], required_rights: rights },
   })

@@ -63,14 +63,8 @@ export function createPersonaLookup(
     if (live !== undefined && lacksSecondFactor(kernel.config, live)) throw fail('two_factor_required')
     if (live !== undefined) {
       const { impersonatedBy: adminId } = live.session
-      const isImpersonated = adminId !== null
-      request.impersonation = isImpersonated ? { adminId, userId: live.user.id } : undefined
-      const claims = JSON.stringify(claimsOf(kernel, live))
-      return {
-        persona: { role: signedInRole, claims, readOnly: isImpersonated },
-        isImpersonated,
-        userId: adminId ?? live.user.id,
-      }
+      request.impersonation = adminId === null ? undefined : { adminId, userId: live.user.id }
+      return actingAsUser(kernel, live, signedInRole)
     }
     throw await refused(kernel, request)
   }
@@ -90,6 +84,17 @@ const ofJwt = ({ claims, userId }: JwtClaims, { signedInRole }: RowLevelSecurity
   isImpersonated: false,
   userId: `${OF_ISSUER}${userId}`,
 })
+
+export function actingAsUser(kernel: Kernel, live: LiveSession, role: string): ActingAs {
+  const { impersonatedBy: adminId } = live.session
+  const isImpersonated = adminId !== null
+  const claims = JSON.stringify(claimsOf(kernel, live))
+  return {
+    persona: { role, claims, readOnly: isImpersonated },
+    isImpersonated,
+    userId: adminId ?? live.user.id,
+  }
+}
 
 /** Claims for policies. They come from the session, never from the request. */
 const claimsOf = (kernel: Kernel, { session, user, organizationRole, impersonator }: LiveSession) => ({

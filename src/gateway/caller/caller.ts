@@ -32,19 +32,20 @@ export type GatewayCaller = {
 declare module 'fastify' {
   interface FastifyRequest {
     gateway: GatewayCaller | undefined
-    /** On routes that need a key but no client. */
+    /** On routes that need a key but no client; on those of operators, of a session. */
     grant: Grant | undefined
   }
 }
 
-/** The origin of a request: the audit trail shows the key of the caller. Without a client: the admin key. */
+/** The origin of a request: the audit trail shows the key of the caller, or the user whose session operates. Without a client: the admin key. */
 export const originOf = ({
   gateway,
+  operating,
   clientAddress: ipAddress,
   headers,
   id: requestId,
 }: FastifyRequest): Origin => ({
-  actorId: gateway === undefined ? ADMIN_KEY : actorOf(gateway.grant),
+  actorId: operating?.live.user.id ?? (gateway === undefined ? ADMIN_KEY : actorOf(gateway.grant)),
   ipAddress,
   userAgent: headers['user-agent'],
   requestId,
@@ -59,6 +60,7 @@ export const kernelOf = (kernel: Kernel, { userId, grant, requestId }: GatewayCa
 /** As the audit trail names it. */
 export const actorOf = (grant: Grant): string => {
   if (grant.kind === 'key') return `key:${grant.key.id}`
+  if (grant.kind === 'session') return grant.userId
   return grant.kind === 'admin' ? ADMIN_KEY : ANONYMOUS
 }
 

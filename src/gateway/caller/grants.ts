@@ -7,16 +7,22 @@ import { type ApiKey, keyNamed } from '../keys/keys.ts'
 import { presentedKey, provenKey } from '../keys/presented-key.ts'
 import { clientHeader } from './called-client.ts'
 import type { Grant } from './grant.ts'
+import { asksToOperate, type SessionGrants } from './operating-session.ts'
 
-/** Determines the grant of a request from its key. */
+/** Determines the grant of a request from its key, or from the session that it operates by. */
 export type Grants = {
   /** Throws if the key is invalid. `clientName`: the client of the request, by default that of the header. */
   of(request: FastifyRequest, clientName?: string): Promise<Grant>
-  /** Whether the key has expired, or was changed or revoked, since the grant was determined. */
+  /** Whether the key has expired, or was changed or revoked, since the grant was determined. A session is looked up again, in memory. */
   hasChanged(grant: Grant): boolean
 }
 
-export function createGrants(kernel: Kernel, clients: Clients, operator: AdminKey): Grants {
+export function createGrants(
+  kernel: Kernel,
+  clients: Clients,
+  operator: AdminKey,
+  ofSession: SessionGrants,
+): Grants {
   const keys: CoherentCache<ApiKey> = createCoherentCache({
     coherence: kernel.coherence,
     max: 10_000,
@@ -25,6 +31,7 @@ export function createGrants(kernel: Kernel, clients: Clients, operator: AdminKe
   })
   return {
     async of(request, clientName = clientHeader(request)) {
+      if (asksToOperate(request)) return ofSession(request)
       // Only configured clients can have row-level security.
       const hasSessions = clients.configured.get(clientName ?? '')?.rowLevelSecurity !== undefined
       const presented = presentedKey(request, operator.isSame, hasSessions)
@@ -33,7 +40,7 @@ export function createGrants(kernel: Kernel, clients: Clients, operator: AdminKe
       return { kind: 'key', ...(await provenKey(kernel, keys, presented)) }
     },
     hasChanged(grant) {
-      if (grant.kind !== 'key') return false
+      if (grant.kind !== 'key') return grant.kind === 'session'
       const hasRunOut = grant.until !== null && grant.until <= kernel.now()
       return hasRunOut || keys.peek(grant.key.publicId) !== grant.key
     },

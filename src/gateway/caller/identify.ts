@@ -1,13 +1,14 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Clients, LocatedClient } from '#databases/clients/clients.ts'
 import type { Presence } from '#databases/drivers/driver.ts'
+import type { Kernel } from '#kernel/kernel.ts'
 import { fail } from '../errors.ts'
 import type { ApiKey } from '../keys/keys.ts'
 import { actingAs } from '../prepare.ts'
 import { calledClient } from './called-client.ts'
 import type { GatewayCaller } from './caller.ts'
-import { bypassesPolicies } from './caller-rights.ts'
-import { anonymous, type PersonaLookup } from './caller-role.ts'
+import { bypassesPolicies, bypassesWithProof } from './caller-rights.ts'
+import { actingAsUser, anonymous, type PersonaLookup } from './caller-role.ts'
 import type { Grant } from './grant.ts'
 import { presenceOf } from './presence.ts'
 
@@ -59,16 +60,22 @@ export const unboundCaller = (
 export type TakeRole = (request: FastifyRequest, caller: GatewayCaller) => Promise<GatewayCaller>
 
 /**
- * A presented session decides about role and claims, whatever the key. Without one, the admin key and keys with the right to bypass
+ * A presented session decides about role and claims, whatever the key; one that operates with the right to bypass row-level security acts
+ * as the client's own role. Without one, the admin key and keys with the right to bypass
  * row-level security act as the client's own role, and all others as the anonymous role.
  */
 export const createTakeRole =
-  (personaOf: PersonaLookup): TakeRole =>
+  (kernel: Kernel, personaOf: PersonaLookup): TakeRole =>
   async (request, caller) => {
     const { rowLevelSecurity } = caller.client
     if (rowLevelSecurity === undefined) return caller
-    const presented = await personaOf(request, rowLevelSecurity)
-    if (presented === undefined && bypassesPolicies(caller.grant)) return caller
+    const { operating } = request
+    if (operating !== undefined && bypassesWithProof(caller)) return caller
+    const presented =
+      operating === undefined
+        ? await personaOf(request, rowLevelSecurity)
+        : actingAsUser(kernel, operating.live, rowLevelSecurity.signedInRole)
+    if (presented === undefined && bypassesPolicies(caller)) return caller
     const { persona, ...session } = presented ?? anonymous(rowLevelSecurity)
     return { ...actingAs(caller, persona), ...session }
   }
@@ -79,11 +86,12 @@ export const createDataIdentify =
   async (request, reply, grant) =>
     takeRole(request, await identify(request, reply, grant))
 
-/** Identifies callers of SQL, which cannot act as a session: it could take the client's own role again. */
+/** Identifies callers of SQL, which cannot act as a session's user: it could take the client's own role again. */
 export const createSqlIdentify =
   (identify: Identify, personaOf: PersonaLookup): Identify =>
   async (request, reply, grant) => {
     const caller = await identify(request, reply, grant)
+    if (grant.kind === 'session') return caller
     const { rowLevelSecurity } = caller.client
     const presented = rowLevelSecurity && (await personaOf(request, rowLevelSecurity))
     if (presented?.isImpersonated) throw fail('not_while_impersonating')

@@ -13,11 +13,13 @@ import { actAsOperator } from '#identity/act.ts'
 import { tell, tellChange } from '#identity/tell.ts'
 import { changedFields } from '#kernel/audit/changed-fields.ts'
 import type { Recorder } from '#kernel/audit/record-act.ts'
+import { EVERY_CLIENT } from '#kernel/config/sections/auth-admin.ts'
 import { clientNameForm } from '#kernel/config/sections/database.ts'
 import { isConflict } from '#kernel/db/conflicts.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { uuidv7 } from '#kernel/random.ts'
 import { cancelJobsOf } from '../backups/jobs/jobs.ts'
+import { expectEveryRight } from '../caller/expected-rights.ts'
 import { fail } from '../errors.ts'
 import { forgetClient } from '../keys/config.ts'
 import { retireKeys } from '../keys/keys.ts'
@@ -51,7 +53,7 @@ export async function registerClient(
   const address = newAddress(kernel, id, asked)
   const reachable = await inspect(kernel, clients, name, address)
   const now = kernel.now()
-  const row = await insertNew(kernel, {
+  const row = await insertNew(kernel, asked, {
     clientName: name,
     description: asked.description ?? null,
     ...address,
@@ -74,7 +76,7 @@ export async function changeClient(
   const { row: former } = await existing(kernel, clients, name)
   const address = changedAddress(kernel, former, change)
   const reachable = address === undefined || (await inspect(kernel, clients, name, address))
-  const row = await changeRow(kernel, name, {
+  const row = await changeRow(kernel, name, change, {
     ...(change.description === undefined ? {} : { description: change.description }),
     ...(change.is_active === undefined ? {} : { isActive: change.is_active }),
     ...(change.metadata === undefined ? {} : { metadata: JSON.stringify(change.metadata) }),
@@ -92,7 +94,7 @@ export async function freezeClient(
   isFrozen: boolean,
 ): Promise<ClientRow> {
   await existing(kernel, clients, name)
-  return changeRow(kernel, name, { isFrozen })
+  return changeRow(kernel, name, {}, { isFrozen })
 }
 
 /**
@@ -131,10 +133,15 @@ function refuseConfigured({ config }: Kernel, clients: Clients, name: string): v
   if (clients.configured.has(name) || name === config.gateway.logging_client) throw fail('client_configured')
 }
 
-async function insertNew(kernel: Kernel, row: Parameters<typeof insertClient>[1]): Promise<ClientRow> {
+async function insertNew(
+  kernel: Kernel,
+  facts: AddressFacts,
+  row: Parameters<typeof insertClient>[1],
+): Promise<ClientRow> {
   try {
     return await storingMetadata(() =>
       actAsOperator(kernel, async (kernel) => {
+        await expectToLead(kernel, facts)
         const inserted = await insertClient(kernel.db, row)
         await tell(kernel, 'client.registered', clientAct(inserted))
         return inserted
@@ -149,9 +156,12 @@ async function insertNew(kernel: Kernel, row: Parameters<typeof insertClient>[1]
 async function changeRow(
   kernel: Kernel,
   name: string,
+  facts: AddressFacts,
   change: Parameters<typeof updateClient>[2],
 ): Promise<ClientRow> {
   return actAsOperator(kernel, async (kernel) => {
+    if (hasAddress(facts)) await expectEveryRight(kernel, name)
+    await expectToLead(kernel, facts)
     const before = await lockClientRow(kernel.db, name)
     const row = await storingMetadata(() =>
       updateClient(kernel.db, name, { ...change, updatedAt: kernel.now() }),
@@ -161,6 +171,15 @@ async function changeRow(
     await tellChange(kernel, 'client.updated', fields, { ...clientAct(row), details: { fields } })
     return row
   })
+}
+
+const hasAddress = ({ driver, url, url_env_var, direct_url, direct_url_env_var }: AddressFacts): boolean =>
+  [driver, url, url_env_var, direct_url, direct_url_env_var].some((given) => given !== undefined)
+
+/** A variable may hold the address of any other client. */
+async function expectToLead(kernel: Kernel, facts: AddressFacts): Promise<void> {
+  if (facts.url_env_var != null || facts.direct_url_env_var != null)
+    await expectEveryRight(kernel, EVERY_CLIENT)
 }
 
 const clientAct = ({ id, clientName }: ClientRow) => ({ targetId: id, clientName })

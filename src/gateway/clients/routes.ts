@@ -124,7 +124,7 @@ const Stored = Type.Object({
 })
 
 export function clientRoutes(app: App, kernel: Kernel, clients: Clients, access: GatewayAccess): void {
-  const config = { access: access.admin }
+  const config = { access: access.operator('clients') }
   const changing = { ...config, failures: REFUSED_CLIENT }
   for (const url of ['/clients', '/schema/clients']) {
     app.route({

@@ -16,7 +16,7 @@ export function keyOf(
     throw fail('invalid_idempotency_key', {
       hint: 'Idempotency-Key must have 1 to 255 printable ASCII characters, and idempotency_key in the body must be the same.',
     })
-  const who = grant.kind === 'key' ? grant.key.publicId : grant.kind
+  const who = grant.kind === 'key' ? grant.key.publicId : grant.kind === 'session' ? grant.userId : grant.kind
   return hash(
     'sha256',
     JSON.stringify([client.name, who, key, ...(persona === undefined ? [] : [userOf(persona)])]),

@@ -25,9 +25,10 @@ const ByName = Type.Object({ client_name: Type.String({ maxLength: 63, examples:
 const ClientDecision = Type.Object({ client_name: Type.String(), enforce_api_keys: Type.Boolean() })
 
 export function keyConfigRoutes(app: App, kernel: Kernel, clients: Clients, access: GatewayAccess): void {
-  const config = { access: access.admin }
+  const config = { access: access.operator('keys') }
+  const changing = { access: access.operator('keys', { isProven: true }) }
   const ofClient = {
-    ...config,
+    ...changing,
     failures: ['client_not_found', 'client_configured', 'api_key_client_not_found'],
   }
   const answer = async (message: string) => {
@@ -56,7 +57,7 @@ export function keyConfigRoutes(app: App, kernel: Kernel, clients: Clients, acce
   app.route({
     method: 'PUT',
     url: '/admin/api-key-config',
-    config,
+    config: changing,
     schema: {
       operationId: 'setKeyEnforcement',
       summary: 'Set the default for whether data operations require API keys',

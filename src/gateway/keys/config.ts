@@ -4,6 +4,7 @@ import { actAsOperator } from '#identity/act.ts'
 import { tellChange } from '#identity/tell.ts'
 import { createCoherentCache } from '#kernel/db/coherent-cache.ts'
 import type { Kernel } from '#kernel/kernel.ts'
+import { expectRights } from '../caller/expected-rights.ts'
 import { fail } from '../errors.ts'
 import { clientExists } from '../existing-clients.ts'
 import { deleteDecision, type KeyDecision, listDecisions, upsertDecision } from './store.ts'
@@ -97,6 +98,9 @@ export async function unsetClient(kernel: Kernel, name: string): Promise<void> {
   if (name === EVERY || !(await decide(kernel, name, null))) throw fail('api_key_client_not_found')
 }
 
+/** Of strangers, where no key is needed. */
+const KEYLESS = ['gateway.read', 'gateway.write', 'gateway.delete', 'gateway.rpc.execute', 'pipelines.run']
+
 /** Null removes the setting. False when it is so already. */
 const decide = (kernel: Kernel, clientName: string, enforceApiKeys: boolean | null): Promise<boolean> =>
   actAsOperator(kernel, async (kernel) => {
@@ -104,6 +108,7 @@ const decide = (kernel: Kernel, clientName: string, enforceApiKeys: boolean | nu
       enforceApiKeys === null
         ? await deleteDecision(kernel.db, clientName)
         : await upsertDecision(kernel.db, { clientName, enforceApiKeys, updatedAt: kernel.now() })
+    if (changed && enforceApiKeys !== true) await expectRights(kernel, clientName, KEYLESS)
     const act = { targetId: clientName, details: { enforceApiKeys } }
     await tellChange(kernel, 'enforcement.changed', changed ? ['enforceApiKeys'] : [], act)
     return changed

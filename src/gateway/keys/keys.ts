@@ -3,14 +3,15 @@ import { actAsOperator } from '#identity/act.ts'
 import { tell, tellChange } from '#identity/tell.ts'
 import { changedFields } from '#kernel/audit/changed-fields.ts'
 import type { Recorder } from '#kernel/audit/record-act.ts'
+import { EVERY_CLIENT } from '#kernel/config/sections/auth-admin.ts'
 import { clientNameForm } from '#kernel/config/sections/database.ts'
 import { edge } from '#kernel/http/failures.ts'
 import { instantFrom } from '#kernel/instants.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { uuidv7 } from '#kernel/random.ts'
+import { coversRight, isRight } from '#kernel/rights.ts'
 import { fail } from '../errors.ts'
 import { type ConfiguredNames, refuseRemoved } from '../existing-clients.ts'
-import { isRight } from './rights.ts'
 import { newSecret } from './secret.ts'
 import { type ApiKey, deleteKey, findKey, insertKey, lockKey, retireClient, updateKey } from './store.ts'
 
@@ -54,6 +55,7 @@ export async function createKey(
   }
   const record = await actAsOperator(kernel, async (kernel) => {
     await refuseRemoved(kernel, clients, namesIn(asked))
+    await expectToHold(kernel, key)
     await tell(kernel, 'api_key.created', actOf(key))
     return insertKey(kernel.db, key)
   })
@@ -75,6 +77,13 @@ export async function changeKey(
     checkRights(change.rights ?? before.rights, clientName)
     const bound = change.is_active === true && clientName !== null ? [clientName] : []
     await refuseRemoved(kernel, clients, [...bound, ...namesIn(change)])
+    const isTakenAway =
+      Object.keys(change).every((name) => name === 'is_active') && change.is_active === false
+    const [rights, clientOverrides] = [
+      change.rights ?? before.rights,
+      change.client_overrides ?? before.clientOverrides,
+    ]
+    if (!isTakenAway) await expectToHold(kernel, { clientName, rights, clientOverrides })
     return {
       ...(change.name === undefined ? {} : { name: change.name }),
       ...(change.description === undefined ? {} : { description: change.description }),
@@ -90,12 +99,15 @@ export async function changeKey(
 /** Gives a key a new secret. The old one stays valid for `grace` seconds. */
 export async function rotateKey(kernel: Kernel, id: string, grace: number): Promise<IssuedKey> {
   const { secret, ...sealed } = newSecret(kernel.random)
-  const record = await updated(kernel, id, 'api_key.rotated', async ({ now }, before) => ({
-    ...sealed,
-    previousSalt: grace > 0 ? before.salt : null,
-    previousSecretHash: grace > 0 ? before.secretHash : null,
-    previousExpiresAt: grace > 0 ? new Date(now().getTime() + grace * 1_000) : null,
-  }))
+  const record = await updated(kernel, id, 'api_key.rotated', async (kernel, before) => {
+    await expectToHold(kernel, before)
+    return {
+      ...sealed,
+      previousSalt: grace > 0 ? before.salt : null,
+      previousSecretHash: grace > 0 ? before.secretHash : null,
+      previousExpiresAt: grace > 0 ? new Date(kernel.now().getTime() + grace * 1_000) : null,
+    }
+  })
   return { api_key: `svc_${record.publicId}.${secret}`, record }
 }
 
@@ -143,6 +155,21 @@ export async function existing(kernel: Kernel, id: string): Promise<ApiKey> {
   const found = await findKey(kernel.db, 'id', id)
   if (found === undefined) throw fail('api_key_not_found')
   return found
+}
+
+/**
+ * The text of a key is worth all of its rights, so the user of a session that operates needs its rights on each client that it reaches:
+ * those of `client_overrides` by pipelines.
+ */
+async function expectToHold(kernel: Recorder, { clientName, rights, clientOverrides }: Reach): Promise<void> {
+  const runsPipelines = coversRight(rights, 'pipelines.run')
+  for (const client of new Set([clientName ?? EVERY_CLIENT, ...(runsPipelines ? clientOverrides : [])]))
+    await kernel.operator?.expectRights(kernel, client, rights)
+}
+
+type Reach = Pick<ApiKey, 'clientName'> & {
+  readonly rights: readonly string[]
+  readonly clientOverrides: readonly string[]
 }
 
 /** The clients that the fields name. */

@@ -4,11 +4,11 @@ import { named } from '#kernel/http/document/components.ts'
 import { Id, NOT_EMPTY, Nullable, PathId, Timestamp } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
+import { FIXED_RIGHTS } from '#kernel/rights.ts'
 import type { GatewayAccess } from '../caller/access.ts'
 import { success, successOf } from '../envelope.ts'
 import { paginationOf } from '../pagination.ts'
 import { changeKey, createKey, existing, revokeKey, rotateKey } from './keys.ts'
-import { FIXED_RIGHTS } from './rights.ts'
 import { type ApiKey, listKeys } from './store.ts'
 
 const Rights = Type.Array(Type.String({ maxLength: 200 }), {
@@ -77,7 +77,9 @@ const recordOf = (key: ApiKey) => ({
 })
 
 export function keyRoutes(app: App, kernel: Kernel, clients: Clients, access: GatewayAccess): void {
-  const config = { access: access.admin, failures: ['invalid_right', 'unknown_client', 'api_key_not_found'] }
+  const failures = ['invalid_right', 'unknown_client', 'api_key_not_found']
+  const config = { access: access.operator('keys'), failures }
+  const changing = { access: access.operator('keys', { isProven: true }), failures }
   const { query, pageOf } = paginationOf(kernel.config)
   app.route({
     method: 'GET',
@@ -98,7 +100,7 @@ export function keyRoutes(app: App, kernel: Kernel, clients: Clients, access: Ga
   app.route({
     method: 'POST',
     url: '/admin/api-keys',
-    config,
+    config: changing,
     schema: {
       operationId: 'createApiKey',
       summary: 'Issue an API key',
@@ -125,7 +127,7 @@ export function keyRoutes(app: App, kernel: Kernel, clients: Clients, access: Ga
   app.route({
     method: 'PATCH',
     url: '/admin/api-keys/:id',
-    config,
+    config: changing,
     schema: {
       operationId: 'changeApiKey',
       summary: 'Change an API key',
@@ -142,7 +144,7 @@ export function keyRoutes(app: App, kernel: Kernel, clients: Clients, access: Ga
   app.route({
     method: 'DELETE',
     url: '/admin/api-keys/:id',
-    config,
+    config: changing,
     schema: {
       operationId: 'revokeApiKey',
       summary: 'Revoke an API key',
@@ -158,7 +160,7 @@ export function keyRoutes(app: App, kernel: Kernel, clients: Clients, access: Ga
   app.route({
     method: 'POST',
     url: '/admin/api-keys/:id/rotate',
-    config,
+    config: changing,
     schema: {
       operationId: 'rotateApiKey',
       summary: 'Give an API key a new secret',

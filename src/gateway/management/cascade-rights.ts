@@ -1,8 +1,8 @@
 import type { Dependent } from '#databases/drivers/management.ts'
 import type { TableRight } from '#databases/plan/rights.ts'
+import { nameOfRight } from '#kernel/rights.ts'
 import type { GatewayCaller } from '../caller/caller.ts'
 import { type FixedRight, hasRight, lacking, rightsOf } from '../caller/caller-rights.ts'
-import { nameOfRight } from '../keys/rights.ts'
 
 /** With `cascade`, the rights to drop or change everything else that goes (gateway.md 10). */
 export function requireCascadeRights(caller: GatewayCaller, dropped: readonly Dependent[]): void {
@@ -13,7 +13,7 @@ export function requireCascadeRights(caller: GatewayCaller, dropped: readonly De
       .filter((right) => !rightsOf(caller).may(right))
       .map((right) => shownName(caller, right)),
   ]
-  if (lacks.length > 0) throw lacking([...new Set(lacks)])
+  if (lacks.length > 0) throw lacking(caller.grant, [...new Set(lacks)])
 }
 
 /** By the type, as `pg_identify_object` names it. */

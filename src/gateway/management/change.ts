@@ -8,6 +8,7 @@ import type { ClientCall, EventData, EventName } from '#kernel/events.ts'
 import { emit, type Kernel } from '#kernel/kernel.ts'
 import type { GatewayCaller } from '../caller/caller.ts'
 import { requireWritable } from '../caller/caller-rights.ts'
+import type { Grant } from '../caller/grant.ts'
 import { fail } from '../errors.ts'
 import type { PipelineRegistry } from '../pipelines/registry.ts'
 import type { AuditLog } from './audit.ts'
@@ -61,7 +62,7 @@ export async function audited(
   const client = caller.client.name
   const change = {
     requestId: caller.requestId,
-    actorKeyId: caller.grant.kind === 'key' ? caller.grant.key.id : '',
+    actorKeyId: actorIn(caller.grant),
     client,
     operation,
     schema,
@@ -87,6 +88,12 @@ export async function audited(
   const call: ClientCall = { client, request_id: caller.requestId }
   // With the members of a call, the data is whole again.
   await announce((name, data) => emit(kernel, name, { ...call, ...data } as EventData[typeof name]))
+}
+
+/** The id of the key, or of the user whose session operates. */
+function actorIn(grant: Grant): string {
+  if (grant.kind === 'key') return grant.key.id
+  return grant.kind === 'session' ? grant.userId : ''
 }
 
 async function apply(changer: Changer, written: SchemaStatements): Promise<void> {

@@ -66,9 +66,9 @@ async function requireAllRows({ caller, clients }: Changer): Promise<void> {
 
 /** Routes and functions that find data by these names may run as the owner: they would show rows that policies hide from the key. */
 async function requireNamedRows(changer: Changer, names: readonly TableName[]): Promise<void> {
-  const { client, grant } = changer.caller
-  if (client.rowLevelSecurity === undefined || bypassesPolicies(grant)) return
-  if ((await useOf(changer, names)).isInCode) requirePolicyBypass(changer.caller)
+  const { caller } = changer
+  if (caller.client.rowLevelSecurity === undefined || bypassesPolicies(caller)) return
+  if ((await useOf(changer, names)).isInCode) requirePolicyBypass(caller)
 }
 
 /** Without the column, a query may find another one of its name. */

@@ -1,4 +1,4 @@
-import type { FIXED_RIGHTS } from '../keys/rights.ts'
+import type { FIXED_RIGHTS } from '#kernel/rights.ts'
 
 /**
  * All management operations: their routes, the rights that they require, and the type of the object in the audit log. Routes, changes and

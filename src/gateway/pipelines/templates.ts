@@ -1,8 +1,10 @@
+import { grantsFixed } from '#kernel/rights.ts'
+import { rightsInRole } from '../caller/caller-rights.ts'
 import type { Grant } from '../caller/grant.ts'
 import { type PipelineDefinition, type Sink, type Source, tableNameOf } from './definition.ts'
 import type { NamedPipelines } from './registry.ts'
 
-/** The pipelines of the file, sorted by name. Those that name a client which the key may not use are left out. */
+/** The pipelines of the file, sorted by name. Those that name a client which the key or the session may not use are left out. */
 export function listTemplates(pipelines: NamedPipelines, grant: Grant) {
   return [...pipelines]
     .filter(([, definition]) => clientsOf(definition).every((client) => mayUse(grant, client)))
@@ -14,6 +16,8 @@ const clientsOf = ({ source, sink }: PipelineDefinition): readonly string[] =>
   [source?.client, sink?.client].filter((client) => client !== undefined)
 
 function mayUse(grant: Grant, client: string): boolean {
+  if (grant.kind === 'session')
+    return grantsFixed(rightsInRole(grant, client), 'pipelines.run', { isBound: true, hasPolicies: false })
   if (grant.kind !== 'key') return grant.kind === 'admin'
   const { clientName, clientOverrides } = grant.key
   return clientName === client || clientOverrides.includes('*') || clientOverrides.includes(client)

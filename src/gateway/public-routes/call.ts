@@ -72,7 +72,7 @@ function failureForCaller({ client, grant, isImpersonated }: GatewayCaller, erro
   const { code, cause } = error
   if (code === 'read_only' && client.isFrozen) return clientFrozen(client, cause)
   if (code === 'read_only' && isImpersonated) return fail('not_while_impersonating', { cause })
-  if (code === 'read_only' && grant.kind === 'key' && !client.isLogging)
+  if (code === 'read_only' && (grant.kind === 'key' || grant.kind === 'session') && !client.isLogging)
     return fail('insufficient_rights', { cause, hint: 'The key needs gateway.query' })
   return redactText(error)
 }

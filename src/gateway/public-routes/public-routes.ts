@@ -8,12 +8,13 @@ import { changedFields } from '#kernel/audit/changed-fields.ts'
 import { isConflict } from '#kernel/db/conflicts.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { uuidv7 } from '#kernel/random.ts'
+import { expectRights, pastPolicies, rightsToTable } from '../caller/expected-rights.ts'
 import { fail } from '../errors.ts'
 import { requireClient } from '../existing-clients.ts'
 import { storingMetadata } from '../metadata.ts'
 import type { MayHave } from '../same-database.ts'
 import { mayDelete, mentions } from '../table-use.ts'
-import { columnsOf, type NewFacts, newColumns, type RouteFacts, requireSound } from './definition.ts'
+import { columnsOf, type NewFacts, newColumns, type Op, type RouteFacts, requireSound } from './definition.ts'
 import {
   closeRoutesOf,
   countRoutes,
@@ -45,6 +46,7 @@ export async function createRoute(kernel: Kernel, clients: Clients, asked: NewRo
     return await storingMetadata(() =>
       actAsOperator(kernel, async (kernel) => {
         await requireClient(kernel, clients, route.clientName)
+        await expectToHold(kernel, clients, route)
         const inserted = await insertRoute(kernel.db, route)
         await tell(kernel, 'public_route.created', actOf(inserted))
         return inserted
@@ -70,6 +72,7 @@ export async function changeRoute(
     const changed = { ...before, ...change }
     await requireSound(kernel, clients, changed, facts)
     await requireClient(kernel, clients, changed.clientName)
+    if (!isClosing(facts)) await expectToHold(kernel, clients, changed)
     const route = await storingMetadata(() =>
       updateRoute(kernel.db, before.id, { ...change, updatedAt: kernel.now() }),
     )
@@ -79,6 +82,42 @@ export async function changeRoute(
     return route
   })
 }
+
+/** The route opens this to its callers. */
+async function expectToHold(
+  kernel: Kernel,
+  clients: Clients,
+  {
+    clientName,
+    allowedOps,
+    tableName,
+    runAs,
+  }: Pick<PublicRoute, 'clientName' | 'allowedOps' | 'tableName' | 'runAs'>,
+): Promise<void> {
+  const opened = Object.entries(ACTIONS_OF).filter(([op]) => allowedOps.includes(op))
+  const actions = ACTIONS.filter((action) => opened.some(([, needed]) => needed.includes(action)))
+  const rights = [
+    ...rightsToTable(tableName, actions),
+    ...(allowedOps.includes('query') ? ['gateway.query'] : []),
+  ]
+  await expectRights(
+    kernel,
+    clientName,
+    runAs === 'owner' ? pastPolicies(clients, clientName, rights) : rights,
+  )
+}
+
+const ACTIONS = ['read', 'write', 'delete'] as const
+/** A write answers rows, and its conditions look at columns. */
+const ACTIONS_OF: Readonly<Record<Op, readonly (typeof ACTIONS)[number][]>> = {
+  query: [],
+  fetch: ['read'],
+  insert: ['read', 'write'],
+  update: ['read', 'write'],
+  delete: ['read', 'delete'],
+}
+
+const isClosing = (facts: RouteFacts): boolean => facts.is_active === false && Object.keys(facts).length === 1
 
 /** Removes a route. When it resolves, no process serves it. */
 export async function removeRoute(kernel: Kernel, routeKey: string): Promise<void> {

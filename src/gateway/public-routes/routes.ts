@@ -51,14 +51,14 @@ export function publicRouteRoutes(app: App, kernel: Kernel, clients: Clients, ac
 }
 
 function adminRoutes(app: App, kernel: Kernel, clients: Clients, access: GatewayAccess): void {
-  const config = { access: access.admin, failures: REFUSED_ROUTE }
+  const config = { access: access.operator('routes'), failures: REFUSED_ROUTE }
   const { query, pageOf } = paginationOf(kernel.config)
   const facts = factsOf(kernel)
   const page = { total: Type.Integer(), limit: Type.Integer(), offset: Type.Integer() }
   app.route({
     method: 'GET',
     url: '/admin/public-routes',
-    config: { access: access.admin },
+    config: { access: access.operator('routes') },
     schema: {
       operationId: 'listPublicRoutes',
       summary: 'List public routes',

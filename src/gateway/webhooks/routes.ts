@@ -152,7 +152,7 @@ const eventList = EVENT_NAMES.map((name) => {
 })
 
 export function webhookRoutes(app: App, kernel: Kernel, clients: Clients, access: GatewayAccess): void {
-  const config = { access: access.adminWithClient, failures: ['webhook_not_found'] }
+  const config = { access: access.operatorWithClient('webhooks'), failures: ['webhook_not_found'] }
   const refusing = { ...config, failures: [...config.failures, ...REFUSED] }
   const fields = fieldsOf(kernel.config)
   app.route({

@@ -17,7 +17,7 @@ const hasTable = (routeKeys: RouteKeys): boolean =>
   eventsOf(routeKeys).some((name) => EVENTS[name].tableScope === true)
 
 /** Operations that return rows, which a filter judges. */
-const hasRows = (routeKeys: RouteKeys): boolean =>
+export const hasRows = (routeKeys: RouteKeys): boolean =>
   eventsOf(routeKeys).some((name) => EVENTS[name].category === 'gateway')
 
 /** Throws when the parts contradict each other: such a webhook would get nothing. */

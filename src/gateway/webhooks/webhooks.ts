@@ -6,6 +6,7 @@ import type { Failure } from '#kernel/errors.ts'
 import { edge, retryAfter } from '#kernel/http/failures.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { uuidv7 } from '#kernel/random.ts'
+import { expectRights, pastPolicies, rightsToTable } from '../caller/expected-rights.ts'
 import { fail } from '../errors.ts'
 import { requireClient } from '../existing-clients.ts'
 import {
@@ -27,7 +28,7 @@ import {
   updateWebhook,
   type Webhook,
 } from './store.ts'
-import { isOfUsers, refused, requireSubscription } from './subscription.ts'
+import { hasRows, isOfUsers, refused, requireSubscription } from './subscription.ts'
 
 /** A webhook with its secret, which is shown only now. */
 type IssuedWebhook = { readonly webhook: Webhook; readonly secret: string }
@@ -68,6 +69,7 @@ export async function createWebhook(
   }
   const created = await actAsOperator(kernel, async (kernel) => {
     if (clientName !== null) await requireClient(kernel, clients, clientName)
+    await expectToHold(kernel, clients, { routeKeys, clientName, tableName })
     await tell(kernel, 'webhook.created', actOf(webhook))
     return insertWebhook(kernel.db, webhook)
   })
@@ -91,6 +93,7 @@ export async function changeWebhook(
     requireOwnHeaders(former, columns)
     const needsClient = columns.clientName !== undefined || columns.isActive === true
     if (needsClient && present.clientName !== null) await requireClient(kernel, clients, present.clientName)
+    if (!isStopping(change)) await expectToHold(kernel, clients, present)
     if (secret !== undefined && secret !== presentSecret(kernel, former)) await putSecret(kernel, id, secret)
     const webhook = await updateWebhook(kernel.db, id, { ...columns, updatedAt: kernel.now() })
     if (webhook === undefined) throw fail('webhook_not_found')
@@ -99,6 +102,24 @@ export async function changeWebhook(
     return webhook
   })
 }
+
+/** The webhook sends rows of all callers to its URL, or accounts. */
+async function expectToHold(
+  kernel: Kernel,
+  clients: Clients,
+  { routeKeys, clientName, tableName }: Pick<Webhook, 'routeKeys' | 'clientName' | 'tableName'>,
+): Promise<void> {
+  if (isOfUsers(routeKeys)) await kernel.operator?.expectToListUsers(kernel)
+  if (clientName === null || !hasRows(routeKeys)) return
+  await expectRights(
+    kernel,
+    clientName,
+    pastPolicies(clients, clientName, rightsToTable(tableName, ['read'])),
+  )
+}
+
+const isStopping = (change: WebhookChange): boolean =>
+  change.is_active === false && Object.keys(change).length === 1
 
 /** Otherwise a webhook of an event that a newer version does not have can still be changed, and deactivated. */
 const decidesEvents = ({ isActive, routeKeys, clientName, tableName, filter }: Partial<Webhook>): boolean =>

@@ -54,6 +54,7 @@ export const ACTIONS = {
   'admin_act.failed': 'user',
   'impersonated_act.failed': 'user',
   'organization_act.failed': 'user',
+  'operator_act.failed': 'user',
 
   'api_key.created': 'api_key',
   'api_key.updated': 'api_key',

@@ -16,7 +16,7 @@ export type Act = {
 }
 
 /** The part of a kernel that writing an act needs. */
-export type Recorder = Pick<Kernel, 'db' | 'now' | 'random' | 'origin'>
+export type Recorder = Pick<Kernel, 'db' | 'now' | 'random' | 'origin' | 'operator'>
 
 /** Writes the act into the audit trail. Call it in the transaction that acts: if that is rolled back, no row remains. */
 export async function recordAct(kernel: Recorder, action: Action, act: Act): Promise<void> {

@@ -1,5 +1,5 @@
 import { BlockList, isIP } from 'node:net'
-import type { Form } from './forms.ts'
+import { type Form, textForm } from './forms.ts'
 import { readScyllaUrl } from './scylla-url.ts'
 import { readSmtpUrl } from './smtp-url.ts'
 
@@ -47,6 +47,12 @@ export const mirrorUrlForm: Form<string> = {
   },
   write: (value) => value,
 }
+
+export const serviceUrlForm = textForm(
+  'service URL',
+  /^https?:\/\/[^\s/?#@]+(\/[^\s?#]*)?$/,
+  'an http or https address without query and user, like https://api.example.com/range',
+)
 
 /** An address or a CIDR block, of either family. */
 export const networkForm: Form<string> = {

@@ -23,6 +23,18 @@ const RULES: readonly Rule[] = [
     says: 'needs https, or outbound.allow_http: true',
   },
   {
+    settings: ['auth.captcha.provider', 'auth.captcha.secret'],
+    broken: ({ auth: { captcha } }) =>
+      captcha.provider !== undefined && captcha.provider !== 'altcha' && captcha.secret === undefined,
+    says: 'needs auth.captcha.secret, the secret key that the provider shows beside the site key',
+  },
+  {
+    settings: ['auth.captcha.verify_url', 'outbound.allow_http'],
+    broken: ({ auth, outbound }) =>
+      auth.captcha.verify_url?.startsWith('http:') === true && !outbound.allow_http,
+    says: 'needs https, or outbound.allow_http: true',
+  },
+  {
     settings: ['session.cookie_same_site', 'session.cookie_secure'],
     broken: ({ session }) => session.cookie_same_site === 'None' && !session.cookie_secure,
     says: 'None forces Secure, which session.cookie_secure: false turns off; remove that line, or use Lax',

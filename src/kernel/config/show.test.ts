@@ -64,7 +64,13 @@ test('every setting whose name sounds like a secret is one', () => {
   )
   assert.deepEqual(
     open.map(({ path }) => path.join('.')),
-    ['server.public_url', 'auth.pages.logo_url', 'auth.two_factor.page_url', 'auth.device.page_url'],
+    [
+      'server.public_url',
+      'auth.pages.logo_url',
+      'auth.two_factor.page_url',
+      'auth.captcha.site_key',
+      'auth.device.page_url',
+    ],
   )
 })
 

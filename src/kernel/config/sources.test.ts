@@ -39,6 +39,7 @@ const texts: Record<string, fc.Arbitrary<string>> = {
   'service URL': fc.tuple(word, port, word).map(([h, n, p]) => `https://${h}.example:${n}/${p}`),
   'web address': fc.tuple(word, port, word).map(([h, n, p]) => `http://${h}.example:${n}/${p}?a=b#c`),
   name: fc.stringMatching(/^[A-Za-z&' ]{0,20}[A-Za-z]$/),
+  'score, 0 to 1': fc.constantFrom('0', '0.5', '0.75', '1'),
   colour: fc.constantFrom('#0a7', '#1D4ED8', 'rgb(1, 2, 3)', 'hsl(120 50% 50%)'),
   'role name': fc.stringMatching(/^[a-z][a-z0-9_-]{6,12}$/),
   'user id': fc.uuid(),
@@ -47,6 +48,7 @@ const texts: Record<string, fc.Arbitrary<string>> = {
   'client id': fc.constantFrom('1-a.apps.example.com', 'com.example.app'),
   scope: fc.constantFrom('openid', 'user:email', 'https://example.com/auth/drive.file'),
   'private key': fc.constant('-----BEGIN PRIVATE KEY-----\\nAAAA\\n-----END PRIVATE KEY-----'),
+  right: fc.constantFrom('orders.read', 'gateway.query', '*'),
   'folder or bucket': fc.constantFrom('backups', '/srv/backups', 's3://backups/daily'),
   'cron expression': fc.constantFrom('30 3 * * *', '*/5 0-6 1,15 * 1-5'),
   'true or false': fc.constantFrom('true', 'false', 'yes', 'off', '1'),
@@ -88,7 +90,7 @@ const given: fc.Arbitrary<SettingValue[]> = fc.subarray(CLIENTS).chain((clients)
     if (!isSetting(schema) || isInList(path)) return []
     const names = path.includes(ANY_NAME) ? clients : [ANY_NAME]
     return names.map((name) => {
-      const at = path.join('.').replace(ANY_NAME, name)
+      const at = path.join('.').replaceAll(ANY_NAME, name)
       const values = path.at(-1) === 'driver' ? fc.constant('postgresql') : written(schema)
       const one = values.map((value): SettingValue => ({ path: at, value }))
       return ALWAYS.test(at) ? one : fc.option(one, { nil: undefined, freq: 2 })
@@ -106,6 +108,7 @@ const NEEDS: readonly (readonly [setting: string, needed: string, values: fc.Arb
   ),
   ['database.direct_url', 'database.url', url('postgres')],
   ['mail.transport', 'mail.smtp_url', url('smtps')],
+  ['auth.captcha.provider', 'auth.captcha.secret', word],
   ['server.drain', 'limits.shutdown', fc.constant('1h')],
   ['backups.location', 'backups.s3.endpoint', fc.constant('https://s3.example.com')],
   ...['access_key_id', 'secret_key'].map((name) => ['backups.location', `backups.s3.${name}`, word] as const),

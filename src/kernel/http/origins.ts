@@ -1,12 +1,17 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Kernel } from '../kernel.ts'
+import { isGet } from './methods.ts'
 
 /** Origins whose pages may send a user's cookie and be redirect targets. */
-export function ownOrigins({ config, publicUrl }: Kernel): ReadonlySet<string> {
+export const ownOrigins = (kernel: Kernel): ReadonlySet<string> =>
+  new Set([...originsOfService(kernel), ...kernel.config.auth.trusted_origins])
+
+/** Those of the service itself. */
+function originsOfService({ config, publicUrl }: Kernel): readonly string[] {
   const ownUrl = new URL(publicUrl())
   const port = ownUrl.port === '' ? '' : `:${ownUrl.port}`
   const loopback = config.production ? [] : [`http://127.0.0.1${port}`, `http://[::1]${port}`]
-  return new Set([ownUrl.origin, ...config.auth.trusted_origins, ...loopback])
+  return [ownUrl.origin, ...loopback]
 }
 
 type OriginVerdict = 'allowed' | 'absent' | 'null' | 'foreign'
@@ -31,6 +36,24 @@ export function crossSite(kernel: Kernel, headers: IncomingHttpHeaders): 'foreig
   const verdict = originOf(headers, ownOrigins(kernel))
   if (verdict === 'allowed' || (verdict === 'absent' && !kernel.config.auth.require_origin)) return undefined
   return verdict === 'foreign' ? 'foreign' : 'unknown'
+}
+
+/**
+ * The same for a cookie that opens more than the account: the page is of the service itself, not of a trusted origin, and says so. Only GET
+ * may lack Origin, since browsers leave it out there.
+ */
+export function beyondOwnPages(
+  kernel: Kernel,
+  { headers, method }: { readonly headers: IncomingHttpHeaders; readonly method: string },
+): 'foreign' | 'unknown' | undefined {
+  const { origin, referer, 'sec-fetch-site': site } = headers
+  const isOwn = (url: string | undefined) => url !== undefined && originsOfService(kernel).includes(url)
+  if (origin === 'null') return 'unknown'
+  if (origin !== undefined) return isOwn(origin) ? undefined : 'foreign'
+  if (!isGet({ method })) return 'unknown'
+  if (site !== undefined) return site === 'same-origin' ? undefined : 'foreign'
+  if (referer === undefined) return 'unknown'
+  return isOwn(URL.parse(referer)?.origin) ? undefined : 'foreign'
 }
 
 /**

@@ -1,4 +1,5 @@
 import type { FastifyInstance, RouteOptions } from 'fastify'
+import { isGet } from './methods.ts'
 
 type RouteEntry = {
   readonly method: string
@@ -16,12 +17,14 @@ export type RouteBook = {
   methodsAt(url: string): readonly string[]
   /** Whether a route has exactly this path, so that it is no value of a parameter. */
   isFixed(url: string): boolean
+  /** For a request that Fastify never sees. */
+  routeOf(request: { readonly method: string; readonly url: string }): RouteOptions | undefined
 }
 
 /** To be called before any route is added. Throws for a route without access. */
 export function keepRouteBook(app: FastifyInstance): RouteBook {
   const routes: RouteOptions[] = []
-  const patterns: { pattern: RegExp; method: string }[] = []
+  const patterns: { pattern: RegExp; method: string; route: RouteOptions }[] = []
   const fixed = new Map<string, string[]>()
   app.addHook('onRoute', (route: RouteOptions) => {
     for (const method of [route.method].flat()) {
@@ -29,7 +32,7 @@ export function keepRouteBook(app: FastifyInstance): RouteBook {
       if (route.config?.access === undefined) {
         throw new Error(`${method} ${route.url} does not say who may call it (config.access)`)
       }
-      patterns.push({ method, pattern: patternOf(route.url) })
+      patterns.push({ method, pattern: patternOf(route.url), route })
       if (!/[:*]/.test(route.url)) fixed.set(route.url, [...(fixed.get(route.url) ?? []), method])
     }
     routes.push(route)
@@ -43,6 +46,12 @@ export function keepRouteBook(app: FastifyInstance): RouteBook {
       return methods.flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method]))
     },
     isFixed: (url) => fixed.has(pathOf(url)),
+    routeOf(request) {
+      const path = pathOf(request.url)
+      const method = isGet(request) ? 'GET' : request.method
+      const found = patterns.filter((one) => one.method === method && one.pattern.test(path))
+      return (found.find(({ route }) => route.url === path) ?? found[0])?.route
+    },
   }
 }
 

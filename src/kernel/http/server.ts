@@ -17,6 +17,7 @@ import { EXPOSED_HEADERS, PREFLIGHT_AGE } from './cors.ts'
 import { edge } from './failures.ts'
 import { HEADER } from './header-names.ts'
 import { requireGoodHeaders } from './headers.ts'
+import { keepRouteBook, type RouteBook } from './routes.ts'
 import { SECURITY_HEADERS } from './security-headers.ts'
 import type { App } from './surface.ts'
 
@@ -24,7 +25,7 @@ import type { App } from './surface.ts'
  * The server without routes: limits, request ids, security headers, CORS for trusted origins, access before the body,
  * one log line and one measurement a request.
  */
-export function createServer(kernel: Kernel): App {
+export function createServer(kernel: Kernel): { readonly app: App; readonly book: RouteBook } {
   const { config, now } = kernel
   const random = drawInAdvance(kernel.random)
   const newId = () => uuidv7(now(), random)
@@ -50,8 +51,9 @@ export function createServer(kernel: Kernel): App {
       ...headerTimes(config),
     },
     genReqId: (raw) => sanePresented(raw) ?? newId(),
-    clientErrorHandler: answerBrokenRequest(kernel, newId),
+    clientErrorHandler: answerBrokenRequest(kernel, newId, (request) => book.routeOf(request)),
   }).withTypeProvider<TypeBoxTypeProvider>()
+  const book = keepRouteBook(app)
   // Node would answer an unknown Expect with 417 and an empty body. It may be ignored (RFC 9110 section 10.1.1).
   app.server.on('checkExpectation', (request, response) => app.routing(request, response))
   app.server.on('connect', (_request, socket: Socket) => answerConnect(socket, newId()))
@@ -89,7 +91,7 @@ export function createServer(kernel: Kernel): App {
   addLongResponses(app, kernel)
   budgetBodies(app, kernel)
   app.addHook('onResponse', recordRequest(kernel))
-  return app
+  return { app, book }
 }
 
 /** For Node's own check of slow requests: headers have to arrive within `limits.timeout`. */

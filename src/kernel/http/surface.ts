@@ -1,7 +1,7 @@
-import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyContextConfig, FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import type { Origin } from '../audit/origin.ts'
 import { Failure, type FailureTable } from '../errors.ts'
-import { type Kernel, withOrigin } from '../kernel.ts'
+import { type Kernel, type OperatorSession, withOrigin } from '../kernel.ts'
 import { refuseUnacceptable } from './accept.ts'
 import { type Access, open } from './access.ts'
 import type { App } from './app.ts'
@@ -15,17 +15,31 @@ export type { App }
 
 type SurfaceOptions = BodyRules & {
   readonly name: 'auth' | 'gateway'
-  /** The body of every failure. */
-  envelope(failure: Failure, request: FastifyRequest): object
+  readonly envelope: Envelope
   /** Every code that the surface answers. */
   readonly codes: FailureTable
   /** Parses JSON bodies. */
   readonly parse: (text: string) => unknown
   /** For the audit trail. */
   originOf(request: FastifyRequest): Origin
+  /** The session that operates, if the request has one. */
+  readonly operatorOf?: (request: FastifyRequest) => OperatorSession | undefined
 }
 
+/** The body of a failure. The request may have ended before Fastify saw it. */
+type Envelope = (
+  failure: Failure,
+  request: {
+    readonly id: string
+    readonly routeOptions: { readonly url?: string | undefined; readonly config: FastifyContextConfig }
+  },
+) => object
+
 declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** That of the surface. */
+    envelope?: Envelope
+  }
   interface FastifyRequest {
     /** The kernel for the verb that the request asks for: what it writes has the request's origin (`originOf` of the surface). */
     readonly kernel: Kernel
@@ -46,7 +60,8 @@ export function configureSurface(app: App, kernel: Kernel, book: RouteBook, opti
   }
   app.decorateRequest('kernel', {
     getter() {
-      return withOrigin(kernel, options.originOf(this))
+      const operator = options.operatorOf?.(this)
+      return { ...withOrigin(kernel, options.originOf(this)), ...(operator && { operator }) }
     },
   })
   app.addHook('onRoute', (route) => {
@@ -56,6 +71,7 @@ export function configureSurface(app: App, kernel: Kernel, book: RouteBook, opti
       ...route.config,
       surface: options.name,
       codes: options.codes,
+      envelope: options.envelope,
       ...(mayBeHidden && { access: hiddenByFixed(access) }),
     }
   })

@@ -5,6 +5,7 @@ import { isConflict } from '#kernel/db/conflicts.ts'
 import type { BackupJob } from '#kernel/events.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { uuidv7 } from '#kernel/random.ts'
+import { expectEveryRight, expectRights, pastPolicies } from '../../caller/expected-rights.ts'
 import { fail } from '../../errors.ts'
 import { requireClient } from '../../existing-clients.ts'
 import { findBackup } from '../backups.ts'
@@ -71,11 +72,13 @@ async function addJob(
   sources: BackupSources,
   row: NewRow,
   isRunHere: boolean,
+  expect: (kernel: Kernel) => Promise<void> = async () => {},
 ): Promise<JobRow> {
   await endLost(kernel, sources)
   try {
     return await actAsOperator(kernel, async (kernel) => {
       await requireClient(kernel, sources.clients, row.clientName)
+      await expect(kernel)
       if (row.sourceId && !(await holdBackup(kernel.db, row.sourceId))) throw fail('backup_not_found')
       await requireSoleRestore(kernel, row)
       const leaseUntil = isRunHere ? leaseEnd(kernel.now()) : null
@@ -90,7 +93,7 @@ async function addJob(
     if (isConflict(error, WAITING_JOB_KEY)) throw fail('backup_job_active', { message: STILL_WAITS })
     if (!isConflict(error, ACTIVE_JOB_KEY)) throw error
     if (row.schedule == null) throw fail('backup_job_active')
-    return addJob(kernel, sources, { ...row, waits: true }, isRunHere)
+    return addJob(kernel, sources, { ...row, waits: true }, isRunHere, expect)
   }
 }
 
@@ -132,7 +135,14 @@ export async function requestRestore(
   const database = (await databaseOf(source.client).catch(() => undefined)) ?? null
   const { id: sourceId, label, format, location, size } = backup
   const job = { ...newJob(kernel, 'restore', clientName), label, format, location, sizeBytes: String(size) }
-  return addJob(kernel, sources, { ...job, sourceId, database }, false)
+  return addJob(kernel, sources, { ...job, sourceId, database }, false, async (kernel) => {
+    await expectEveryRight(kernel, clientName)
+    await expectRights(
+      kernel,
+      backup.clientName,
+      pastPolicies(sources.clients, backup.clientName, ['gateway.read']),
+    )
+  })
 }
 
 export async function findBackupJob(kernel: Pick<Kernel, 'db'>, id: string): Promise<JobRow> {

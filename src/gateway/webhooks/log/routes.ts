@@ -70,7 +70,7 @@ export function deliveryRoutes(
   access: GatewayAccess,
   workers: DeliveryWorkers,
 ): void {
-  const config = { access: access.adminWithClient, failures: ['webhook_not_found'] }
+  const config = { access: access.operatorWithClient('webhooks'), failures: ['webhook_not_found'] }
   const sendTest = createTestDeliveries()
   app.route({
     method: 'GET',

@@ -1,10 +1,11 @@
 import { availableParallelism } from 'node:os'
 import { Type } from 'typebox'
-import { originForm, webUrlForm } from '../addresses.ts'
+import { originForm, serviceUrlForm, webUrlForm } from '../addresses.ts'
 import { colourForm } from '../colours.ts'
 import { textForm } from '../forms.ts'
-import { duration, flag, integer, list, section, text } from '../setting.ts'
+import { choice, duration, flag, integer, list, section, text } from '../setting.ts'
 import { admin } from './auth-admin.ts'
+import { captcha } from './auth-captcha.ts'
 import { device } from './auth-device.ts'
 import { lastLoginMethod } from './auth-last-login-method.ts'
 import { emailOtp, magicLink } from './auth-mail.ts'
@@ -19,12 +20,6 @@ const pathForm = textForm(
   'path',
   /^(\/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)+$/,
   'a path with one leading slash and none at the end, like /api/auth',
-)
-
-const serviceUrlForm = textForm(
-  'service URL',
-  /^https?:\/\/[^\s/?#@]+(\/[^\s?#]*)?$/,
-  'an http or https address without query and user, like https://api.example.com/range',
 )
 
 const nameForm = textForm('name', /^\P{C}{1,60}$/u, 'one line of at most 60 characters')
@@ -58,6 +53,19 @@ const emailPassword = section('Sign-up and sign-in with email and password.', {
       { absent: 'no such check', secret: 'password' },
       serviceUrlForm,
     ),
+  ),
+  breach_check_file: Type.Optional(
+    text(
+      'List of breached passwords, made by `gatehouse breach-list build`. A replaced file is used at once.',
+      {
+        absent: 'no such check',
+      },
+    ),
+  ),
+  breach_check_on_failure: choice(
+    'Whether a password passes when a breach check fails: `open` lets it pass, `closed` refuses it with 503.',
+    ['open', 'closed'],
+    { default: 'open' },
   ),
 })
 
@@ -154,6 +162,7 @@ export const auth = section('Authentication.', {
   pages,
   delete_user: deleteUser,
   two_factor: twoFactor,
+  captcha,
   device,
   admin,
   passkey,

@@ -1,5 +1,6 @@
 import { type ServerResponse, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
+import type { RouteOptions } from 'fastify'
 import type { Failure } from '../../errors.ts'
 import type { Kernel } from '../../kernel.ts'
 import { corsHeaders } from '../cors.ts'
@@ -16,19 +17,27 @@ const BROKEN: Readonly<Record<string, 'headers_too_large' | 'request_timeout'>> 
 }
 
 /**
- * Answers requests that are not HTTP, or whose headers are far too large or too slow. They reach no route, so their surface is read
- * from the packet, if it has the first line. Otherwise they get the gateway's envelope, which includes the members of the other one.
+ * Answers requests that are not HTTP, or whose headers are far too large or too slow. They reach no route, so method and path are read
+ * from the packet, if it has the first line: the answer has the envelope of their route, or else of their surface. Otherwise they get
+ * the gateway's envelope, which includes the members of the other one.
  */
-export function answerBrokenRequest({ config }: Kernel, newId: () => string) {
+export function answerBrokenRequest(
+  { config }: Kernel,
+  newId: () => string,
+  routeOf: (request: { readonly method: string; readonly url: string }) => RouteOptions | undefined,
+) {
   return (error: ParserError, socket: Socket): void => {
     if (socket.destroyed || !socket.writable) return
     // The answer has begun, so no second one is sent.
     if (answerOn(socket)?.headersSent === true) return void socket.destroy()
-    const { path, origin } = beginningOf(error.rawPacket)
+    const { line, origin } = beginningOf(error.rawPacket)
     const failure = edge(BROKEN[error.code ?? ''] ?? 'validation_error')
-    const isAuth = path !== undefined && isBelow(config.auth.base_path, path)
     const id = newId()
-    const body = isAuth ? authEnvelope(failure) : gatewayEnvelope(failure, id)
+    const { url, config: ofRoute } = (line && routeOf(line)) ?? {}
+    const isAuth = line !== undefined && isBelow(config.auth.base_path, line.url)
+    const body =
+      ofRoute?.envelope?.(failure, { id, routeOptions: { url, config: ofRoute } }) ??
+      (isAuth ? authEnvelope(failure) : gatewayEnvelope(failure, id))
     answerLast(socket, failure, id, body, corsHeaders(config, origin))
   }
 }
@@ -45,13 +54,16 @@ export function answerConnect(socket: Socket, id: string): void {
 /** The answer to an earlier request of the connection. Node's own handler uses this field too. */
 const answerOn = (socket: Socket) => (socket as { _httpMessage?: ServerResponse | null })._httpMessage
 
-/** Path and origin of a request, where the packet begins with its first line. */
-function beginningOf(packet: unknown): { readonly path?: string; readonly origin?: string } {
+/** Method, path and origin of a request, where the packet begins with its first line. */
+function beginningOf(packet: unknown): {
+  readonly line?: { readonly method: string; readonly url: string }
+  readonly origin?: string
+} {
   const text = Buffer.isBuffer(packet) ? packet.toString('latin1') : ''
-  const [, path] = /^[A-Z]{3,10} (\/[^ ?\r\n]{0,300})/.exec(text) ?? []
-  if (path === undefined) return {}
+  const [, method, url] = /^([A-Z]{3,10}) (\/[^ ?\r\n]{0,300})/.exec(text) ?? []
+  if (method === undefined || url === undefined) return {}
   const [, origin] = /\r\norigin: {0,8}([^\r\n]{1,300})/i.exec(text) ?? []
-  return { path, ...(origin !== undefined && { origin }) }
+  return { line: { method, url }, ...(origin !== undefined && { origin }) }
 }
 
 const isBelow = (prefix: string, path: string): boolean => path === prefix || path.startsWith(`${prefix}/`)

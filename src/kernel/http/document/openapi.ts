@@ -74,6 +74,13 @@ const securitySchemes = ({ session }: Config) =>
       name: session.cookie_name,
       description: 'A session token from the cookie of sign-in',
     },
+    operatorSession: {
+      type: 'apiKey',
+      in: 'header',
+      name: HEADER.serviceSession,
+      description:
+        '1: the session acts by the rights of its user’s roles (auth.admin.roles), in place of a key; a cookie only from pages of the service itself',
+    },
     apiKey: {
       type: 'apiKey',
       in: 'header',

@@ -1,7 +1,8 @@
-import type { Action, TableRight } from '#databases/plan/rights.ts'
+export type Action = 'read' | 'write' | 'delete'
+export type TableRight = { readonly schema: string; readonly table: string; readonly action: Action }
 
 /**
- * Rights of API keys. A right is fixed (`management.read`), a table right (`users.read`, `sales.orders.write`) or a wildcard for these
+ * Rights of API keys, and of the roles of operators. A right is fixed (`management.read`), a table right (`users.read`, `sales.orders.write`) or a wildcard for these
  * (gateway.md 3).
  */
 export const FIXED_RIGHTS = {
@@ -98,6 +99,39 @@ export function isRight(text: string): boolean {
   if (parts[0] === '*') return parts.length === 1 && last !== '*'
   if (RESERVED_SCHEMAS.has(parts[0] ?? '')) return last === '*' && isPrefixOfFixed(parts)
   return parts.length <= 2 && parts.every((part) => NAME.test(part))
+}
+
+/** All rights on a client: no wildcard includes the last two. */
+export const EVERY_RIGHT = ['*', 'gateway.bypass_row_level_security', 'management.functions.write'] as const
+
+/** Whether rights on a client allow all that the other right allows there, with row-level security and without. */
+export const coversRight = (held: readonly string[], other: string): boolean =>
+  ACTIONS.every(
+    (action) => !isOfEveryTable(other, action) || held.some((right) => isOfEveryTable(right, action)),
+  ) &&
+  OF_NO_TABLE.every((name) =>
+    [false, true].every((hasPolicies) => {
+      const on = { isBound: true, hasPolicies }
+      return !grantsFixed([other], name, on) || grantsFixed(held, name, on)
+    }),
+  ) &&
+  tableRightsIn(other).every((right) => grantsTable(held, right))
+
+const ACTIONS: readonly Action[] = ['read', 'write', 'delete']
+
+const isOfEveryTable = (right: string, action: Action): boolean => EVERY_TABLE[action].has(right)
+
+/** The fixed rights but `gateway.read`, `.write` and `.delete`. */
+const OF_NO_TABLE = (Object.keys(FIXED_RIGHTS) as (keyof typeof FIXED_RIGHTS)[]) // the keys of the object
+  .filter((name) => !ACTIONS.some((action) => isOfEveryTable(name, action)))
+
+/** The rights to one table that a right of table form contains. */
+function tableRightsIn(right: string): readonly TableRight[] {
+  const parts = right.split('.').slice(0, -1)
+  const [one = '*', two] = parts
+  if (one === '*' || RESERVED_SCHEMAS.has(one)) return []
+  const table = two === undefined ? { schema: 'public', table: one } : { schema: one, table: two }
+  return ACTIONS.map((action) => ({ ...table, action })).filter((asked) => grantsTable([right], asked))
 }
 
 const isPrefixOfFixed = (parts: readonly string[]): boolean =>

@@ -1,8 +1,17 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import type { Action, TableRight } from '#databases/plan/rights.ts'
-import { FIXED_RIGHTS, grantsFixed, grantsTable, isRight, nameOfRight } from './rights.ts'
+import {
+  type Action,
+  coversRight,
+  EVERY_RIGHT,
+  FIXED_RIGHTS,
+  grantsFixed,
+  grantsTable,
+  isRight,
+  nameOfRight,
+  type TableRight,
+} from './rights.ts'
 
 const ACTIONS: readonly Action[] = ['read', 'write', 'delete']
 
@@ -154,4 +163,46 @@ test('a table right never grants access to other tables, for any names', () => {
     }),
     { numRuns: 3_000 },
   )
+})
+
+/** The tables above and the fixed rights that a list of rights grants. */
+function effectsOf(rights: readonly string[]): readonly string[] {
+  const tables = [...TABLES, ['public', 'sales'] as const, ['public', 'Users'] as const].flatMap(
+    ([schema, table]) =>
+      ACTIONS.filter((action) => grantsTable(rights, { schema, table, action })).map(
+        (action) => `${schema}.${table} ${action}`,
+      ),
+  )
+  const names = Object.keys(FIXED_RIGHTS) as (keyof typeof FIXED_RIGHTS)[] // the keys of the object above
+  const fixed = [true, false].flatMap((hasPolicies) =>
+    names
+      // They are rights to every table.
+      .filter((name) => !['gateway.read', 'gateway.write', 'gateway.delete'].includes(name))
+      .filter((name) => grantsFixed(rights, name, { isBound: true, hasPolicies }))
+      .map((name) => `${name} ${hasPolicies}`),
+  )
+  return [...tables, ...fixed]
+}
+
+test('rights cover another right when, and only when, they grant all of its effects', () => {
+  const right = fc.constantFrom(...Object.keys(GRANTS).filter(isRight), ...Object.keys(FIXED_RIGHTS))
+  fc.assert(
+    fc.property(fc.array(right, { maxLength: 5 }), right, (held, other) => {
+      const own = new Set(effectsOf(held))
+      assert.equal(
+        coversRight(held, other),
+        effectsOf([other]).every((effect) => own.has(effect)),
+        `${held} and ${other}`,
+      )
+    }),
+    { numRuns: 5_000 },
+  )
+})
+
+test('the list of every right covers each right, and no wildcard covers the list', () => {
+  for (const right of [...Object.keys(FIXED_RIGHTS), 'users.*', 'sales.orders.read', '*', 'gateway.*'])
+    assert.ok(coversRight(EVERY_RIGHT, right), right)
+  assert.ok(!EVERY_RIGHT.every((right) => coversRight(['*'], right)))
+  assert.ok(!coversRight(['users.read'], 'customers.read'))
+  assert.ok(!coversRight(['users.*'], '*.read'))
 })

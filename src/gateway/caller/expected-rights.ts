@@ -1,0 +1,35 @@
+import type { Clients } from '#databases/clients/clients.ts'
+import { readTable } from '#databases/request/table-name.ts'
+import { EVERY_CLIENT } from '#kernel/config/sections/auth-admin.ts'
+import type { Kernel } from '#kernel/kernel.ts'
+import { type Action, EVERY_RIGHT, nameOfRight } from '#kernel/rights.ts'
+
+/**
+ * For a change that lets others use these rights on a client: the user of a session that operates needs them there (house.md 5.13). Call it
+ * in the transaction that acts. The admin key and commands have every right.
+ */
+export const expectRights = async (
+  kernel: Kernel,
+  client: string | null,
+  rights: readonly string[],
+): Promise<void> => kernel.operator?.expectRights(kernel, client ?? EVERY_CLIENT, rights)
+
+export const expectEveryRight = (kernel: Kernel, client: string): Promise<void> =>
+  expectRights(kernel, client, EVERY_RIGHT)
+
+/** The rights to act on a table; on every one without a name, or with a name that no right spells. */
+export function rightsToTable(name: string | null, actions: readonly Action[]): readonly string[] {
+  const table = name === null ? undefined : readTable({ table_name: name })
+  const isSpelled = table !== undefined && !table.schema.includes('.') && !table.table.includes('.')
+  return actions.map((action) => (isSpelled ? nameOfRight({ ...table, action }) : `gateway.${action}`))
+}
+
+/** With the right to what policies hide, where the client has any. */
+export const pastPolicies = (
+  { configured }: Pick<Clients, 'configured'>,
+  client: string,
+  rights: readonly string[],
+): readonly string[] =>
+  configured.get(client)?.rowLevelSecurity === undefined
+    ? rights
+    : [...rights, 'gateway.bypass_row_level_security']

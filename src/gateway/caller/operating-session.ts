@@ -1,0 +1,110 @@
+import type { FastifyRequest } from 'fastify'
+import type { LiveSession, Sessions } from '#identity/live-sessions.ts'
+import { gatewayRightsOf, operatorRightsOf } from '#identity/permissions.ts'
+import { acceptedProofs, provenUntil } from '#identity/recent-proof.ts'
+import { lacksSecondFactor } from '#identity/second-factor.ts'
+import { findStanding } from '#identity/standing.ts'
+import { HEADER } from '#kernel/http/header-names.ts'
+import { beyondOwnPages } from '#kernel/http/origins.ts'
+import { presentedToken } from '#kernel/http/presented-token.ts'
+import type { Kernel } from '#kernel/kernel.ts'
+import { fail } from '../errors.ts'
+import type { SessionGrant } from './grant.ts'
+
+/** A session that acts by the rights of its user's roles, in place of a key (gateway.md 3). */
+type OperatingSession = {
+  readonly live: LiveSession
+  readonly token: string
+  /** Until when it has shown a proof within ten minutes. */
+  readonly provenUntil: Date | null
+  readonly accepts: readonly string[]
+}
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    operating: OperatingSession | undefined
+  }
+}
+
+export const asksToOperate = ({ headers }: Pick<FastifyRequest, 'headers'>): boolean =>
+  headers[HEADER.serviceSession] === '1'
+
+/** Determines the grant of a request that asks to operate. Throws when it has no session that may. */
+export type SessionGrants = (request: FastifyRequest) => Promise<SessionGrant>
+
+export const createSessionGrants =
+  (kernel: Kernel, sessions: Sessions): SessionGrants =>
+  async (request) => {
+    refuseOthers(request)
+    const token = sessionToken(kernel, request)
+    if (token === undefined) throw fail('session_required')
+    const live = await sessions.find(token, request.clientAddress)
+    if (live === undefined) {
+      // Count invalid tokens, to limit guessing.
+      await kernel.limits.consume('default', request.clientAddress)
+      throw fail('invalid_session')
+    }
+    refuseRestricted(kernel, request, live)
+    const known = request.operating
+    request.operating = known?.live === live ? known : await proven(kernel, { live, token })
+    return grantOf(kernel, request.operating)
+  }
+
+/** A key or a second session beside it would leave open who acts. */
+function refuseOthers({ headers, query }: FastifyRequest): void {
+  const { api_key: inQuery } = query as { api_key?: unknown } // any query string string
+  const keys = [HEADER.serviceKey, HEADER.apiKey, HEADER.apiKeyAlias, HEADER.adminKey]
+  if (inQuery !== undefined || keys.some((name) => headers[name] !== undefined))
+    throw fail('ambiguous_api_key', {
+      message: `With ${HEADER.serviceSession} the session acts in place of a key, and the request contains a key too`,
+      hint: `Leave out the key, or ${HEADER.serviceSession}`,
+    })
+  if ([HEADER.sessionToken, HEADER.sessionBearer].some((name) => headers[name] !== undefined))
+    throw fail('ambiguous_session', {
+      message: `With ${HEADER.serviceSession} the session comes as Authorization: Bearer, or by its cookie`,
+    })
+}
+
+/** A Bearer token is never read as a key here. */
+function sessionToken(kernel: Kernel, request: FastifyRequest): string | undefined {
+  const presented = presentedToken(kernel.config, request)
+  const from = presented?.by === 'cookie' ? beyondOwnPages(kernel, request) : undefined
+  if (from !== undefined)
+    throw fail(from === 'foreign' ? 'invalid_origin' : 'missing_or_null_origin', {
+      message: `With ${HEADER.serviceSession} a cookie counts from pages of server.public_url only`,
+      hint: 'Send the token as Authorization: Bearer',
+    })
+  return presented?.token
+}
+
+function refuseRestricted(kernel: Kernel, request: FastifyRequest, live: LiveSession): void {
+  const { session, user } = live
+  if (session.impersonatedBy !== null) {
+    request.impersonation = { adminId: session.impersonatedBy, userId: user.id }
+    throw fail('not_while_impersonating', { message: 'An impersonated session does not operate' })
+  }
+  if (lacksSecondFactor(kernel.config, live)) throw fail('two_factor_required')
+}
+
+async function proven(
+  { db, config }: Kernel,
+  session: Pick<OperatingSession, 'live' | 'token'>,
+): Promise<OperatingSession> {
+  const standing = await findStanding(db, session.live.session.id)
+  if (standing === undefined) throw fail('invalid_session')
+  return { ...session, provenUntil: provenUntil(standing), accepts: acceptedProofs(config, standing) }
+}
+
+function grantOf(
+  kernel: Kernel,
+  { live: { user }, provenUntil: until, accepts }: OperatingSession,
+): SessionGrant {
+  const [operator, gateway] = [operatorRightsOf(kernel, user), gatewayRightsOf(kernel, user)]
+  if (operator.length === 0 && gateway.size === 0)
+    throw fail('insufficient_rights', {
+      message: 'The roles of the user have no rights on the gateway',
+      hint: 'An operator gives a role rights by auth.admin.roles',
+    })
+  const isProven = until !== null && kernel.now() <= until
+  return { kind: 'session', userId: user.id, operator, gateway, isProven, accepts }
+}
