@@ -222,6 +222,25 @@ table service."invitation"
   CREATE INDEX invitation_by_inviter ON service.invitation USING btree (inviter_id)
   CREATE UNIQUE INDEX invitation_pending_key ON service.invitation USING btree (organization_id, email) WHERE (status = 'pending'::text)
 
+table service."jwt_key"
+  id uuid not null
+  algorithm text not null
+  state text not null
+  public_jwk jsonb not null
+  sealed_key text
+  created_at timestamp with time zone not null
+  signing_at timestamp with time zone
+  previous_at timestamp with time zone
+  retired_at timestamp with time zone
+  constraint jwt_key_algorithm CHECK ((algorithm = ANY (ARRAY['ES256'::text, 'EdDSA'::text])))
+  constraint jwt_key_pkey PRIMARY KEY (id)
+  constraint jwt_key_sealed CHECK (((state = ANY (ARRAY['standby'::text, 'signing'::text])) OR (sealed_key IS NULL)))
+  constraint jwt_key_state CHECK ((state = ANY (ARRAY['standby'::text, 'signing'::text, 'previous'::text, 'retired'::text])))
+  CREATE UNIQUE INDEX jwt_key_in_turn ON service.jwt_key USING btree (state) WHERE (state = ANY (ARRAY['standby'::text, 'signing'::text]))
+  CREATE TRIGGER jwt_key_came_or_went AFTER INSERT OR DELETE ON service.jwt_key FOR EACH ROW EXECUTE FUNCTION service.tell_word('jwt_key')
+  CREATE TRIGGER jwt_key_changed AFTER UPDATE ON service.jwt_key FOR EACH ROW WHEN ((old.* IS DISTINCT FROM new.*)) EXECUTE FUNCTION service.tell_word('jwt_key')
+  CREATE TRIGGER jwt_key_emptied AFTER TRUNCATE ON service.jwt_key FOR EACH STATEMENT EXECUTE FUNCTION service.tell_word('all')
+
 table service."known_device"
   id uuid not null
   user_id uuid not null
@@ -354,6 +373,7 @@ table service."session"
   password_shown_at timestamp with time zone
   factor_shown_at timestamp with time zone
   user_had text[] not null default '{}'::text[]
+  amr text[]
   origin_session_id uuid
   constraint session_impersonation CHECK (((impersonated_by IS NULL) = (parent_session_id IS NULL)))
   constraint session_membership_key FOREIGN KEY (active_organization_id, user_id) REFERENCES service.member(organization_id, user_id) ON DELETE SET NULL (active_organization_id)
@@ -368,10 +388,12 @@ table service."session"
   CREATE INDEX session_by_origin ON service.session USING btree (origin_session_id) WHERE (origin_session_id IS NOT NULL)
   CREATE INDEX session_by_parent ON service.session USING btree (parent_session_id) WHERE (parent_session_id IS NOT NULL)
   CREATE INDEX session_by_user ON service.session USING btree (user_id, created_at, id)
+  CREATE TRIGGER session_begun BEFORE INSERT ON service.session FOR EACH ROW EXECUTE FUNCTION service.note_amr()
   CREATE TRIGGER session_changed AFTER UPDATE ON service.session REFERENCING OLD TABLE AS gone NEW TABLE AS came FOR EACH STATEMENT EXECUTE FUNCTION service.tell_sessions()
   CREATE TRIGGER session_emptied AFTER TRUNCATE ON service.session FOR EACH STATEMENT EXECUTE FUNCTION service.tell_word('all')
   CREATE TRIGGER session_gone AFTER DELETE ON service.session REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION service.tell_sessions()
   CREATE TRIGGER session_settles_password AFTER INSERT OR UPDATE OF shown, password_shown_at ON service.session FOR EACH ROW WHEN ((('password'::text = ANY (new.shown)) AND (new.shown && ARRAY['totp'::text, 'backup code'::text, 'passkey'::text]))) EXECUTE FUNCTION service.settle_password()
+  CREATE TRIGGER session_shown BEFORE UPDATE OF shown ON service.session FOR EACH ROW EXECUTE FUNCTION service.note_amr()
 
 table service."trusted_device"
   id uuid not null
@@ -540,6 +562,22 @@ table service."wrong_code"
   constraint wrong_code_two_factor_id_fkey FOREIGN KEY (two_factor_id) REFERENCES service.two_factor(id) ON DELETE CASCADE
   CREATE INDEX wrong_code_by_begin ON service.wrong_code USING btree (began_at)
 
+CREATE OR REPLACE FUNCTION service.amr_of(shown text[])
+ RETURNS text[]
+ LANGUAGE sql
+ IMMUTABLE
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+  select array_remove(array[
+    case when shown && array['password', 'new password'] then 'pwd' end,
+    case when shown && array['totp', 'otp', 'mailed code', 'second mail', 'backup code'] then 'otp' end,
+    case when shown && array['passkey', 'new passkey', 'unverified passkey', 'new unverified passkey'] then 'pop' end,
+    case when shown && array['passkey', 'new passkey'] then 'user' end,
+    -- Shown itself: a trusted device only remembers one, and a passkey that the session has added may be a thief's.
+    case when shown && array['totp', 'otp', 'mailed code', 'backup code', 'passkey'] then 'mfa' end
+  ], null)
+$function$
+
 CREATE OR REPLACE FUNCTION service.count_members()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -628,6 +666,16 @@ AS $function$
     union select f.method from service.two_factor f where f.user_id = of_user and f.in_force)
 $function$
 
+CREATE OR REPLACE FUNCTION service.note_amr()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+begin
+  new.amr := service.amr_of(new.shown);
+  return new;
+end $function$
+
 CREATE OR REPLACE FUNCTION service.prune_audit_events(keep interval, most integer)
  RETURNS integer
  LANGUAGE plpgsql
@@ -689,6 +737,19 @@ begin
     raise unique_violation using message = 'the username is taken', constraint = 'user_username_key';
   end if;
   return new;
+end $function$
+
+CREATE OR REPLACE FUNCTION service.retire_jwt_keys()
+ RETURNS integer
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+declare
+  retired integer;
+begin
+  update service.jwt_key set state = 'retired', sealed_key = null, retired_at = clock_timestamp() where state <> 'retired';
+  get diagnostics retired = row_count;
+  return retired;
 end $function$
 
 CREATE OR REPLACE FUNCTION service.settle_password()

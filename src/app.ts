@@ -1,5 +1,6 @@
 import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { DISCOVERY, discoveryRoutes } from '#auth/jwt/routes.ts'
 import { answerMailRequest } from '#auth/mailing/answer-request.ts'
 import { authSurface } from '#auth/surface.ts'
 import { type Clients, openClients } from '#databases/clients/clients.ts'
@@ -12,6 +13,7 @@ import { createStepLog } from '#gateway/pipelines/run/step-log.ts'
 import { type GatewayParts, gatewaySurface } from '#gateway/surface.ts'
 import { createDeliveryWorkers, type DeliveryWorkers } from '#gateway/webhooks/delivery/workers.ts'
 import { measureDeliveries } from '#gateway/webhooks/log/retention.ts'
+import { createJwtKeys } from '#identity/jwt/key-ring.ts'
 import { createSessions } from '#identity/live-sessions.ts'
 import { type Clock, MAX_DRIFT } from '#kernel/clock.ts'
 import type { Config } from '#kernel/config/config.ts'
@@ -89,6 +91,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   })
 
   const sessions = createSessions(kernel)
+  const jwtKeys = createJwtKeys(kernel)
   const mirrors = createMirrors(config.cluster.mirrors)
   const deliveries = createDeliveryWorkers(kernel)
   const { builtIn, embedded } = databases
@@ -102,7 +105,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     mirrors,
     metrics: options.metricsOfAll ?? (() => kernel.metrics.registry.metrics()),
   }
-  const parts = { clients, sessions, audit, backups, deliveries, pipelines, adminKey, health }
+  const parts = { clients, sessions, jwtKeys, audit, backups, deliveries, pipelines, adminKey, health }
   const { app, book } = addSurfaces(kernel, parts)
   measure(kernel, clients)
   measureDeliveries(kernel)
@@ -165,11 +168,13 @@ export function addSurfaces(
   const { config } = kernel
   const { app, book } = createServer(kernel)
   describeRoutes(app, kernel)
-  app.register(async (auth: App) => authSurface(auth, kernel, book, parts.sessions), {
+  app.register(async (auth: App) => authSurface(auth, kernel, book, parts), {
     prefix: config.auth.base_path,
   })
   app.register(async (gateway: App) => {
     gatewaySurface(gateway, kernel, book, parts)
+    if (config.auth.jwt.enabled)
+      addFeature(gateway, DISCOVERY, (app) => discoveryRoutes(app, kernel, parts.jwtKeys))
     if (hasDevMail(config)) addFeature(gateway, DEV_MAIL, (app) => devMailRoutes(app, kernel))
     if (config.docs.enabled) addFeature(gateway, REFERENCE, addReferenceRoutes)
   })

@@ -85,6 +85,7 @@ export const AUTH_FAILURES = {
   ACCOUNT_NOT_FOUND: [404, 'The account does not exist'],
   FAILED_TO_UNLINK_LAST_ACCOUNT: [400, 'The last way of signing in cannot be removed'],
 
+  TEMPLATE_NOT_FOUND: [404, 'There is no such template of tokens'],
   NOT_WHILE_IMPERSONATING: [403, 'An impersonated session may not do this'],
   USER_IS_NOT_A_MEMBER_OF_THE_ORGANIZATION: [403, 'You are not a member of this organization'],
   NO_ACTIVE_ORGANIZATION: [400, 'Name an organization, or make one active with set-active'],

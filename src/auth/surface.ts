@@ -1,3 +1,4 @@
+import type { JwtKeys } from '#identity/jwt/key-ring.ts'
 import type { Sessions } from '#identity/live-sessions.ts'
 import type { Feature } from '#kernel/http/document/operations.ts'
 import type { RouteBook } from '#kernel/http/routes.ts'
@@ -18,6 +19,8 @@ import { recordRefusal } from './door/record-refused-act.ts'
 import { emailRoutes } from './email/routes.ts'
 import { emailOtpRoutes } from './email-otp/routes.ts'
 import { AUTH_CODES, AUTH_FAILURES } from './errors.ts'
+import { createTokens, type Tokens } from './jwt/jwt.ts'
+import { jwtRoutes } from './jwt/routes.ts'
 import { magicLinkRoutes } from './magic-link/routes.ts'
 import { multiSessionRoutes } from './multi-session/routes.ts'
 import { oneTimeTokenRoutes } from './one-time-token/routes.ts'
@@ -35,7 +38,12 @@ import { createSocialProviders, type SocialProviders } from './social/social-pro
 import { twoFactorRoutes } from './two-factor/routes.ts'
 
 /** The authentication surface. */
-export function authSurface(app: App, kernel: Kernel, book: RouteBook, sessions: Sessions): void {
+export function authSurface(
+  app: App,
+  kernel: Kernel,
+  book: RouteBook,
+  { sessions, jwtKeys }: AuthParts,
+): void {
   configureSurface(app, kernel, book, {
     name: 'auth',
     nullIsAbsent: false,
@@ -62,7 +70,8 @@ export function authSurface(app: App, kernel: Kernel, book: RouteBook, sessions:
   app.addHook('onError', (request, _reply, error) => recordRefusal(kernel, request, error))
   app.addHook('onError', (request, reply, error) => endTrust(kernel, request, reply, error))
   const access = createAuthAccess(kernel, sessions)
-  const process = { sessions, providers: createSocialProviders(kernel) }
+  const providers = createSocialProviders(kernel)
+  const process = { sessions, providers, jwtKeys, tokens: createTokens(kernel, jwtKeys) }
 
   for (const { add, ...tag } of FEATURES) addFeature(app, tag, (app) => add(app, kernel, access, process))
 }
@@ -72,8 +81,11 @@ type AuthFeature = Feature & {
   readonly add: (app: App, kernel: Kernel, access: AuthAccess, process: ProcessState) => void
 }
 
+/** Caches of this process, which both halves use. */
+type AuthParts = { readonly sessions: Sessions; readonly jwtKeys: JwtKeys }
+
 /** Caches of this process. */
-type ProcessState = { readonly sessions: Sessions; readonly providers: SocialProviders }
+type ProcessState = AuthParts & { readonly providers: SocialProviders; readonly tokens: Tokens }
 
 const FEATURES: readonly AuthFeature[] = [
   { name: 'Sign-up', description: 'New users', add: signUpRoutes },
@@ -99,7 +111,12 @@ const FEATURES: readonly AuthFeature[] = [
   {
     name: 'Sessions',
     description: 'The current session, and the others of the same user',
-    add: (app, kernel, access, { sessions }) => sessionRoutes(app, kernel, access, sessions),
+    add: (app, kernel, access, process) => sessionRoutes(app, kernel, access, process),
+  },
+  {
+    name: 'Tokens',
+    description: 'JSON web tokens of sessions, and the keys that verify them',
+    add: (app, kernel, access, { jwtKeys: keys, tokens }) => jwtRoutes(app, kernel, access, { keys, tokens }),
   },
   {
     name: 'Multi-session',

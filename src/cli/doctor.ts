@@ -21,6 +21,7 @@ import { defaultKeyFindings } from './default-key-check.ts'
 import type { Finding } from './finding.ts'
 import { issuerFindings } from './issuer-checks.ts'
 import { judge } from './judged-checks.ts'
+import { jwtKeyFindings } from './jwt-key-checks.ts'
 import { clientNames, configuredNames } from './named-client.ts'
 import { outboundFinding } from './outbound-checks.ts'
 import { providerFindings } from './provider-checks.ts'
@@ -32,7 +33,7 @@ import { withDatabases } from './with-kernel.ts'
 export function doctorCommand(): Command {
   return new Command('doctor')
     .description(
-      'check configuration, database, migrations, clock, mail, outbound rules, webhooks, backups, clients, identity providers and issuers, and suggest fixes',
+      'check configuration, database, migrations, clock, mail, outbound rules, webhooks, keys of tokens, backups, clients, identity providers and issuers, and suggest fixes',
     )
     .option('--json', 'as JSON')
     .action(async ({ json }: { json?: boolean }, command: Command) => {
@@ -82,6 +83,7 @@ async function database(context: Context): Promise<Finding[]> {
     return await withDatabases(context, async (databases) => [
       ...(await control(context, databases)),
       ...(await withMigrated(databases.controlUrl, webhookFindings)),
+      ...(await withMigrated(databases.controlUrl, (db) => jwtKeyFindings(context, db))),
       ...(await defaultKey(context, databases)),
       ...(await clients(context, databases)),
       ...(await registered(context, databases)),

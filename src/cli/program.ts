@@ -8,6 +8,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   config: async () => (await import('./config.ts')).configCommand(),
   keys: async () => (await import('./keys.ts')).keysCommand(),
   'breach-list': async () => (await import('./breach-list.ts')).breachListCommand(),
+  'jwt-keys': async () => (await import('./jwt-keys.ts')).jwtKeysCommand(),
   users: async () => (await import('./users.ts')).usersCommand(),
   orgs: async () => (await import('./orgs.ts')).orgsCommand(),
   mail: async () => (await import('./mail.ts')).mailCommand(),

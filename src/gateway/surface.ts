@@ -1,5 +1,6 @@
 import type { Clients } from '#databases/clients/clients.ts'
 import { parseJson } from '#databases/request/json.ts'
+import type { JwtKeys } from '#identity/jwt/key-ring.ts'
 import type { Sessions } from '#identity/live-sessions.ts'
 import { HEADER } from '#kernel/http/header-names.ts'
 import type { RouteBook } from '#kernel/http/routes.ts'
@@ -35,6 +36,7 @@ import { webhookRoutes } from './webhooks/routes.ts'
 export type GatewayParts = {
   readonly clients: Clients
   readonly sessions: Sessions
+  readonly jwtKeys: JwtKeys
   readonly audit: AuditLog
   readonly pipelines: PipelineRegistry
   readonly deliveries: DeliveryWorkers

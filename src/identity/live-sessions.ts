@@ -31,6 +31,8 @@ export type LiveSession = {
  */
 export type Sessions = {
   find(token: string, address: string): Promise<LiveSession | undefined> | LiveSession | undefined
+  /** The same by the session's id, for callers who have proven it in another way. */
+  findById(id: string, address: string): Promise<LiveSession | undefined> | LiveSession | undefined
   /**
    * Extends a remembered session that was last extended `update_age` ago. So a user who returns within `expires_in` stays signed in, up to
    * `max_age`. Undefined when the session has ended in the meantime.
@@ -48,20 +50,23 @@ type RolledSession = {
 const CACHE_SIZE = 20_000
 
 export function createSessions(kernel: Kernel): Sessions {
-  const cache: CoherentCache<LiveSession> = createCoherentCache({
-    coherence: kernel.coherence,
-    max: CACHE_SIZE,
-    load: (hash) => findSessionByToken(kernel, Buffer.from(hash, 'base64url')),
-    tags: ({ session, user, impersonator }) => [
-      `session:${session.id}`,
-      `user:${user.id}`,
-      ...(impersonator === undefined
-        ? []
-        : [`session:${session.parentSessionId}`, `user:${impersonator.id}`]),
-    ],
-    // Another process may have extended it, which is not notified (0006_notifications.sql): look it up again.
-    isFresh: ({ session }) => session.expiresAt > kernel.now(),
-  })
+  const cacheOf = (load: (key: string) => Promise<LiveSession | undefined>): CoherentCache<LiveSession> =>
+    createCoherentCache({
+      coherence: kernel.coherence,
+      max: CACHE_SIZE,
+      load,
+      tags: ({ session, user, impersonator }) => [
+        `session:${session.id}`,
+        `user:${user.id}`,
+        ...(impersonator === undefined
+          ? []
+          : [`session:${session.parentSessionId}`, `user:${impersonator.id}`]),
+      ],
+      // Another process may have extended it, which is not notified (0006_notifications.sql): look it up again.
+      isFresh: ({ session }) => session.expiresAt > kernel.now(),
+    })
+  const byToken = cacheOf((hash) => findSession(kernel, SESSION_BY_TOKEN, Buffer.from(hash, 'base64url')))
+  const byId = cacheOf((id) => findSession(kernel, SESSION_BY_ID, id))
   const whenUsable = (found: LiveSession | undefined): LiveSession | undefined => {
     if (found === undefined) return undefined
     const now = kernel.now()
@@ -70,23 +75,24 @@ export function createSessions(kernel: Kernel): Sessions {
     // For most requests nothing is copied.
     return found.user.banned ? { ...found, user: withoutExpiredBan(found.user, now) } : found
   }
-  const look = async (key: string, address: string) => {
+  const findIn = (cache: CoherentCache<LiveSession>, key: string, address: string) => {
+    const held = cache.peek(key)
+    return held === undefined ? lookUp(cache, key, address) : whenUsable(held)
+  }
+  const lookUp = async (cache: CoherentCache<LiveSession>, key: string, address: string) => {
     await kernel.limits.expectRoom('default', address)
     return whenUsable(await cache.get(key))
   }
   /** From the database: that a session was extended is not notified. Later calls in this process find the new end too. */
   const findAgain = async (token: string) => {
     const key = tokenHash(token).toString('base64url')
-    cache.forget(key)
-    return whenUsable(await cache.get(key))
+    byToken.forget(key)
+    return whenUsable(await byToken.get(key))
   }
   return {
-    find(token, address) {
-      if (!isTokenShaped(token)) return undefined
-      const key = tokenHash(token).toString('base64url')
-      const held = cache.peek(key)
-      return held === undefined ? look(key, address) : whenUsable(held)
-    },
+    find: (token, address) =>
+      isTokenShaped(token) ? findIn(byToken, tokenHash(token).toString('base64url'), address) : undefined,
+    findById: (id, address) => findIn(byId, id, address),
     async roll(found, token) {
       const { session } = found
       const now = kernel.now()
@@ -119,22 +125,26 @@ const IMPERSONATOR_COLUMNS = [
   'banned',
   'banExpires',
 ] as const satisfies readonly (keyof Impersonator)[]
-const SESSION_BY_TOKEN = preparedStatement<Record<string, unknown>>(
-  `select ${selectList('s', SESSION_COLUMNS, 's.')}, ${selectList('u', USER_COLUMNS, 'u.')}, m.role as organization_role,
+const sessionWhere = (condition: string) =>
+  preparedStatement<Record<string, unknown>>(
+    `select ${selectList('s', SESSION_COLUMNS, 's.')}, ${selectList('u', USER_COLUMNS, 'u.')}, m.role as organization_role,
      ${selectList('a', IMPERSONATOR_COLUMNS, 'a.')}, p.created_at as parent_begin, p.expires_at as parent_end,
      p.shown as parent_shown
    from service.session s join service."user" u on u.id = s.user_id
    left join service.member m on m.organization_id = s.active_organization_id and m.user_id = s.user_id
    left join service.session p on p.id = s.parent_session_id and p.user_id = s.impersonated_by
    left join service."user" a on a.id = p.user_id
-   where s.token_hash = $1`,
-)
+   where ${condition}`,
+  )
+const SESSION_BY_TOKEN = sessionWhere('s.token_hash = $1')
+const SESSION_BY_ID = sessionWhere('s.id = $1')
 
-async function findSessionByToken(
+async function findSession(
   { pipelined, config }: Kernel,
-  hash: Buffer,
+  statement: typeof SESSION_BY_ID,
+  key: Buffer | string,
 ): Promise<LiveSession | undefined> {
-  const [row] = await pipelined.query(SESSION_BY_TOKEN, [hash])
+  const [row] = await pipelined.query(statement, [key])
   if (row === undefined) return undefined
   const pick = (table: string, names: readonly string[]) =>
     Object.fromEntries(names.map((name) => [name, row[`${table}.${name}`]]))

@@ -11,7 +11,7 @@ export type Session = Omit<Selectable<SessionTable>, 'tokenHash' | 'originSessio
 
 export const SESSION_COLUMNS = [
   'id', 'userId', 'expiresAt', 'createdAt', 'updatedAt', 'remembered', 'ipAddress', 'userAgent', 'activeOrganizationId',
-  'shown', 'authTime', 'passwordShownAt', 'factorShownAt', 'userHad',
+  'shown', 'authTime', 'passwordShownAt', 'factorShownAt', 'userHad', 'amr',
   'impersonatedBy', 'parentSessionId',
 ] as const satisfies readonly (keyof Session)[] // biome-ignore format: one line reads better
 
@@ -30,7 +30,13 @@ export function endWithinMaxAge({ session: { max_age } }: Config, createdAt: Dat
 
 type NewSession = Omit<
   Session,
-  'updatedAt' | 'activeOrganizationId' | 'impersonatedBy' | 'parentSessionId' | 'userHad' | keyof ProofColumns
+  | 'updatedAt'
+  | 'activeOrganizationId'
+  | 'impersonatedBy'
+  | 'parentSessionId'
+  | 'userHad'
+  | 'amr'
+  | keyof ProofColumns
 > & { readonly tokenHash: Buffer }
 
 /** Begins an impersonated session, and ends the admin's oldest ones beyond `max`. It ends none of the user's own. */

@@ -5,6 +5,7 @@ import { type Random, randomToken } from './random.ts'
 export const SEALED = [
   'client-direct-url',
   'client-url',
+  'jwt-key',
   'known-device',
   'mail',
   'mail-request',

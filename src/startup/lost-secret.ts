@@ -4,6 +4,7 @@ import { sealedUrls } from '#databases/clients/addresses.ts'
 import { listClients, resealClient } from '#databases/clients/store.ts'
 import { retireClient } from '#gateway/clients/clients.ts'
 import { deactivateUnreadable } from '#gateway/webhooks/reseal.ts'
+import { retireAllJwtKeys } from '#identity/jwt/key-store.ts'
 import { dropUnreadableTokens } from '#identity/reseal-tokens.ts'
 import { CLI } from '#kernel/audit/origin.ts'
 import { recordAct } from '#kernel/audit/record-act.ts'
@@ -25,6 +26,7 @@ export async function dropSealed(url: string, secrets: Secrets): Promise<readonl
         ...(await dropMails(db, secrets)),
         ...(await dropProviderTokens(db, secrets)),
         ...(await replaceApps(db, secrets)),
+        ...(await retireKeys(db)),
       ])
     if (lines.length > 0) await outlastLeases(control.db)
     return lines
@@ -81,6 +83,15 @@ async function dropProviderTokens(db: Db, secrets: Secrets): Promise<string[]> {
   if (accounts === 0) return []
   return [
     `dropped the provider tokens of ${accounts} linked ${accounts === 1 ? 'account' : 'accounts'}: the next sign-in brings new ones`,
+  ]
+}
+
+/** All of them: whoever has found the lost secret can open them. */
+async function retireKeys(db: Db): Promise<string[]> {
+  const keys = await retireAllJwtKeys(db)
+  if (keys === 0) return []
+  return [
+    `retired ${keys} ${keys === 1 ? 'key' : 'keys'} of JSON web tokens: new ones are made, which verifiers fetch`,
   ]
 }
 

@@ -4,6 +4,7 @@ import { resealTotpSecrets } from '#auth/two-factor/reseal.ts'
 import { deleteOldFailures } from '#auth/two-factor/store.ts'
 import { hastenLateDeliveries, pruneDeliveries } from '#gateway/webhooks/log/retention.ts'
 import { resealWebhooks } from '#gateway/webhooks/reseal.ts'
+import { maintainJwtKeys, resealJwtKeys } from '#identity/jwt/keys.ts'
 import { deleteExpiredKnownDevices } from '#identity/known-devices.ts'
 import { resealProviderTokens } from '#identity/reseal-tokens.ts'
 import { deleteExpiredSessions } from '#identity/sessions.ts'
@@ -76,6 +77,16 @@ export function recurringTable(kernel: Kernel): readonly RecurringTask[] {
       name: 'reseal-provider-tokens',
       cron: '37 * * * *',
       run: () => resealProviderTokens(kernel),
+    },
+    {
+      name: 'rotate-jwt-keys',
+      cron: '19 * * * *',
+      run: () => maintainJwtKeys(kernel),
+    },
+    {
+      name: 'reseal-jwt-keys',
+      cron: '37 * * * *',
+      run: () => resealJwtKeys(kernel),
     },
     {
       name: 'reseal-totp-secrets',

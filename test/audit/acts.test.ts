@@ -26,6 +26,7 @@ import { isTotal, readEverything } from '#test/scale/reads.ts'
 import { codeOf, enrolTotp, secretIn, wrongCode } from '#test/second-factor.ts'
 import { addEvents, addWebhook, startReceiver } from '#test/webhooks.ts'
 import { backupCauses, backupPrograms } from './backup-causes.ts'
+import { jwtKeyCauses } from './jwt-key-causes.ts'
 import { organizationCauses } from './organization-causes.ts'
 
 const HIDING = { hide_registered_emails: true, email_password: { require_email_verification: true } }
@@ -335,6 +336,7 @@ const CAUSES: Readonly<Record<Action, () => Promise<Seen>>> = {
     return { ...ADMIN, targetId: 'default', answer }
   },
   ...backupCauses(() => t),
+  ...jwtKeyCauses(() => t),
   'client.registered': async () => {
     const { answer, id } = await registerClient('first')
     return { ...ADMIN, targetId: id, answer }

@@ -43,6 +43,15 @@ const theft = {
     await copyOfClientUrl('url')
   },
 
+  async 'jwt-key'() {
+    const ada = await t.signUp('Ada')
+    const token = async () => ada.get(`${AUTH}/token`)
+    assert.equal((await token()).status, 200)
+    await copy(sql`update service.jwt_key set sealed_key = (select sealed_key from service.jwt_key where state = 'standby')
+      where state = 'signing'`)
+    assert.equal((await token()).status, 503)
+  },
+
   async mail() {
     await t.mails()
     for (const name of ['ada', 'eve'])

@@ -4,12 +4,14 @@ import type { Sessions } from '#identity/live-sessions.ts'
 import { CurrentSession, FullUser } from '#identity/schemas.ts'
 import { Failure } from '#kernel/errors.ts'
 import { named } from '#kernel/http/document/components.ts'
+import { HEADER } from '#kernel/http/header-names.ts'
 import { Nullable } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { findParent } from '../admin/impersonation.ts'
 import type { AuthAccess, Caller } from '../door/access.ts'
 import { ADMIN_COOKIE, clearSessionToken, forgetKept } from '../door/cookies.ts'
+import { mayHaveToken, type Tokens } from '../jwt/jwt.ts'
 import { endDeviceSessions } from '../multi-session/kept-sessions.ts'
 import { presentedSessions } from '../multi-session/presented-sessions.ts'
 import { SUCCESS, Succeeded } from '../schemas.ts'
@@ -33,7 +35,14 @@ const ListedSession = Type.Object(
 )
 const Revoked = Type.Object({ status: Type.Boolean(), success: Type.Boolean(), count: Type.Integer() })
 
-export function sessionRoutes(app: App, kernel: Kernel, access: AuthAccess, sessions: Sessions): void {
+type SessionParts = { readonly sessions: Sessions; readonly tokens: Tokens }
+
+export function sessionRoutes(
+  app: App,
+  kernel: Kernel,
+  access: AuthAccess,
+  { sessions, tokens }: SessionParts,
+): void {
   const config = { access: access.signedInIfRequired }
   const read = { ...config, whileImpersonating: true }
   const always = { ...read, withoutSecondFactor: true }
@@ -41,9 +50,15 @@ export function sessionRoutes(app: App, kernel: Kernel, access: AuthAccess, sess
   const { enable_session_listing, enable_session_revocation, require_authentication } =
     kernel.config.auth.session_management
 
-  const getSession = async ({ knownCaller: caller }: FastifyRequest, reply: FastifyReply) => {
+  const { enabled, header } = kernel.config.auth.jwt
+  const sendToken = async (caller: Caller, reply: FastifyReply): Promise<void> => {
+    const token = mayHaveToken(kernel, caller) ? await tokens.of(caller) : undefined
+    if (token !== undefined) reply.header(HEADER.authJwt, token)
+  }
+  const getSession = async ({ method, knownCaller: caller }: FastifyRequest, reply: FastifyReply) => {
     // Without a session only under `require_authentication: false`. Fastify itself would send null as an empty body.
     if (caller === undefined) return reply.serializer(JSON.stringify).send(null)
+    if (enabled && header && method !== 'HEAD') await sendToken(caller, reply)
     return { session: { ...caller.session, token: caller.token }, user: caller.user }
   }
   for (const method of ['GET', 'POST'] as const) {

@@ -1,4 +1,6 @@
 import type { Clients } from '#databases/clients/clients.ts'
+import type { JwtKeys } from '#identity/jwt/key-ring.ts'
+import { createSessionOfJwt } from '#identity/jwt/session-of-jwt.ts'
 import type { Sessions } from '#identity/live-sessions.ts'
 import type { OperatorRight } from '#kernel/config/sections/auth-admin.ts'
 import type { Access } from '#kernel/http/access.ts'
@@ -58,15 +60,23 @@ const DATA_SECURITY = [
   { apiKey: [], sessionCookie: [] },
 ]
 
+type CallerParts = {
+  readonly clients: Clients
+  readonly sessions: Sessions
+  readonly jwtKeys: JwtKeys
+  readonly adminKey: string
+}
+
 export function gatewayAccess(
   kernel: Kernel,
-  { clients, sessions, adminKey }: { clients: Clients; sessions: Sessions; adminKey: string },
+  { clients, sessions, jwtKeys, adminKey }: CallerParts,
 ): GatewayAccess {
   const operator = adminKeyOf(kernel, adminKey)
   const grants = createGrants(kernel, clients, operator, createSessionGrants(kernel, sessions))
   const identify = createIdentify(clients)
   const presentedSession = createSessionReader(kernel, operator.isSame)
-  const personaOf = createPersonaLookup(kernel, sessions, presentedSession)
+  const sessionOfJwt = createSessionOfJwt(kernel, jwtKeys, sessions)
+  const personaOf = createPersonaLookup(kernel, { sessions, sessionOfJwt }, presentedSession)
   const takeRole = createTakeRole(kernel, personaOf)
   const identifyForData = createDataIdentify(identify, takeRole)
   const enforcement = keyEnforcement(kernel)

@@ -1,5 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import type { Persona, RowLevelSecurity } from '#databases/drivers/driver.ts'
+import type { SessionOfJwt } from '#identity/jwt/session-of-jwt.ts'
 import type { LiveSession, Sessions } from '#identity/live-sessions.ts'
 import { effectiveRole } from '#identity/permissions.ts'
 import { hasSecondFactor, lacksSecondFactor } from '#identity/second-factor.ts'
@@ -48,7 +49,7 @@ export const anonymous = ({ anonymousRole }: RowLevelSecurity): ActingAs => ({
 
 export function createPersonaLookup(
   kernel: Kernel,
-  sessions: Sessions,
+  { sessions, sessionOfJwt }: { readonly sessions: Sessions; readonly sessionOfJwt: SessionOfJwt },
   presentedSession: SessionReader,
 ): PersonaLookup {
   const jwtCallers = createJwtCallers(kernel)
@@ -59,7 +60,8 @@ export function createPersonaLookup(
     const { token, kind } = presented
     if (kind === 'jwt') return ofJwt(await jwtCallers.find(token, security, request.clientAddress), security)
     if (security.refusesSessions === true) throw await refused(kernel, request, OTHERS_ONLY)
-    const live = await sessions.find(token, request.clientAddress)
+    const find = kind === 'own jwt' ? sessionOfJwt : sessions.find
+    const live = await find(token, request.clientAddress)
     if (live !== undefined && lacksSecondFactor(kernel.config, live)) throw fail('two_factor_required')
     if (live !== undefined) {
       const { impersonatedBy: adminId } = live.session
@@ -108,7 +110,7 @@ const claimsOf = (kernel: Kernel, { session, user, organizationRole, impersonato
 })
 
 /**
- * The session token that a request presents, or the JWT of an issuer. Throws for two of them, and for a cookie that another site may have
+ * The session token that a request presents, the JWT of a session, or the JWT of an issuer. Throws for two of them, and for a cookie that another site may have
  * sent.
  */
 type SessionReader = (
@@ -132,13 +134,14 @@ export function createSessionReader(kernel: Kernel, isAdminKey: (text: string) =
     if (presented === undefined) return undefined
     const { token, by } = presented
     if (by === 'header') {
-      const kind = tokenKind(token, security)
+      const kind = tokenKind(kernel, token, security)
       if (kind === 'jwt') requireNoCookie(kernel, request, security)
       return { token, kind }
     }
     if (security.refusesSessions === true) return undefined
     const from = isGet(request) ? undefined : crossSite(kernel, request.headers)
     if (from !== undefined) throw fail(from === 'foreign' ? 'invalid_origin' : 'missing_or_null_origin')
+    // No cookie of ours has a JWT.
     return { token, kind: 'session' }
   }
 }

@@ -8,6 +8,7 @@ type Target =
   | 'webhook'
   | 'public_route'
   | 'backup'
+  | 'jwt_key'
 
 /**
  * All acts of the audit trail, and what each acts on. An act on something that belongs to a user (session, password, passkey) has that
@@ -82,6 +83,9 @@ export const ACTIONS = {
   'backup.deleted': 'backup',
   'restore.requested': 'backup',
   'installation.restored': 'backup',
+  'jwt_key.created': 'jwt_key',
+  'jwt_key.rotated': 'jwt_key',
+  'jwt_key.retired': 'jwt_key',
 
   'organization.created': 'organization',
   'organization.updated': 'organization',

@@ -66,6 +66,14 @@ const RULES: readonly Rule[] = [
   },
 ]
 
+/** The gateway tells its own tokens by their audience. */
+const tokenRules = ({ auth: { jwt }, server }: Config): Rule[] =>
+  Object.entries(jwt.templates).map(([name, { audience }]) => ({
+    settings: [`auth.jwt.templates.${name}.audience`],
+    broken: () => audience === (jwt.audience ?? server.public_url),
+    says: 'must differ from auth.jwt.audience (default: server.public_url), whose tokens the gateway accepts',
+  }))
+
 const BUCKET_SETTINGS = ['endpoint', 'access_key_id', 'secret_key'] as const
 
 const backupRules = ({ backups: { location, s3 } }: Config): Rule[] =>
@@ -206,6 +214,7 @@ export function brokenRules(config: Config, tree: Tree, problems: readonly Probl
     ...clientRules(config),
     ...issuerRules(config),
     ...providerRules(config),
+    ...tokenRules(config),
   ]
     .filter((rule) => !rule.settings.some((setting) => wrong.has(setting)) && rule.broken(config))
     .map(({ settings, says }) => {

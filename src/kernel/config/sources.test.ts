@@ -45,6 +45,8 @@ const texts: Record<string, fc.Arbitrary<string>> = {
   'user id': fc.uuid(),
   domain: fc.constantFrom('example.com', 'app.example.com'),
   'provider name': fc.stringMatching(/^[a-z][a-z0-9_-]{0,12}$/),
+  // Never that of other tokens, whose audience a template may not have.
+  audience: fc.uuid(),
   'client id': fc.constantFrom('1-a.apps.example.com', 'com.example.app'),
   scope: fc.constantFrom('openid', 'user:email', 'https://example.com/auth/drive.file'),
   'private key': fc.constant('-----BEGIN PRIVATE KEY-----\\nAAAA\\n-----END PRIVATE KEY-----'),
@@ -79,9 +81,9 @@ type SettingValue = { readonly path: string; readonly value: string | string[] }
 
 const CLIENTS = ['one', 'two_b']
 
-/** Settings without which a client or a provider is refused. */
+/** Settings without which a client, a template or a provider is refused. */
 const ALWAYS =
-  /^clients\..*\.url$|^auth\.social\.providers\..*\.(client_id|issuer|(authorization|token|userinfo)_url)$/
+  /^clients\..*\.url$|^auth\.jwt\.templates\..*\.audience$|^auth\.social\.providers\..*\.(client_id|issuer|(authorization|token|userinfo)_url)$/
 
 /** Any choice of settings with valid values; most choices contain a conflict. Clients have a URL of PostgreSQL. */
 const given: fc.Arbitrary<SettingValue[]> = fc.subarray(CLIENTS).chain((clients) => {

@@ -20,6 +20,7 @@ export const FOLLOWED_TABLES: Readonly<Record<string, readonly Change[]>> = {
   api_key_config: ['insert', 'update', 'delete'],
   backup_job: ['update', 'delete'],
   database_client: ['insert', 'update', 'delete'],
+  jwt_key: ['insert', 'update', 'delete'],
   member: ['update', 'delete'],
   organization: ['delete'],
   passkey: ['delete'],

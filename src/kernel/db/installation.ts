@@ -113,11 +113,22 @@ export async function recordCopy(
   { random, now }: { readonly random: Random; readonly now: Date },
 ): Promise<Standing> {
   const id = uuidv7(now, random)
+  await client.query('begin')
   await client.query(
     'update service.installation set id = $1, secret_check = $2, control_database = current_database()',
     [id, secrets.derive('installation', id)],
   )
+  await retireJwtKeys(client)
+  await client.query('commit')
   return { id, secret: 'current' }
+}
+
+/** Two installations must not sign with one key. A database of an older version, which has none, is migrated later. */
+async function retireJwtKeys(client: pg.ClientBase): Promise<void> {
+  const { rows } = await client.query<{ exists: boolean }>(
+    `select to_regprocedure('service.retire_jwt_keys()') is not null as exists`,
+  )
+  if (rows[0]?.exists === true) await client.query('select service.retire_jwt_keys()')
 }
 
 const unreleased = (database: string) =>

@@ -166,6 +166,18 @@ export interface InvitationTable {
   addedBy: string | null
 }
 
+export interface JwtKeyTable {
+  id: string
+  algorithm: string
+  state: string
+  publicJwk: ColumnType<unknown, string, string>
+  sealedKey: string | null
+  createdAt: Date
+  signingAt: Date | null
+  previousAt: Date | null
+  retiredAt: Date | null
+}
+
 export interface KnownDeviceTable {
   id: string
   userId: string
@@ -267,6 +279,7 @@ export interface SessionTable {
   passwordShownAt: Date | null
   factorShownAt: Date | null
   userHad: Generated<string[]>
+  amr: string[] | null
   originSessionId: string | null
 }
 
@@ -394,6 +407,7 @@ export interface DB {
   hiddenSignUp: HiddenSignUpTable
   installation: InstallationTable
   invitation: InvitationTable
+  jwtKey: JwtKeyTable
   knownDevice: KnownDeviceTable
   member: MemberTable
   migration: MigrationTable

@@ -6,6 +6,7 @@ import { HEADER } from './header-names.ts'
 /** Response headers that pages of other origins may read. */
 export const EXPOSED_HEADERS = [
   HEADER.authToken,
+  HEADER.authJwt,
   HEADER.knownDevice,
   HEADER.cache,
   HEADER.events,

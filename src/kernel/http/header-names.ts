@@ -18,6 +18,7 @@ export const HEADER = {
   companyHint: 'x-company-id',
   captcha: 'x-captcha-response',
   authToken: 'set-auth-token',
+  authJwt: 'set-auth-jwt',
   knownDevice: 'x-service-known-device',
   sessionToken: 'x-service-auth-session-token',
   sessionBearer: 'x-service-auth-bearer-token',

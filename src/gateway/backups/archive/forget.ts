@@ -13,6 +13,8 @@ const FORGOTTEN: readonly (readonly [table: string, statement: string])[] = [
   ['service.verification', 'delete from service.verification'],
   ['service.device_authorization', 'delete from service.device_authorization'],
   ['service.trusted_device', 'delete from service.trusted_device'],
+  // The original may go on to sign with them.
+  ['service.jwt_key', 'select service.retire_jwt_keys()'],
   // Runs of before the restore are not missed.
   ['service.backup_schedule', 'delete from service.backup_schedule'],
   ['service.process_lease', 'delete from service.process_lease'],

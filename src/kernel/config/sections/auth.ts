@@ -7,6 +7,7 @@ import { choice, duration, flag, integer, list, section, text } from '../setting
 import { admin } from './auth-admin.ts'
 import { captcha } from './auth-captcha.ts'
 import { device } from './auth-device.ts'
+import { jwt } from './auth-jwt.ts'
 import { lastLoginMethod } from './auth-last-login-method.ts'
 import { emailOtp, magicLink } from './auth-mail.ts'
 import { multiSession } from './auth-multi-session.ts'
@@ -171,4 +172,5 @@ export const auth = section('Authentication.', {
   one_time_token: oneTimeToken,
   multi_session: multiSession,
   last_login_method: lastLoginMethod,
+  jwt,
 })
