@@ -8,7 +8,6 @@ import type { Kernel } from '#kernel/kernel.ts'
 import { randomToken } from '#kernel/random.ts'
 import { browserMark, CODE_COOKIE } from '../door/cookies.ts'
 import { newMailedCode, plainCode } from '../two-factor/codes.ts'
-import type { MailFlow } from './flow.ts'
 
 /** Milliseconds. */
 export const CODE_LIFETIME = 300_000
@@ -24,6 +23,13 @@ export type CodeBrowser = { readonly browser?: string | undefined }
 
 /** The code of a mail, and its row's columns. */
 type NewLinkCode = { readonly code: string; readonly columns: LinkCode }
+
+/** As in `MailFlow`. */
+type MailedTicket<P extends MailedPurpose> = {
+  readonly purpose: P
+  /** Milliseconds. */
+  lifetime(config: Config): number
+}
 
 type Asker = CodeBrowser & { readonly source: Source; readonly userId: string | undefined }
 
@@ -46,7 +52,7 @@ export async function newLinkCode(
  */
 export async function issueDecoy<P extends MailedPurpose>(
   kernel: Kernel,
-  { purpose, lifetime: lifetimeOf }: Pick<MailFlow<P>, 'purpose' | 'lifetime'>,
+  { purpose, lifetime: lifetimeOf }: MailedTicket<P>,
   { address, browser }: CodeBrowser & { readonly address: string },
 ): Promise<void> {
   if (!kernel.config.auth.email_otp.enabled) return
