@@ -8,7 +8,6 @@ import type { Kernel } from '#kernel/kernel.ts'
 import { randomToken } from '#kernel/random.ts'
 import { browserMark, CODE_COOKIE } from '../door/cookies.ts'
 import { newMailedCode, plainCode } from '../two-factor/codes.ts'
-import type { MailFlow } from './flow.ts'
 
 /** Milliseconds. */
 export const CODE_LIFETIME = 300_000
@@ -46,7 +45,7 @@ export async function newLinkCode(
  */
 export async function issueDecoy<P extends MailedPurpose>(
   kernel: Kernel,
-  { purpose, lifetime: lifetimeOf }: Pick<MailFlow<P>, 'purpose' | 'lifetime'>,
+  { purpose, lifetime: lifetimeOf }: { readonly purpose: P; lifetime(config: Config): number },
   { address, browser }: CodeBrowser & { readonly address: string },
 ): Promise<void> {
   if (!kernel.config.auth.email_otp.enabled) return
