@@ -40,7 +40,10 @@ export async function createTenants(more: MoreClients = () => ({})) {
       ...settings,
       auth: {
         admin: {
-          roles: { keeper: { gateway: { app: ['*'] } }, publisher: { operator: ['routes', 'webhooks'] } },
+          roles: {
+            keeper: { gateway: { app: ['*'], foreign: ['*'] } },
+            publisher: { operator: ['routes', 'webhooks'] },
+          },
         },
         two_factor: { required_for: ['auditor'] },
         ...EVERY_FEATURE,

@@ -8,6 +8,7 @@ import type { SqlRequest } from '#databases/drivers/driver.ts'
 import { findUnprotectedTables } from '#databases/drivers/postgres/roles/unprotected-tables.ts'
 import { ALWAYS_PRESENT } from '#databases/drivers/presence.ts'
 import type { Config } from '#kernel/config/config.ts'
+import { issuerWarnings } from '#kernel/config/issuer-warnings.ts'
 import { CLIENT_LIMITS } from '#kernel/config/sections/database.ts'
 import { mailWarnings, passkeyWarnings, proxyWarnings, usesPasskeys } from '#kernel/config/warnings.ts'
 import { connectOnce, type Db } from '#kernel/db/connect.ts'
@@ -42,6 +43,7 @@ export function doctorCommand(): Command {
         ...mailWarnings(context.config).map((says) => ({ subject: 'mail', ok: false, says })),
         ...proxyWarnings(context.config).map((says) => ({ subject: 'proxy', ok: false, says })),
         ...passkeys(context),
+        ...issuerWarnings(context.config).map((says) => ({ subject: 'issuers', ok: false, says })),
         outboundFinding(context.config),
         ...pipelines(context),
         ...(await database(context)),

@@ -45,6 +45,9 @@ const DEMANDING = [
   'POST /query/sql',
   'POST /gateway/sql',
   'POST /gateway/query',
+  // Its body is SQL.
+  'PUT /management/functions',
+  'POST /management/functions',
 ]
 const demandsProof = (route: Route): boolean =>
   DEMANDING.includes(nameOf(route)) ||

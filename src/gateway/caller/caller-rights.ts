@@ -40,13 +40,15 @@ export function requireRight(caller: Holder, rights: readonly FixedRight[]): voi
   requireProof(caller.grant, [held])
 }
 
-/** For rights to SQL, to delete and to bypass row-level security, a session has to show who it is again. */
+/** For rights to SQL, also as a function, to delete and to bypass row-level security, a session has to show who it is again. */
 function requireProof(grant: Grant, rights: readonly string[]): void {
   if (grant.kind === 'session' && !grant.isProven && rights.some(needsProof))
     throw fail('session_not_fresh', { details: { accepts: grant.accepts } })
 }
 
-const PROVEN_RIGHTS = new Set(['*', 'gateway.*', 'gateway.query', 'gateway.query.read', BYPASS])
+const PROVEN_RIGHTS = new Set([
+  '*', 'gateway.*', 'gateway.query', 'gateway.query.read', 'management.functions.write', BYPASS,
+]) // biome-ignore format: one line reads better
 
 /** Whether a session needs a proof within ten minutes to use this right, or to give it. */
 export const needsProof = (right: string): boolean =>

@@ -72,7 +72,7 @@ export function createPersonaLookup(
   }
 }
 
-const OTHERS_ONLY = { hint: 'This client accepts only JWTs of its issuers (own_sessions: false)' }
+export const OTHERS_ONLY = { hint: 'This client accepts only JWTs of its issuers (own_sessions: false)' }
 
 /** Counts invalid tokens, to limit guessing. */
 async function refused({ limits }: Kernel, { clientAddress }: FastifyRequest, more?: FailureFacts) {

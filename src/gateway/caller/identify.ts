@@ -8,7 +8,7 @@ import { actingAs } from '../prepare.ts'
 import { calledClient } from './called-client.ts'
 import type { GatewayCaller } from './caller.ts'
 import { bypassesPolicies, bypassesWithProof } from './caller-rights.ts'
-import { actingAsUser, anonymous, type PersonaLookup } from './caller-role.ts'
+import { actingAsUser, anonymous, OTHERS_ONLY, type PersonaLookup } from './caller-role.ts'
 import type { Grant } from './grant.ts'
 import { presenceOf } from './presence.ts'
 
@@ -71,6 +71,8 @@ export const createTakeRole =
     if (rowLevelSecurity === undefined) return caller
     const { operating } = request
     if (operating !== undefined && bypassesWithProof(caller)) return caller
+    if (operating !== undefined && rowLevelSecurity.refusesSessions === true)
+      throw fail('invalid_session', OTHERS_ONLY)
     const presented =
       operating === undefined
         ? await personaOf(request, rowLevelSecurity)

@@ -164,6 +164,19 @@ test('a table is made, filled, emptied and dropped by a session with the rights,
   for (const act of [remove, drop]) assert.equal(said(await act()), '200')
 })
 
+test('a function, whose body is SQL, is written with a recent proof only', async () => {
+  const person = await operatorOf(t, 'admin', 11)
+  const me = byBearer(t, person)
+  const body = { ddl: 'create function written() returns int language sql as $$ select 1 $$' }
+  const write = () => me.send('PUT', '/management/functions', { body })
+  const call = () => me.post('/gateway/rpc', { function: 'written' })
+  assert.equal(said(await write()), '403 session_not_fresh')
+  await ageProof(t, person, 1)
+  assert.equal(said(await write()), '200')
+  await ageProof(t, person, 11)
+  assert.equal(said(await call()), '200')
+})
+
 test('a password at reauthenticate is such a proof, and the failure names it', async () => {
   const ada = await t.signUp('Ada')
   const { db, coherence, now } = t.service.kernel

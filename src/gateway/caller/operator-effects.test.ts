@@ -63,10 +63,14 @@ test('a session opens by a public route only what its roles have on the client a
   const change = (body: object) => me.send('PATCH', '/admin/public-routes/theirs', { body })
   for (const body of [{ metadata: { mine: true } }, { rate_limit: null }, { is_active: true }])
     assertRefused(await change(body), 'customers.read')
+  // What its callers send would come to a table that the session reads.
+  assertRefused(await change({ table_name: 'orders' }), 'customers.read')
+  assertRefused(await me.send('DELETE', '/admin/public-routes/theirs'), 'customers.read')
   assert.deepEqual(await routes(), before)
 
   assert.equal((await change({ is_active: false })).status, 200, 'closing it opens nothing')
   assertRefused(await change({ is_active: true }), 'customers.read')
+  assert.equal((await me.send('DELETE', '/admin/public-routes/written')).status, 200)
 })
 
 const WEBHOOK = { route_key: 'gateway_insert', url: 'https://example.com/mine', table_name: 'orders' }
@@ -98,6 +102,11 @@ test('a session has rows sent by a webhook only where its roles read them', asyn
     assertRefused(await change(body), 'customers.read')
   assert.deepEqual(await webhooks(), before)
 
+  const rotated = await me.post(`/admin/webhooks/${theirs.body.data.id}/rotate-secret`, {})
+  assertRefused(rotated, 'customers.read')
+  assert.deepEqual(await webhooks(), before, 'its secret signs what its receiver takes for events')
+  assert.equal((await me.post(`/admin/webhooks/${mine.body.data.id}/rotate-secret`, {})).status, 200)
+
   assert.equal((await change({ is_active: false })).status, 200, 'stopping it sends nothing')
   assertRefused(await change({ is_active: true }), 'customers.read')
 })
@@ -126,6 +135,15 @@ test('a session gives a client another address only with every right on it', asy
   assert.equal(described.status, 200, described.text)
   const made = await me.post('/admin/clients', { client_name: 'third', url: t.clientUrl })
   assert.equal(made.status, 201, 'the address is its own')
+})
+
+test('a session gives the name of a former client another address only with every right on it', async () => {
+  const me = await holding('clients')
+  const former = { client_name: 'former', url: t.clientUrl }
+  assert.equal((await t.admin.post('/admin/clients', former)).status, 201)
+  assert.equal((await me.send('DELETE', '/admin/clients/former')).status, 200)
+  assertRefused(await me.post('/admin/clients', former), '*')
+  assert.equal((await t.admin.post('/admin/clients', former)).status, 201)
 })
 
 test('a session downloads and restores a backup only with every right on its client', async () => {

@@ -5,6 +5,7 @@ import {
   type ClientRow,
   deleteClient,
   insertClient,
+  listKnownNames,
   lockClient,
   lockClientRow,
   updateClient,
@@ -142,6 +143,7 @@ async function insertNew(
     return await storingMetadata(() =>
       actAsOperator(kernel, async (kernel) => {
         await expectToLead(kernel, facts)
+        await expectToFollow(kernel, row.clientName)
         const inserted = await insertClient(kernel.db, row)
         await tell(kernel, 'client.registered', clientAct(inserted))
         return inserted
@@ -180,6 +182,11 @@ const hasAddress = ({ driver, url, url_env_var, direct_url, direct_url_env_var }
 async function expectToLead(kernel: Kernel, facts: AddressFacts): Promise<void> {
   if (facts.url_env_var != null || facts.direct_url_env_var != null)
     await expectEveryRight(kernel, EVERY_CLIENT)
+}
+
+/** Callers may still name a client of this name that was removed. */
+async function expectToFollow(kernel: Kernel, name: string): Promise<void> {
+  if ((await listKnownNames(kernel.db, [name])).length > 0) await expectEveryRight(kernel, name)
 }
 
 const clientAct = ({ id, clientName }: ClientRow) => ({ targetId: id, clientName })

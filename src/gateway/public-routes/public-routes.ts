@@ -72,7 +72,7 @@ export async function changeRoute(
     const changed = { ...before, ...change }
     await requireSound(kernel, clients, changed, facts)
     await requireClient(kernel, clients, changed.clientName)
-    if (!isClosing(facts)) await expectToHold(kernel, clients, changed)
+    if (!isClosing(facts)) for (const record of [before, changed]) await expectToHold(kernel, clients, record)
     const route = await storingMetadata(() =>
       updateRoute(kernel.db, before.id, { ...change, updatedAt: kernel.now() }),
     )
@@ -83,7 +83,7 @@ export async function changeRoute(
   })
 }
 
-/** The route opens this to its callers. */
+/** The route opens this to its callers. Who changes where it leads gets what they send, also by another route of its key. */
 async function expectToHold(
   kernel: Kernel,
   clients: Clients,
@@ -120,10 +120,11 @@ const ACTIONS_OF: Readonly<Record<Op, readonly (typeof ACTIONS)[number][]>> = {
 const isClosing = (facts: RouteFacts): boolean => facts.is_active === false && Object.keys(facts).length === 1
 
 /** Removes a route. When it resolves, no process serves it. */
-export async function removeRoute(kernel: Kernel, routeKey: string): Promise<void> {
+export async function removeRoute(kernel: Kernel, clients: Clients, routeKey: string): Promise<void> {
   await actAsOperator(kernel, async (kernel) => {
     const removed = await deleteRoute(kernel.db, routeKey)
     if (removed === undefined) throw fail('public_route_not_found')
+    await expectToHold(kernel, clients, removed)
     await tell(kernel, 'public_route.removed', actOf(removed))
   })
 }

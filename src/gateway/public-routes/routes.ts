@@ -116,7 +116,7 @@ function adminRoutes(app: App, kernel: Kernel, clients: Clients, access: Gateway
     },
     handler: async (request) => {
       const { route_key } = request.params
-      await removeRoute(request.kernel, route_key)
+      await removeRoute(request.kernel, clients, route_key)
       return success('Public route removed', { route_key })
     },
   })

@@ -12,3 +12,7 @@ const memberOf = (value: unknown, name: string): unknown =>
   typeof value === 'object' && value !== null && Object.hasOwn(value, name)
     ? (value as Record<string, unknown>)[name] // it has this member
     : undefined
+
+/** A number that is read as it was written: larger ones are rounded, so that two ids are one. */
+export const isExact = (value: unknown): value is number =>
+  typeof value === 'number' && Math.abs(value) <= Number.MAX_SAFE_INTEGER

@@ -22,6 +22,8 @@ acme.keys.push(
   { ...forEncryption, jwk: { ...forEncryption.jwk, use: 'enc' } },
   { ...rsa, kid: 'weak', jwk: weak.jwk },
   { ...rsa, kid: 'shared', jwk: shared },
+  { ...first, kid: 'broken', jwk: { ...first.jwk, kid: 'broken', x: 'AA', y: 'AA' } },
+  { ...first, kid: 'signs', jwk: { ...first.jwk, kid: 'signs', key_ops: ['sign', 'verify'] } },
 )
 const { t, users } = await createTenants(({ url, policies }) => ({
   outbound: { allow_http: true, allow_networks: ['127.0.0.0/8'] },
@@ -142,6 +144,8 @@ const INVALID: Readonly<Record<string, () => string | Promise<string>>> = {
   'its key is for encryption': () => signed({}, { key: forEncryption }),
   'its key is a short one': () =>
     made({ alg: 'RS256', kid: 'weak' }, (input) => signBytes('sha256', Buffer.from(input), weak.privateKey)),
+  'its key is broken': () => made({ alg: 'ES256', kid: 'broken' }, es256),
+  'its key is published for signing': () => made({ alg: 'ES256', kid: 'signs' }, es256),
   'its header asks for an unknown extension': () =>
     made({ alg: 'ES256', kid: first.kid, crit: ['exp2'], exp2: 1 }, es256),
   'its payload is not encoded': () => {
@@ -181,6 +185,7 @@ const INVALID: Readonly<Record<string, () => string | Promise<string>>> = {
   'its organization is an object': () => signed({ org: { id: 'x' } }),
   'a role has a comma': () => signed({ org: 'x', org_roles: ['a,owner'] }),
   'a claim has a NUL character': () => signed({ data: { name: ['\0'] } }),
+  'a number would be rounded to another one': () => signed({ data: { id: 2 ** 53 } }),
   'a claim is nested too deep': () => signed({ data: JSON.parse(`${'['.repeat(40)}${']'.repeat(40)}`) }),
   'its claims are no object': () => made({ alg: 'ES256', kid: first.kid }, es256, encoded([])),
   'its claims are no JSON': () =>

@@ -143,6 +143,8 @@ test('while the keys were never had the answer is 503 with the time to wait, and
   }
   assert.equal(await codeOf(token), 'issuer_unavailable')
   assert.equal(down.requests.length, 1)
+  const told = t.log.map((line) => JSON.parse(line)).filter(({ level }) => level === 'error')
+  assert.deepEqual(told, [], 'callers without a right token add no line each')
   down.intercept = () => false
   assert.equal(await codeOf(token), 'issuer_unavailable')
   t.advance(11_000)

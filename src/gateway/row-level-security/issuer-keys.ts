@@ -36,33 +36,35 @@ export function createIssuerKeys(kernel: KeysKernel, issuer: TrustedIssuer): Iss
   const time = () => now().getTime()
   const readPublished = createReader(kernel, issuer)
   let held: Held | undefined
-  let failed: { readonly cause: unknown; readonly until: number } | undefined
+  let coolsUntil: number | undefined
 
   /** All callers share one request. It fails only while there are no keys at all. */
   const readOnce = singleFlight(async (): Promise<Held> => {
     try {
       held = { ...(await readPublished()), since: time() }
-      failed = undefined
+      coolsUntil = undefined
       return held
     } catch (cause) {
       log.warn(
         { event: 'issuer_failed', issuer: issuer.issuer, error: cause },
         'the keys of an issuer cannot be read',
       )
-      failed = { cause, until: time() + COOL_DOWN }
-      if (held === undefined) throw unavailable(failed.until - time(), cause)
+      coolsUntil = time() + COOL_DOWN
+      if (held === undefined) throw unavailable(COOL_DOWN)
       return held
     }
   })
-  const isCooling = (): boolean => failed !== undefined && time() < failed.until
+  /** Milliseconds. */
+  const stillCools = (): number => Math.max(0, (coolsUntil ?? 0) - time())
 
   async function newerThan(age: number): Promise<Held> {
     if (held !== undefined && time() - held.since < age) return held
-    if (failed !== undefined && isCooling()) {
-      if (held === undefined) throw unavailable(failed.until - time(), failed.cause)
+    const wait = stillCools()
+    if (wait > 0) {
+      if (held === undefined) throw unavailable(wait)
       return held
     }
-    const isAway = failed !== undefined
+    const isAway = coolsUntil !== undefined
     const reading = readOnce()
     // Nobody waits for an issuer that did not answer the last time, if there are keys.
     return held !== undefined && isAway ? held : reading
@@ -80,16 +82,16 @@ export function createIssuerKeys(kernel: KeysKernel, issuer: TrustedIssuer): Iss
     },
     version() {
       if (held === undefined) return undefined
-      if (time() - held.since >= MAX_KEY_AGE && !isCooling()) void readOnce()
+      if (time() - held.since >= MAX_KEY_AGE && stillCools() === 0) void readOnce()
       return held.version
     },
     read: async () => void (await readPublished()),
   }
 }
 
-/** For a caller who may try again after so many milliseconds. */
-const unavailable = (wait: number, cause: unknown): Failure =>
-  fail('issuer_unavailable', { headers: retryAfter(Math.max(1, Math.ceil(wait / 1_000))), cause })
+/** For a caller who may try again after so many milliseconds. The cause has its line in the log, and each caller would add one. */
+const unavailable = (wait: number): Failure =>
+  fail('issuer_unavailable', { headers: retryAfter(Math.max(1, Math.ceil(wait / 1_000))) })
 
 /** Milliseconds and bytes. */
 const LIMITS = { timeout: 5_000, maxBytes: 256 * 1_024 }

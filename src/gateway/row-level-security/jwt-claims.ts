@@ -1,6 +1,6 @@
 import type { JWTPayload } from 'jose'
 import type { TrustedIssuer } from '#databases/drivers/driver.ts'
-import { claimAt } from './claim-at.ts'
+import { claimAt, isExact } from './claim-at.ts'
 import { invalid } from './verify-jwt.ts'
 
 /** The claims of a token for policies (gateway.md 19). */
@@ -85,6 +85,8 @@ function expectStorable(value: unknown, depth: number): void {
   if (typeof value === 'string') {
     if (value.includes('\0') || !value.isWellFormed())
       throw invalid('A claim has a NUL character or broken Unicode')
+  } else if (typeof value === 'number') {
+    if (!isExact(value)) throw invalid(`A claim has a number beyond ${Number.MAX_SAFE_INTEGER}`)
   } else if (typeof value === 'object' && value !== null) {
     if (depth === MAX_DEPTH) throw invalid('A claim is nested too deep')
     for (const [name, inner] of Object.entries(value)) {

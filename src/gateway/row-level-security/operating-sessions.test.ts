@@ -3,7 +3,12 @@ import { test } from 'node:test'
 import { ageProof, byBearer, operatorOf } from '#test/operators.ts'
 import { createTenants } from '#test/tenants.ts'
 
-const { t, changeControlDatabase } = await createTenants()
+const issuer = { issuer: 'https://id.example.com', audience: ['https://api.example.com'] }
+const { t, changeControlDatabase } = await createTenants(({ url, policies }) => ({
+  clients: {
+    foreign: { url, row_level_security: { ...policies, own_sessions: false, issuers: [issuer] } },
+  },
+}))
 const ON_APP = { headers: { 'x-service-client': 'app' } }
 const fetchDocs = { table_name: 'doc', columns: ['id'] }
 const idsOf = (rows: readonly { id: number | string }[]) => rows.map(({ id }) => Number(id)).toSorted()
@@ -75,4 +80,14 @@ test('an answer of a session that loses its role meanwhile is refused at the nex
   await changeControlDatabase(`update service."user" set role = 'user' where id = $1`, [root.id])
   const refused = await me.post('/gateway/fetch', fetchDocs, ON_APP)
   assert.deepEqual([refused.status, refused.body.code], [403, 'insufficient_rights'])
+})
+
+test('where the users are those of another issuer, a session without that right is refused', async () => {
+  const onForeign = { headers: { 'x-service-client': 'foreign' } }
+  const keeper = byBearer(t, await operatorOf(t, 'keeper'))
+  const refused = await keeper.post('/gateway/fetch', fetchDocs, onForeign)
+  assert.deepEqual([refused.status, refused.body.code], [401, 'invalid_session'], refused.text)
+  const root = byBearer(t, await operatorOf(t, 'admin'))
+  const all = await root.post('/gateway/fetch', fetchDocs, onForeign)
+  assert.deepEqual(idsOf(all.body.data), [1, 2, 3, 4])
 })

@@ -2,7 +2,7 @@ import { errors, type JWTHeaderParameters, type JWTPayload, type JWTVerifyGetKey
 import type { TrustedIssuer } from '#databases/drivers/driver.ts'
 import type { Failure } from '#kernel/errors.ts'
 import { fail } from '../errors.ts'
-import { claimAt } from './claim-at.ts'
+import { claimAt, isExact } from './claim-at.ts'
 
 /** Seconds by which the clock of an issuer may be ahead. */
 const TOLERANCE = 30
@@ -43,12 +43,14 @@ export async function verifyJwt(
 
 export const invalid = (hint: string, cause?: unknown): Failure => fail('jwt_invalid', { hint, cause })
 
-/** Keys of an issuer that cannot be used, such as short ones of RSA, are a TypeError. */
+/** Keys of an issuer that cannot be used, such as short ones of RSA, are a TypeError, and a DOMException of WebCrypto. */
 async function explained<T>(verify: () => Promise<T>): Promise<T> {
   try {
     return await verify()
   } catch (error) {
     if (error instanceof errors.JWTExpired) throw fail('jwt_expired', { cause: error })
+    if (error instanceof DOMException)
+      throw invalid('The key that the issuer publishes cannot be used', error)
     if (error instanceof errors.JOSEError || error instanceof TypeError) throw invalid(error.message, error)
     throw error
   }
@@ -109,5 +111,5 @@ function expectRequiredClaims(payload: JWTPayload, { required_claims: required }
 function contains(given: unknown, value: string): boolean {
   if (Array.isArray(given)) return given.includes(value)
   if (typeof given === 'string') return given === value || given.split(' ').includes(value)
-  return (typeof given === 'boolean' || typeof given === 'number') && String(given) === value
+  return (typeof given === 'boolean' || isExact(given)) && String(given) === value
 }

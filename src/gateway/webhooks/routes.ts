@@ -263,7 +263,7 @@ export function webhookRoutes(app: App, kernel: Kernel, clients: Clients, access
       response: { 200: successOf(IssuedWebhookRecord) },
     },
     handler: async (request) => {
-      const { webhook, secret } = await rotateSecret(request.kernel, request.params.id)
+      const { webhook, secret } = await rotateSecret(request.kernel, clients, request.params.id)
       return success('Webhook secret rotated', { ...recordOf(kernel, webhook), secret })
     },
   })

@@ -103,7 +103,7 @@ export async function changeWebhook(
   })
 }
 
-/** The webhook sends rows of all callers to its URL, or accounts. */
+/** The webhook sends rows of all callers to its URL, or accounts. Who has its secret can sign such events. */
 async function expectToHold(
   kernel: Kernel,
   clients: Clients,
@@ -139,9 +139,14 @@ export async function removeWebhook(kernel: Kernel, id: string): Promise<void> {
 const MAX_FORMER_SECRETS = 5
 
 /** Gives a webhook a new secret. For a day, deliveries are signed with the former one too. */
-export async function rotateSecret(kernel: Kernel, id: string): Promise<IssuedWebhook> {
+export async function rotateSecret(kernel: Kernel, clients: Clients, id: string): Promise<IssuedWebhook> {
   const secret = newSecret(kernel)
-  const webhook = await actAsOperator(kernel, (kernel) => putSecret(kernel, id, secret))
+  const webhook = await actAsOperator(kernel, async (kernel) => {
+    const former = await lockWebhook(kernel.db, id)
+    if (former === undefined) throw fail('webhook_not_found')
+    await expectToHold(kernel, clients, former)
+    return putSecret(kernel, id, secret)
+  })
   return { webhook, secret }
 }
 

@@ -1,4 +1,5 @@
 import type { Config } from './config.ts'
+import { issuerWarnings } from './issuer-warnings.ts'
 import { isDomain, originFault, passkeySite } from './passkey-site.ts'
 import { readSmtpUrl } from './smtp-url.ts'
 
@@ -9,6 +10,7 @@ export function warningsOf(config: Config): readonly string[] {
     ...proxyWarnings(config),
     ...linkWarnings(config),
     ...clientWarnings(config),
+    ...issuerWarnings(config),
     ...(usesPasskeys(config) ? passkeyWarnings(config) : []),
   ]
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { defaultConfig } from '#kernel/config/config.ts'
 import { withClient } from '#test/database.ts'
-import { BROWSER, testService } from '#test/harness.ts'
+import { actor, BROWSER, testService } from '#test/harness.ts'
 
 const t = await testService()
 
@@ -209,4 +209,15 @@ test('a request that takes too long is answered with 504, with a body and withou
     reader.post('/gateway/fetch', { table_name: 'slow' }),
   ])
   for (const { status, body } of answers) assert.deepEqual([status, body.code], [504, 'timeout'])
+})
+
+test('an error whose code is a number is an internal error like any other', async () => {
+  const broken = await testService()
+  const cause = new DOMException('inside', 'DataError')
+  Object.assign(broken.service.kernel.limits, { expectRoom: () => Promise.reject(cause) })
+  const authorization = `Bearer ${'x'.repeat(43)}`
+  const { status, body, text } = await actor(broken.url, { authorization }).get('/api/auth/get-session')
+  assert.deepEqual([status, body.code], [500, 'INTERNAL_ERROR'], text)
+  const [line] = broken.log.map((one) => JSON.parse(one)).filter(({ event }) => event === 'request_failed')
+  assert.equal(line?.error.message, 'inside')
 })

@@ -152,7 +152,9 @@ const UNAVAILABLE =
 
 function failureOf(error: unknown): Failure {
   if (error instanceof Failure) return error
-  const { code = '', statusCode = 500, message = '' } = error as Partial<FastifyError> // whatever was thrown
+  const { code: given, statusCode = 500, message = '' } = error as Partial<FastifyError> // whatever was thrown
+  // That of a DOMException is a number.
+  const code = typeof given === 'string' ? given : ''
   if (code === 'FST_ERR_VALIDATION') return edge('validation_error', { message })
   if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') return edge('unsupported_media_type')
   // Node's message for a client that disconnects during its body; the answer is not received.
