@@ -82,7 +82,8 @@ export function redirectTarget(kernel: Kernel, target: string): string | undefin
  * link of an attacker, which must not sign anyone in, would look like one of the own application.
  */
 function isEndpoint({ config: { auth } }: Kernel, pathname: string): boolean {
-  const path = decoded(pathname)
+  // Proxies may merge slashes.
+  const path = decoded(pathname).replaceAll(/\/+/g, '/')
   return path.startsWith(`${auth.base_path}/`) && path !== `${auth.base_path}/error`
 }
 
