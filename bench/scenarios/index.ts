@@ -3,8 +3,10 @@ import { bulkInsert } from './bulk-insert.ts'
 import { getSessionCached } from './get-session-cached.ts'
 import { getSessionInFlood } from './get-session-in-flood.ts'
 import { getSessionUncached } from './get-session-uncached.ts'
+import { getSessionWithJwt } from './get-session-with-jwt.ts'
 import { memory } from './memory.ts'
 import { pipeline } from './pipeline.ts'
+import { rowByJwt } from './row-by-jwt.ts'
 import { rowBySession } from './row-by-session.ts'
 import { filtered, rows100, rows1000 } from './rows.ts'
 import { rowByKeyGet, rowByKeyPost } from './rows-by-key.ts'
@@ -18,6 +20,7 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
   'get-session-cached': getSessionCached,
   'get-session-uncached': getSessionUncached,
   'get-session-in-flood': getSessionInFlood,
+  'get-session-with-jwt': getSessionWithJwt,
   'sign-in': signIn,
   'sign-up': signUp,
   'sign-outs-8': signOuts8,
@@ -25,6 +28,7 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
   'row-by-key-get': rowByKeyGet,
   'row-by-key-post': rowByKeyPost,
   'row-by-session': rowBySession,
+  'row-by-jwt': rowByJwt,
   'rows-100': rows100,
   'rows-1000': rows1000,
   'filtered-page': filtered,

@@ -8,7 +8,10 @@ import { ourSide } from '../sides.ts'
 const WITHOUT = 'Gatehouse, by the key alone'
 const WITH = 'Gatehouse, by session with row-level security'
 const suffix = randomBytes(4).toString('hex')
-const ROLES = { anonymous: `gatehouse_bench_anon_${suffix}`, signedIn: `gatehouse_bench_user_${suffix}` }
+export const ROLES = {
+  anonymous: `gatehouse_bench_anon_${suffix}`,
+  signedIn: `gatehouse_bench_user_${suffix}`,
+}
 
 /** The policy compares a column with the user of the session. */
 const secure = (user: string): string => `
@@ -43,7 +46,11 @@ export const rowBySession: Scenario = {
   },
 }
 
-async function addRoles({ server, service, after }: Bench): Promise<void> {
+export async function addRoles({
+  server,
+  service,
+  after,
+}: Pick<Bench, 'server' | 'service' | 'after'>): Promise<void> {
   const client = new URL(service.databaseUrl).username
   const onServer = (text: string) => withClient(server.url, async (db) => void (await db.query(text)))
   const names = Object.values(ROLES).join(', ')

@@ -72,12 +72,13 @@ export async function tryCode<P extends MailedPurpose>(
   const right = open.find(({ isRight }) => isRight)
   if (right !== undefined) return { ticket: ticketFrom(right, now()), key: right.valueHash }
   if (tried.length > 0) return open.length > 0 ? 'wrong' : 'spent'
-  return (await hadCode(db, { purpose, address })) ? 'expired' : 'wrong'
+  return (await hadCode(db, { purpose, address }, userId)) ? 'expired' : 'wrong'
 }
 
 async function hadCode(
   db: Db,
-  { purpose, address }: { readonly purpose: MailedPurpose; readonly address: string },
+  { purpose, address }: Pick<CodeTry<MailedPurpose>, 'purpose' | 'address'>,
+  userId: string | undefined,
 ): Promise<boolean> {
   const found = await db
     .selectFrom('verification')
@@ -85,6 +86,7 @@ async function hadCode(
     .where('address', '=', address)
     .where('purpose', '=', purpose)
     .where('codeHash', 'is not', null)
+    .where((of) => of.or([of('userId', 'is', null), of('userId', '=', userId ?? null)]))
     .limit(1)
     .executeTakeFirst()
   return found !== undefined

@@ -18,7 +18,7 @@ import type { Kernel } from '#kernel/kernel.ts'
 import { pruneOutbox } from '#kernel/mail/transports.ts'
 import { bindSealed } from './bind-sealed.ts'
 
-/** All recurring work. One process at a time does it. */
+/** All recurring work. One process at a time does it. Hourly tasks run at minutes that the five-minute ones leave free. */
 export function recurringTable(kernel: Kernel): readonly RecurringTask[] {
   const { db, now } = kernel
   return [
@@ -107,6 +107,7 @@ export function recurringTable(kernel: Kernel): readonly RecurringTask[] {
       name: 'prune-deliveries',
       cron: '47 * * * *',
       run: async () => {
+        // A clock that was set back leaves deliveries that are due too late.
         await hastenLateDeliveries(kernel, BATCH)
         await inBatches(() => pruneDeliveries(kernel, BATCH))
       },

@@ -56,6 +56,7 @@ export const LOWERING: Readonly<Record<VerbName, Lowering | string>> = {
   'change-email, requested': (_t, thief) =>
     thief.post('/change-email', { newEmail: newAddress(thief.person.email, 'O') }),
   'change-email, requested with password': PASSWORD_NEEDED,
+  'change-email, requested with a code of the old address': MAILED,
   'change-email, confirmed by the old address': MAILED,
   'change-email, confirmed by form': MAILED,
   'change-email, completed by form, with session': MAILED,

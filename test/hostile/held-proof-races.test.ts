@@ -16,6 +16,7 @@ import {
   type Turn,
   verbOf,
 } from '#test/proof-races/cases.ts'
+import { hashStopper, stopper } from '#test/proof-races/stops.ts'
 import { createUsers, readStates, START, storedHashes, type TestUser } from '#test/proof-races/user-state.ts'
 import type { VerbName } from '#test/proof-races/verbs.ts'
 import { whileArriving } from '#test/slow-body.ts'
@@ -38,46 +39,11 @@ const { kernel } = t.service
 const stored = await storedHashes(kernel)
 await createUsers(kernel, [{ state: { ...START, role: 'admin' }, age: 0 }], stored)
 
-/** The next call of a watched function. */
-type Next = { readonly reached: Promise<void>; release(): void }
-
-/** Blocks the next call of a function until it is released. Later calls pass. */
-function stopper() {
-  let next: { reach: () => void; gate: Promise<void> } | undefined
-  return {
-    async pass(): Promise<void> {
-      const stop = next
-      next = undefined
-      stop?.reach()
-      await stop?.gate
-    },
-    stopNext(): Next {
-      const { promise: reached, resolve: reach } = Promise.withResolvers<void>()
-      const { promise: gate, resolve: release } = Promise.withResolvers<void>()
-      next = { reach, gate }
-      return { reached, release }
-    },
-  }
-}
-
 /** Blocks at the rate limit, which runs after the access check and before the body is read. */
 const heads = stopper()
 const { consume } = kernel.limits
-/** Blocks at the work queues, where every hash is computed and verified. */
-const hashes = stopper()
-const { hashQueue, foreignHashQueue } = kernel
-type Work<T> = () => Promise<T>
-const stopping = (line: typeof hashQueue) =>
-  Object.assign(
-    async <T>(work: Work<T>, weight?: number) => {
-      await hashes.pass()
-      return line(work, weight)
-    },
-    { expectRoom: line.expectRoom, depth: line.depth },
-  )
+const hashes = hashStopper(kernel)
 Object.assign(kernel, {
-  hashQueue: stopping(hashQueue),
-  foreignHashQueue: stopping(foreignHashQueue),
   limits: {
     ...kernel.limits,
     consume: async (...asked: Parameters<typeof consume>) => {

@@ -87,9 +87,11 @@ export type TestPasskey = {
   registration(who: Who): object
 }
 
-/** Of every mailed ticket. */
+/** Of every mailed ticket that has one. */
 export const MAILED_CODE = '287082'
-const WITH_CODE: ReadonlySet<TicketPurpose> = new Set(['verify-email', 'change-email', 'sign-in'])
+const WITH_CODE: ReadonlySet<TicketPurpose> = new Set([
+  ...(['verify-email', 'confirm-change-email', 'change-email', 'reset-password', 'sign-in'] as const),
+])
 
 export const newAddress = (email: string, who: Who): string => `${who.toLowerCase()}.${email}`
 

@@ -29,7 +29,7 @@ const LinkedAccount = Type.Object(
   named('LinkedAccount'),
 )
 
-const Name = Type.Object(
+const NamedAccount = Type.Object(
   {
     providerId: Type.Optional(Type.String({ maxLength: 128 })),
     accountId: Type.Optional(
@@ -107,7 +107,7 @@ export function accountRoutes(
     method: 'POST',
     url: '/unlink-account',
     config: { access: access.fresh, failures: ['ACCOUNT_NOT_FOUND', 'FAILED_TO_UNLINK_LAST_ACCOUNT'] },
-    schema: { summary: 'Remove a way of signing in', body: Name, response: { 200: Status } },
+    schema: { summary: 'Remove a way of signing in', body: NamedAccount, response: { 200: Status } },
     handler: async (request) => {
       await unlinkAccount(request.kernel, request.caller, request.body)
       return { status: true }
@@ -119,7 +119,7 @@ export function accountRoutes(
     config: { access: signedIn, failures: [...REFRESHING] },
     schema: {
       summary: 'Tokens of a linked account, refreshed if the access token has expired',
-      body: Name,
+      body: NamedAccount,
       response: { 200: TokenSet },
     },
     handler: async (request) =>
@@ -129,7 +129,7 @@ export function accountRoutes(
     method: 'POST',
     url: '/refresh-token',
     config: { access: signedIn, failures: [...REFRESHING, 'REFRESH_TOKEN_NOT_FOUND'] },
-    schema: { summary: 'New tokens of a linked account', body: Name, response: { 200: TokenSet } },
+    schema: { summary: 'New tokens of a linked account', body: NamedAccount, response: { 200: TokenSet } },
     handler: async (request) =>
       givenOut(kernel, await refreshTokens(kernel, refreshes, request.caller, request.body)),
   })
@@ -152,14 +152,14 @@ export function accountRoutes(
     method: 'GET',
     url: '/account-info',
     config: describing.config,
-    schema: { ...describing.schema, querystring: Name },
+    schema: { ...describing.schema, querystring: NamedAccount },
     handler: (request) => answer(request.caller, request.query),
   })
   app.route({
     method: 'POST',
     url: '/account-info',
     config: describing.config,
-    schema: { ...describing.schema, body: Name },
+    schema: { ...describing.schema, body: NamedAccount },
     handler: (request) => answer(request.caller, request.body),
   })
 }

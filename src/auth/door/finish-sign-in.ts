@@ -81,7 +81,7 @@ function setCookies(config: Config, reply: FastifyReply, admission: Admission | 
   sendStartedSession(config, reply, admission)
 }
 
-/** Sends the tokens of a session that has started, or has a new token. */
+/** Sends the tokens of a session that has started, or has a new token. Without a cookie, the session's token is in a header alone. */
 export function sendStartedSession(
   config: Config,
   reply: FastifyReply,

@@ -64,8 +64,7 @@ export async function mailVerification(
   const user = await findUser(kernel.db, 'email', email)
   const isMailed =
     user !== undefined && (await sendVerificationMail(kernel, user, { callbackURL, source, asked }))
-  if (!isMailed && asked !== undefined)
-    await issueDecoy(kernel, VERIFY_EMAIL.purpose, { address: email, ...asked })
+  if (!isMailed) await issueDecoy(kernel, VERIFY_EMAIL, { address: email, ...asked })
 }
 
 /** Without one of the two there is something left that a link does. */
@@ -76,10 +75,15 @@ export async function mailFirstLink(kernel: Kernel, request: FirstLink): Promise
   const { email, userId, browser, session, callbackURL, isSignUp } = request
   const user = await findUser(kernel.db, 'email', email)
   if (user === undefined) return
-  if (user.id !== userId && hasProvenEmail(user)) return mailAlreadyRegistered(kernel, user)
+  const isLinkDue = !isSignUp || kernel.config.auth.email.send_on_sign_up
+  if (user.id !== userId && hasProvenEmail(user)) {
+    await mailAlreadyRegistered(kernel, user)
+    // A new account would have a code.
+    if (isLinkDue) await issueDecoy(kernel, VERIFY_EMAIL, { address: email })
+    return
+  }
   // The user has verified the address in the meantime and needs no mail.
-  if (isVerified(user)) return
-  if (isSignUp && !kernel.config.auth.email.send_on_sign_up) return
+  if (isVerified(user) || !isLinkDue) return
   const mark = user.id === userId ? { browser, ...(session && { session }) } : {}
   await sendVerificationMail(kernel, user, { callbackURL, mark })
 }

@@ -67,10 +67,8 @@ export const mailSignIn = (
 ): Promise<void> =>
   actOnAddress(kernel, address, async (kernel, user) => {
     const isBarred = user !== undefined && isBanned(user, kernel.now())
-    if (isBarred || SIGN_IN.parts?.(kernel.config, user).length === 0) {
-      if (asked !== undefined) await issueDecoy(kernel, 'sign-in', { address, ...asked })
-      return
-    }
+    if (isBarred || SIGN_IN.parts?.(kernel.config, user).length === 0)
+      return issueDecoy(kernel, SIGN_IN, { address, ...asked })
     const ticket = { userId: null, sessionId: null, address, payload: { name, newUserCallbackURL } }
     const { callbackURL, errorCallbackURL } = targets
     await mailLink(kernel, SIGN_IN, {

@@ -8,6 +8,7 @@ import type { Kernel } from '#kernel/kernel.ts'
 import { randomToken } from '#kernel/random.ts'
 import { browserMark, CODE_COOKIE } from '../door/cookies.ts'
 import { newMailedCode, plainCode } from '../two-factor/codes.ts'
+import type { MailFlow } from './flow.ts'
 
 /** Milliseconds. */
 export const CODE_LIFETIME = 300_000
@@ -40,19 +41,28 @@ export async function newLinkCode(
 
 /**
  * The row of a code that nobody gets, since the address has no account or one that takes none. Tries at it are answered as those at
- * another code, so that they do not show that.
+ * another code, so that they do not show that, also when a link was asked for. It has the lifetime of a link, after which other rows are
+ * deleted.
  */
 export async function issueDecoy<P extends MailedPurpose>(
   kernel: Kernel,
-  purpose: P,
+  { purpose, lifetime: lifetimeOf }: Pick<MailFlow<P>, 'purpose' | 'lifetime'>,
   { address, browser }: CodeBrowser & { readonly address: string },
 ): Promise<void> {
+  if (!kernel.config.auth.email_otp.enabled) return
   if (!(await hasRoom(kernel, { purpose, address }, { source: {}, userId: undefined }))) return
-  const code = { codeHash: kernel.random(32), ...columnsOf(kernel, { browser }) }
-  const ticket = { userId: null, sessionId: null, address, lifetime: CODE_LIFETIME, payload: {}, code }
+  const code = withoutCode(kernel, columnsOf(kernel, { browser }))
+  const lifetime = lifetimeOf(kernel.config)
+  const ticket = { userId: null, sessionId: null, address, lifetime, payload: {}, code }
   // Without a user it is redeemed by no purpose of a user, and its token is known to no one.
   await issueTicket(kernel, purpose, ticket as unknown as NewTicket<P>)
 }
+
+/** The columns for a code that is not mailed, which nothing that is typed matches: else it could be guessed without any mail. */
+export const withoutCode = ({ random }: Kernel, columns: Omit<LinkCode, 'codeHash'>): LinkCode => ({
+  ...columns,
+  codeHash: random(32),
+})
 
 async function hasRoom(
   kernel: Kernel,

@@ -9,7 +9,7 @@ import { fail } from '../errors.ts'
 import { withQuery } from '../redirect.ts'
 import { allowsMail, allowsMailFrom } from './allowance.ts'
 import type { MailFlow, OpenLink } from './flow.ts'
-import { CODE_LIFETIME, type CodeBrowser, newLinkCode } from './link-code.ts'
+import { CODE_LIFETIME, type CodeBrowser, newLinkCode, withoutCode } from './link-code.ts'
 import type { Recipient } from './texts.ts'
 
 type NewLink<P extends MailedPurpose> = {
@@ -20,7 +20,7 @@ type NewLink<P extends MailedPurpose> = {
   readonly errorCallbackURL?: string | undefined
   /** The browser that asks, if the recipient may be the one. The session that asks is the ticket's. */
   readonly source?: Source | undefined
-  /** The request was for a code. */
+  /** The browser that asks for a code. */
   readonly asked?: CodeBrowser | undefined
   /** Another text than the flow's. */
   readonly mail?: MailFlow<P>['mail']
@@ -29,8 +29,8 @@ type NewLink<P extends MailedPurpose> = {
 }
 
 /**
- * Mails a one-time link, a code or both, unless the recipient has had too many mails already. A code that was asked for has its row all the
- * same: tries at it must not show whether there was a mail.
+ * Mails a one-time link, a code or both, unless the recipient has had too many mails already. The row of a code is there all the same: tries
+ * at it must not show whether one was mailed.
  */
 export async function mailLink<P extends MailedPurpose>(
   kernel: Kernel,
@@ -42,17 +42,19 @@ export async function mailLink<P extends MailedPurpose>(
   const from = { sessionId: sessionId ?? undefined, ...source }
   const parts = flow.parts?.(kernel.config, recipient) ?? ['link']
   const asker = { ...asked, source: from, userId: owner?.id }
-  const hasCode = parts.includes('code')
-  const code = hasCode ? await newLinkCode(kernel, { purpose: flow.purpose, address }, asker) : undefined
+  const mayHaveCode = flow.parts !== undefined && kernel.config.auth.email_otp.enabled
+  const code = mayHaveCode ? await newLinkCode(kernel, { purpose: flow.purpose, address }, asker) : undefined
   if (!parts.includes('link') && code === undefined) return
   const isAllowed = await (owner ? allowsMailFrom(kernel, owner, from) : allowsMail(kernel, address))
-  if (!isAllowed && (asked === undefined || code === undefined)) return
+  if (!isAllowed && code === undefined) return
   const lifetime = flow.lifetime(kernel.config)
-  const token = await issueTicket(kernel, flow.purpose, { ...ticket, lifetime, code: code?.columns })
+  const mailedCode = isAllowed && parts.includes('code') ? code : undefined
+  const columns = mailedCode?.columns ?? (code && withoutCode(kernel, code.columns))
+  const token = await issueTicket(kernel, flow.purpose, { ...ticket, lifetime, code: columns })
   if (!isAllowed) return
   const url = parts.includes('link') ? linkOf(kernel, flow, token, targets) : undefined
   const to = recipient ?? { name: '', email: address, emailProvenAt: null }
-  const mailed = { url, lifetime, code: code && { code: code.code, lifetime: CODE_LIFETIME } }
+  const mailed = { url, lifetime, code: mailedCode && { code: mailedCode.code, lifetime: CODE_LIFETIME } }
   await deliver(kernel, mail({ recipient: to, address, payload, ...mailed }))
 }
 

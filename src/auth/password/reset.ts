@@ -60,8 +60,7 @@ export async function mailReset(
       await mailLink(kernel, RESET_PASSWORD, { ticket, recipient: user, callbackURL, source, asked, mail })
       return true
     }))
-  if (isMailed !== true && asked !== undefined)
-    await issueDecoy(kernel, RESET_PASSWORD.purpose, { address, ...asked })
+  if (isMailed !== true) await issueDecoy(kernel, RESET_PASSWORD, { address, ...asked })
 }
 
 /**

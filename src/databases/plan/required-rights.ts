@@ -5,7 +5,7 @@ import type { Condition, DataRequest, WriteRequest } from '#databases/request/re
 
 type RequiredRight = TableRight & {
   /**
-   * `target`: the operation itself. `relation`: a table in the requested columns. `columns`: a write that reads columns, for which
+   * `target`: the operation itself. `relation`: a table in the requested columns. `columns`: a write that reads columns or returns rows, for which
    * PostgreSQL requires SELECT too.
    */
   readonly because: 'target' | 'relation' | 'columns'
@@ -19,8 +19,11 @@ export function requiredRights(subject: DataRequest | Plan): RequiredRight[] {
   if (!isPlan(subject)) return [target(subject, subject.table.schema, subject.table.table)]
   const { schema, name } = subject.table
   const required: RequiredRight[] = [target(subject, schema, name)]
-  if (isWrite(subject) && (!subject.request.head || readsColumns(subject.request, subject.table)))
-    required.push({ ...toRead(subject.table), because: 'columns' })
+  if (isWrite(subject)) {
+    const returnsRows = !subject.request.head
+    if (returnsRows || readsColumns(subject.request, subject.table))
+      required.push({ ...toRead(subject.table), because: 'columns' })
+  }
   return unique([...required, ...('output' in subject ? related(subject.output) : [])])
 }
 

@@ -72,7 +72,7 @@ export function pageOf({
   }
 }
 
-/** Whether a conditional write was applied; an unconditional one always is. */
+/** Whether a conditional write was applied; an unconditional one always is. The cell `[applied]` is one byte, 0 for false. */
 export function wasApplied({ columns, rows }: Page): boolean {
   const at = columns.findIndex(({ name }) => name === '[applied]')
   return at < 0 || rows[0]?.[at]?.[0] !== 0

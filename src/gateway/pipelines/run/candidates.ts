@@ -17,14 +17,14 @@ import { startTimeSlice } from '#kernel/time-slice.ts'
 import { bodyOf, type Transform } from '../definition.ts'
 
 /** Rows for the sink: those of the source or its groups, with the names of the sink. */
-type Candidates = {
+export type Candidates = {
   readonly rows: readonly Row[]
   /** The same rows as JSON texts with every digit. */
   texts(): Iterable<string>
 }
 
 /** The candidates of a batch, and the number of rows that were read for them. */
-type Batch = Candidates & { readonly fetched: number }
+export type Batch = Candidates & { readonly fetched: number }
 
 const NO_COLUMNS: ReadonlySet<string> = new Set()
 
@@ -183,46 +183,4 @@ function groupText(
     return alias === null ? [] : [`${JSON.stringify(alias)}:${json}`]
   })
   return `{${texts.join(',')}}`
-}
-
-/** The rows that a run has read so far, and those that it has made of them. */
-export type Tally = {
-  add(batch: Batch): void
-  /** Rows of the source. */
-  fetched(): number
-  candidates(): number
-  /** The first candidates, as JSON texts. */
-  sample(): readonly string[]
-}
-
-/** Candidates of a sample. */
-const SAMPLE = 1_000
-
-/** `characters` is the most that the sample has. */
-export function createTally(characters: number): Tally {
-  let [fetched, candidates] = [0, 0]
-  const texts: string[] = []
-  let left = characters
-  let isFull = false
-
-  function addTexts(batch: Candidates): void {
-    if (isFull) return
-    for (const text of batch.texts()) {
-      left -= text.length
-      isFull = left < 0 || texts.length === SAMPLE
-      if (isFull) return
-      texts.push(text)
-    }
-  }
-
-  return {
-    add(batch) {
-      fetched += batch.fetched
-      candidates += batch.rows.length
-      addTexts(batch)
-    },
-    fetched: () => fetched,
-    candidates: () => candidates,
-    sample: () => texts,
-  }
 }

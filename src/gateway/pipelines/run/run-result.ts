@@ -1,9 +1,9 @@
 import { Failure, withDetails } from '#kernel/errors.ts'
-import type { Tally } from './candidates.ts'
 import type { Lifetime } from './lifetime.ts'
 import type { RunRequest } from './run-request.ts'
 import type { RunSink } from './sink.ts'
 import type { RunSource } from './source.ts'
+import type { Tally } from './tally.ts'
 
 /** A run under way. Each of its parts keeps its own state. */
 export type Run = {

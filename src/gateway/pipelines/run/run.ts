@@ -5,13 +5,14 @@ import type { EventData } from '#kernel/events.ts'
 import type { LoggedStep } from '#kernel/jobs.ts'
 import { emit, type Kernel } from '#kernel/kernel.ts'
 import { uuidv7 } from '#kernel/random.ts'
-import { candidatesOf, createTally, parseTransform } from './candidates.ts'
+import { candidatesOf, parseTransform } from './candidates.ts'
 import { createLifetime } from './lifetime.ts'
 import type { RunRequest } from './run-request.ts'
 import { failureOf, type Run, type RunOutcome, type RunResult, resultOf } from './run-result.ts'
 import { openSink } from './sink.ts'
 import { openSource } from './source.ts'
 import { enqueueSteps, stepsOf } from './step-log.ts'
+import { createTally } from './tally.ts'
 
 /**
  * Runs a pipeline (gateway.md 9). Rows are read, transformed and inserted in batches, so memory does not grow with their number. Both callers

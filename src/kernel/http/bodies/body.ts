@@ -19,6 +19,7 @@ export function readJsonBodies(app: FastifyInstance, parse: Parse): void {
       if (error !== null) return done(error)
       if (bytes.length === 0) return done(null, undefined)
       if (!isUtf8(bytes)) return done(edge('invalid_text', { hint: 'The body is not UTF-8' }))
+      // Before the parser takes the memory.
       const weigh = (values: number) => {
         requireFewValues(values, request.bodyValues)
         request.bodyHold?.settle(weightOf(bytes.length, values))
@@ -36,8 +37,9 @@ function requireFewValues(values: number, maximum = Number.POSITIVE_INFINITY): v
 }
 
 /** Bytes of memory for a JSON body: its text, the text of a statement, and its values. */
-const weightOf = (length: number, values: number): number => 2 * length + VALUE * values
-const VALUE = 48
+const weightOf = (length: number, values: number): number => 2 * length + VALUE_BYTES * values
+/** Of a value besides its text. */
+const VALUE_BYTES = 48
 
 /** Bytes of a form: a token, a callback URL and two passwords. */
 const FORM_LIMIT = 16_384

@@ -29,7 +29,7 @@ export type BodyRules = {
 }
 
 function compile(documented: TSchema, httpPart: string | undefined, rules: BodyRules) {
-  const schema = validated(documented)
+  const schema = forValidation(documented)
   const validator = Compile(schema)
   const misspeltOf = rules.refusesMisspelt ? misspeltIn(documented) : () => undefined
   return (data: unknown) => {
@@ -76,31 +76,33 @@ type Shape = {
  * The schema for validation: the documented one, but for what the verb parses (`Parsed`) only the types of plain members. The verb
  * checks the rest, with more specific failures, and accepts further spellings.
  */
-function validated<T extends Shape>(schema: T): T {
+function forValidation<T extends Shape>(schema: T): T {
   // Both results have the same keywords, or fewer.
-  if (schema[PARSED] === true) return { ...parsed(schema), [PARSED]: true } as T
+  if (schema[PARSED] === true) return { ...typesOnly(schema), [PARSED]: true } as T
   const { properties, items, minProperties: _, ...rest } = schema
   if (properties === undefined && items === undefined) return schema
   return {
     ...rest,
-    ...(properties !== undefined && { properties: eachOf(properties, validated) }),
-    ...(items !== undefined && { items: validated(items) }),
+    ...(properties !== undefined && { properties: eachOf(properties, forValidation) }),
+    ...(items !== undefined && { items: forValidation(items) }),
   } as T
 }
 
-function parsed({ type, enum: words, minimum, properties }: Shape): Shape {
+function typesOnly({ type, enum: words, minimum, properties }: Shape): Shape {
   if (type === undefined) return {}
   return {
     type,
     ...(words !== undefined && { enum: words }),
     ...(minimum !== undefined && { minimum }),
-    ...(properties !== undefined && { properties: eachOf(properties, plain) }),
+    ...(properties !== undefined && { properties: eachOf(properties, plainMember) }),
   }
 }
 
 /** Structured members, and those of several types, have further spellings that are not documented. */
-const plain = (member: Shape): Shape =>
-  typeof member.type === 'string' && member.type !== 'object' && member.type !== 'array' ? parsed(member) : {}
+const plainMember = (member: Shape): Shape =>
+  typeof member.type === 'string' && member.type !== 'object' && member.type !== 'array'
+    ? typesOnly(member)
+    : {}
 
 const eachOf = (properties: Readonly<Record<string, Shape>>, change: (schema: Shape) => Shape) =>
   Object.fromEntries(Object.entries(properties).map(([name, schema]) => [name, change(schema)]))

@@ -15,7 +15,8 @@ import type { Json, Row } from '#databases/request/request.ts'
 
 /**
  * An insert is one statement. One row: VALUES with one parameter per column. Several rows: one array parameter per column and `unnest`, so
- * that the text does not depend on the number of rows and 65,535 parameters are no limit.
+ * that the text does not depend on the number of rows and 65,535 parameters are no limit. `relationRows`: the most rows that a relation of
+ * the returned rows aggregates into one.
  */
 export function insertSql(
   plan: InsertPlan,
