@@ -83,7 +83,7 @@ export async function changeRoute(
   })
 }
 
-/** The route opens this to its callers. Who changes where it leads gets what they send, also by another route of its key. */
+/** The route opens this to its callers. Where it leads, also by another route of its key, decides who gets what they send. */
 async function expectToHold(
   kernel: Kernel,
   clients: Clients,

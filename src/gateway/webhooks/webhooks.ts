@@ -103,7 +103,7 @@ export async function changeWebhook(
   })
 }
 
-/** The webhook sends rows of all callers to its URL, or accounts. Who has its secret can sign such events. */
+/** The webhook sends rows of all callers to its URL, or accounts, and its secret signs what its receiver takes for them. */
 async function expectToHold(
   kernel: Kernel,
   clients: Clients,
