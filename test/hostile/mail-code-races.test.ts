@@ -144,6 +144,17 @@ const USES: Readonly<Record<string, Use>> = {
     // Then it may be a code that was asked for to confirm the address.
     spent: 'INVALID_OTP',
   },
+  'request-email-change, by a code that confirms the address': {
+    purpose: 'verify-email',
+    async begin() {
+      const ada = await proven('Ada')
+      const newEmail = `new-${ada.email}`
+      const redeem = (otp: string) => post('/email-otp/request-email-change', { newEmail, otp }, ada)
+      return { code: await ask(ada.email, 'email-verification'), address: ada.email, redeem }
+    },
+    late: 'INVALID_OTP',
+    spent: 'TOO_MANY_ATTEMPTS',
+  },
   'change-email': {
     purpose: 'change-email',
     async begin() {

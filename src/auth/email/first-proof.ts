@@ -51,7 +51,12 @@ export async function readEvidence(
   return { by: 'password', stored: await checkPasswordOf(kernel, user, password, sourceOf(user, click)) }
 }
 
-/** First proof of the address that the account was opened with. `signUp`: where that was, as the link tells. */
+type ProvingClick = LinkClick & { readonly evidence: Evidence }
+
+/**
+ * First proof of the address that the account was opened with (decision 15). Before it, another person may have opened the account with
+ * this address. `signUp`: where that was, as the link tells.
+ */
 export async function proveEmail(
   kernel: Kernel,
   user: User,
@@ -63,16 +68,9 @@ export async function proveEmail(
     if (click.evidence.by === 'new password') throw fail('INVALID_TOKEN')
     return user.emailVerified ? user : verifyAgain(kernel, user)
   }
-  const owner = await ownerOf(kernel, user, click, signUp)
-  return prove(kernel, user, { ...click, owner, email: user.email }, async () => {
-    await removeWhatOthersAdded(kernel, user, owner)
-  })
-}
-
-/** An admin has taken the verification back since the address was proven. */
-const verifyAgain = async (kernel: Kernel, user: User): Promise<User> => {
-  await tell(kernel, 'email.verified', { targetId: user.id, details: { removedWhatOthersAdded: false } })
-  return (await updateUser(kernel.db, user.id, { emailVerified: true }, kernel.now())) ?? user
+  const owner = await expectOwner(kernel, user, click, signUp)
+  await removeWhatOthersAdded(kernel, user, owner)
+  return storeProof(kernel, user, { isOwner: owner !== undefined, evidence: click.evidence })
 }
 
 /**
@@ -85,57 +83,55 @@ export async function proveNewEmail(
   click: ProvingClick,
   email: string,
 ): Promise<User> {
-  const owner = await ownerOf(kernel, user, click, {})
-  return prove(kernel, user, { ...click, owner, email }, async () => {
-    // Before the address is the user's: the redemption of one of its tickets may be about to add an account (proof.ts), and would wait
-    // for this transaction while this one waits for the ticket.
-    if (owner === undefined) await removeWhatOthersAdded(kernel, { ...user, email, keepsFactor: false })
-  })
+  const owner = await expectOwner(kernel, user, click, {})
+  // Before the address is the user's: the redemption of one of its tickets may be about to add an account (proof.ts), and would wait
+  // for this transaction while this one waits for the ticket.
+  if (owner === undefined) await removeWhatOthersAdded(kernel, { ...user, email, keepsFactor: false })
+  return storeProof(kernel, user, { email, isOwner: owner !== undefined, evidence: click.evidence })
 }
 
-type ProvingClick = LinkClick & { readonly evidence: Evidence }
+/** First proof by what was mailed to the address, in a session of the user: it keeps the password, that session and what it has added. */
+export async function proveInSession(kernel: Kernel, user: User, sessionId: string): Promise<void> {
+  if (hasProvenEmail(user)) return
+  await removeWhatOthersAdded(kernel, user, { sessionId })
+  await storeProof(kernel, user, { isOwner: true })
+}
 
-/**
- * The first proof of an address (decision 15). Before it, another person may have opened the account with this address, or may have
- * given the address to an account of their own. A password is never deleted: either a new one is chosen here, or it has to be changed
- * before the next sign-in.
- */
-async function prove(
+/** First proof by a mailed link or code that signs in: nothing shows whether it is the owner of what was added before, so that all of it goes. */
+export async function proveAtSignIn(kernel: Kernel, user: User): Promise<User> {
+  if (hasProvenEmail(user)) return user.emailVerified ? user : verifyAgain(kernel, user)
+  await removeWhatOthersAdded(kernel, user)
+  return storeProof(kernel, user, { isOwner: false })
+}
+
+/** An admin has taken the verification back since the address was proven. */
+const verifyAgain = async (kernel: Kernel, user: User): Promise<User> => {
+  await tell(kernel, 'email.verified', { targetId: user.id, details: { removedWhatOthersAdded: false } })
+  return (await updateUser(kernel.db, user.id, { emailVerified: true }, kernel.now())) ?? user
+}
+
+/** The person who has set the password. What others have added goes at the first proof. */
+type Owner = {
+  /** The session that is theirs for certain; it may be over. What was added in it is theirs too. */
+  readonly sessionId: string
+  /** The cookie of the browser that is theirs for certain. */
+  readonly knownDevice?: string | undefined
+}
+
+/** In place of the session of an owner of whom none is known. Nothing was added in it. */
+const NO_SESSION = '00000000-0000-0000-0000-000000000000'
+
+/** The owner, or undefined for another person, of whom the page demands a new password. */
+async function expectOwner(
   kernel: Kernel,
   user: User,
-  { evidence, owner, email }: ProvingClick & { readonly owner: Owner | undefined; readonly email: string },
-  remove: () => Promise<void>,
-): Promise<User> {
-  if (owner === undefined && evidence.by === 'page') throw fail('PASSWORD_REQUIRED')
-  if (owner === undefined && evidence.by === 'password') throw fail('INVALID_PASSWORD')
-  await remove()
-  const now = kernel.now()
-  const proof = { email, emailVerified: true, emailProvenAt: now }
-  const proven = (await updateUser(kernel.db, user.id, proof, now)) ?? user
-  if (owner === undefined && evidence.by === 'new password')
-    await choosePassword(kernel, proven, evidence.hash)
-  const isChange = email !== user.email
-  const details = { removedWhatOthersAdded: !isChange || owner === undefined }
-  const action = isChange ? 'email.changed' : 'email.verified'
-  await tell(kernel, action, { targetId: user.id, details })
-  return proven
-}
-
-/** The click comes from a session of this user or from the browser that signed up, as far as can be seen without a lock. */
-export const isOwnClick = (
-  user: User,
-  { payload }: Ticket<UserPurpose>,
-  { caller, browser }: LinkClick,
-): boolean =>
-  caller?.user.id === user.id ||
-  ('browser' in payload && browser !== undefined && browserMark(browser) === payload.browser)
-
-/** The person who has set the password, with the session and the browser that are theirs for certain. */
-type Owner = {
-  /** It may be over. */
-  readonly sessionId: string | undefined
-  /** The browser's cookie. */
-  readonly knownDevice?: string | undefined
+  click: ProvingClick,
+  signUp: SignUpMark,
+): Promise<Owner | undefined> {
+  const owner = await ownerOf(kernel, user, click, signUp)
+  if (owner === undefined && click.evidence.by === 'page') throw fail('PASSWORD_REQUIRED')
+  if (owner === undefined && click.evidence.by === 'password') throw fail('INVALID_PASSWORD')
+  return owner
 }
 
 /**
@@ -155,36 +151,25 @@ async function ownerOf(
   if (caller?.user.id === userId && (await holds(proofOf(caller))))
     return { sessionId: caller.session.id, knownDevice }
   const isMarked = browser !== undefined && browserMark(browser) === signUp.browser
-  return isMarked || isRight ? { sessionId: signUp.session, knownDevice } : undefined
+  return isMarked || isRight ? { sessionId: signUp.session ?? NO_SESSION, knownDevice } : undefined
 }
 
-/** First proof by what was mailed to the address, in a session of the user: it keeps the password, that session and what it has added. */
-export async function proveInSession(kernel: Kernel, user: User, sessionId: string): Promise<void> {
-  if (!hasProvenEmail(user)) await proveAndRemove(kernel, user, { sessionId })
-}
-
-/** First proof by a mailed link or code that signs in: nothing shows whether it is the owner of what was added before, so that all of it goes. */
-export async function proveAtSignIn(kernel: Kernel, user: User): Promise<User> {
-  if (!hasProvenEmail(user)) return proveAndRemove(kernel, user)
-  return user.emailVerified ? user : verifyAgain(kernel, user)
-}
-
-async function proveAndRemove(kernel: Kernel, user: User, owner?: Owner): Promise<User> {
-  await removeWhatOthersAdded(kernel, user, owner)
-  const now = kernel.now()
-  await tell(kernel, 'email.verified', { targetId: user.id, details: { removedWhatOthersAdded: true } })
-  const proof = { emailVerified: true, emailProvenAt: now }
-  return (await updateUser(kernel.db, user.id, proof, now)) ?? user
-}
+/** The click comes from a session of this user or from the browser that signed up, as far as can be seen without a lock. */
+export const isOwnClick = (
+  user: User,
+  { payload }: Ticket<UserPurpose>,
+  { caller, browser }: LinkClick,
+): boolean =>
+  caller?.user.id === user.id ||
+  ('browser' in payload && browser !== undefined && browserMark(browser) === payload.browser)
 
 /**
  * Removes pending invitations from the user, sessions, linked accounts, passkeys, the second factor, known devices and tickets; returns
- * the number of sessions. What the owner has added in the session that is theirs stays, and so does that session. Without an owner the
- * password signs no one in until it is changed, and no organization is active in a new session: a stranger may share the last one.
+ * the number of sessions. Of an owner stay the session that is theirs, what was added in it, and the account that the user was added with.
  */
 export async function removeWhatOthersAdded(kernel: Kernel, user: User, owner?: Owner): Promise<number> {
   const { db } = kernel
-  const exceptOf = owner && (owner.sessionId ?? NO_SESSION)
+  const exceptOf = owner?.sessionId
   // First, since organizations are locked before sessions (membership.ts).
   await withdrawInvitations(kernel, user, exceptOf)
   const ended = await deleteUserSessions(db, user.id, exceptOf)
@@ -193,14 +178,42 @@ export async function removeWhatOthersAdded(kernel: Kernel, user: User, owner?: 
   await removeSecondFactor(kernel, user, exceptOf)
   await deleteKnownDevices(kernel, user.id, owner?.knownDevice)
   await deleteTickets(db, user)
-  if (owner !== undefined) return ended
-  await requirePasswordChange(db, user.id, kernel.now())
-  await forgetLastOrganization(db, user.id)
+  if (owner === undefined) await distrustPassword(kernel, user)
   return ended
 }
 
-/** No session has added anything else. */
-const NO_SESSION = '00000000-0000-0000-0000-000000000000'
+/**
+ * Nobody knows who has set the password: it signs no one in until it is changed, and no organization is active in a new session, since a
+ * stranger may share the last one. It is never deleted.
+ */
+async function distrustPassword({ db, now }: Kernel, { id }: User): Promise<void> {
+  await requirePasswordChange(db, id, now())
+  await forgetLastOrganization(db, id)
+}
+
+type NewProof = {
+  /** The address, if it is another one. */
+  readonly email?: string
+  readonly isOwner: boolean
+  readonly evidence?: Evidence
+}
+
+/** The address is proven. In place of an owner, who has a password, a new one may have been chosen. */
+async function storeProof(
+  kernel: Kernel,
+  user: User,
+  { email = user.email, isOwner, evidence }: NewProof,
+): Promise<User> {
+  const now = kernel.now()
+  const proof = { email, emailVerified: true, emailProvenAt: now }
+  const proven = (await updateUser(kernel.db, user.id, proof, now)) ?? user
+  if (!isOwner && evidence?.by === 'new password') await choosePassword(kernel, proven, evidence.hash)
+  const isChange = email !== user.email
+  const action = isChange ? 'email.changed' : 'email.verified'
+  const details = { removedWhatOthersAdded: !isChange || !isOwner }
+  await tell(kernel, action, { targetId: user.id, details })
+  return proven
+}
 
 async function choosePassword(kernel: Kernel, user: User, password: string): Promise<void> {
   const now = kernel.now()

@@ -24,6 +24,13 @@ export type CodeBrowser = { readonly browser?: string | undefined }
 /** The code of a mail, and its row's columns. */
 type NewLinkCode = { readonly code: string; readonly columns: LinkCode }
 
+/** As in `MailFlow`. */
+type MailedTicket<P extends MailedPurpose> = {
+  readonly purpose: P
+  /** Milliseconds. */
+  lifetime(config: Config): number
+}
+
 type Asker = CodeBrowser & { readonly source: Source; readonly userId: string | undefined }
 
 /** A code for the address, which replaces none. Undefined when too many are open. */
@@ -45,7 +52,7 @@ export async function newLinkCode(
  */
 export async function issueDecoy<P extends MailedPurpose>(
   kernel: Kernel,
-  { purpose, lifetime: lifetimeOf }: { readonly purpose: P; lifetime(config: Config): number },
+  { purpose, lifetime: lifetimeOf }: MailedTicket<P>,
   { address, browser }: CodeBrowser & { readonly address: string },
 ): Promise<void> {
   if (!kernel.config.auth.email_otp.enabled) return

@@ -63,7 +63,7 @@ test('a session opens by a public route only what its roles have on the client a
   const change = (body: object) => me.send('PATCH', '/admin/public-routes/theirs', { body })
   for (const body of [{ metadata: { mine: true } }, { rate_limit: null }, { is_active: true }])
     assertRefused(await change(body), 'customers.read')
-  // What its callers send would come to a table that the session reads.
+  // The rows that its callers send would come to a table that the session reads.
   assertRefused(await change({ table_name: 'orders' }), 'customers.read')
   assertRefused(await me.send('DELETE', '/admin/public-routes/theirs'), 'customers.read')
   assert.deepEqual(await routes(), before)
