@@ -314,7 +314,11 @@ export async function readStates(
       .selectFrom('verification')
       .selectAll()
       .where((of) =>
-        of.or([of('userId', 'in', ids), of.and([of('userId', 'is', null), of('address', 'in', emails)])]),
+        of.or([
+          of('userId', 'in', ids),
+          // Others without a user are decoys (link-code.ts): nothing redeems them.
+          of.and([of('userId', 'is', null), of('purpose', '=', 'sign-in'), of('address', 'in', emails)]),
+        ]),
       )
       .execute(),
     db.selectFrom('passkey').selectAll().where('userId', 'in', ids).execute(),
