@@ -25,6 +25,12 @@ const CLEARED: readonly (readonly [file: string, literal: string, reason: string
     'a line of pg_restore with two names of at most 63 bytes',
   ],
   ['auth/password/well-known-passwords.ts', String.raw`/^(#.*\n)+\n/`, 'a file of our own'],
+  ['kernel/http/origins.ts', String.raw`/\/+/g`, 'an attempt ends behind the run that it begins'],
+  [
+    'kernel/config/addresses.ts',
+    String.raw`/^https?:\/\/[^\s/?#@]+(\/[^\s?#]*)?$/`,
+    'the settings alone; only the second part begins with a slash',
+  ],
   [
     'databases/clients/custom.ts',
     String.raw`/^https?:\/\/[a-z0-9.:-]+(\/|\/rest\/v1\/?)?$/i`,

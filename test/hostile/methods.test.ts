@@ -116,6 +116,9 @@ const compared = ({ status, headers }: Reply): Record<string, unknown> => {
   return { status, cookies: set, ...others, ...(encoding === undefined ? { length: length ?? '0' } : {}) }
 }
 
+/** A provider's callback acts, and a token is minted. */
+const HEAD_DOES_LESS = ['/api/auth/callback/{provider}', '/api/auth/token']
+
 test('every GET route supports HEAD, with the same status and headers and no body', async () => {
   const gets = targets.filter(({ method }) => method === 'GET')
   assert.ok(gets.length > 20)
@@ -124,11 +127,11 @@ test('every GET route supports HEAD, with the same status and headers and no bod
     for (const headers of [credential[target.credential], {}]) {
       const [get, head] = [await ask('GET', path, { headers }), await ask('HEAD', path, { headers })]
       assert.equal(head.text, '', path)
-      // The GET of a mailed link and of a provider's callback acts, so its HEAD may differ; see the next test.
+      // The GET of a mailed link acts too, so its HEAD may differ; see the next test.
       const isLink = t.service.book
         .entries()
         .some((entry) => entry.path === target.path && entry.redirects.length > 0)
-      if (isLink || target.path === '/api/auth/callback/{provider}') {
+      if (isLink || HEAD_DOES_LESS.includes(target.path)) {
         assert.ok([200, get.status].includes(head.status), path)
         continue
       }
@@ -178,8 +181,12 @@ test('HEAD of streamed rows sends no body and releases the connection of the cli
   assert.equal(again.text.length, whole.text.length)
 })
 
-test('all responses except static files have cache-control: no-store', async () => {
+test('all responses except static files and public keys have cache-control: no-store', async () => {
   const files = ['/docs/swagger-ui.css', '/docs/swagger-ui-bundle.js', '/docs/favicon-32x32.png']
+  const metadata = ['oauth-authorization-server', 'openid-configuration', 'jwks.json'].map(
+    (name) => `/.well-known/${name}`,
+  )
+  const kept = [...files, ...metadata, '/api/auth/jwks', '/api/auth/.well-known/jwks.json']
   for (const target of targets) {
     const path = addressOf(target) + queryOf(target)
     for (const headers of [credential[target.credential], {}]) {
@@ -188,7 +195,7 @@ test('all responses except static files have cache-control: no-store', async () 
       const isStored = answered['cache-control'] !== 'no-store'
       assert.equal(
         isStored,
-        files.includes(target.path),
+        kept.includes(target.path),
         `${target.method} ${path}: ${answered['cache-control']}`,
       )
       assert.ok(!isStored || answered['set-cookie'] === undefined)

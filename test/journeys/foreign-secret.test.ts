@@ -24,7 +24,7 @@ const elsewhere = await mkdtemp(path.join(tmpdir(), 'gatehouse-foreign-'))
 const ANYTHING = 'x'
 /** Commands that open no database and use no secret; `restore` is refused where there is a server. All others must fail. */
 const NEEDS_NO_INSTALLATION = new Set([
-  ...['config show', 'mail list', 'mail show', 'openapi', 'pipelines check'],
+  ...['config show', 'mail list', 'mail show', 'openapi', 'pipelines check', 'breach-list build'],
   ...[`restore ${ANYTHING}`, `login ${ANYTHING}`, 'logout', 'whoami'],
 ])
 /** Values for options that are checked before a database is opened. */
