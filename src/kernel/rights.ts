@@ -2,8 +2,8 @@ export type Action = 'read' | 'write' | 'delete'
 export type TableRight = { readonly schema: string; readonly table: string; readonly action: Action }
 
 /**
- * Rights of API keys, and of the roles of operators. A right is fixed (`management.read`), a table right (`users.read`, `sales.orders.write`) or a wildcard for these
- * (gateway.md 3).
+ * Rights of API keys, and of the roles of operators. A right is fixed (`management.read`), a table right (`users.read`, `sales.orders.write`)
+ * or a wildcard for these (gateway.md 3).
  */
 export const FIXED_RIGHTS = {
   'gateway.read': 'Read every table',

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { EVERY_FEATURE } from '#test/every-feature.ts'
 import { testService } from '#test/harness.ts'
 import {
   actingTurn,
@@ -16,25 +15,13 @@ import {
   type Turn,
   verbOf,
 } from '#test/proof-races/cases.ts'
+import { raceSettings } from '#test/proof-races/service.ts'
 import { hashStopper, stopper } from '#test/proof-races/stops.ts'
 import { createUsers, readStates, START, storedHashes, type TestUser } from '#test/proof-races/user-state.ts'
 import type { VerbName } from '#test/proof-races/verbs.ts'
 import { whileArriving } from '#test/slow-body.ts'
-import { startTokenServer } from '#test/token-server.ts'
 
-const provider = await startTokenServer()
-const t = await testService({
-  config: {
-    auth: {
-      email: { sign_in_after_verification: true },
-      admin: { allow_impersonating_admins: true },
-      ...EVERY_FEATURE,
-      social: { providers: { acme: provider.settings, github: provider.settings } },
-      device: { clients: { tv: {} } },
-    },
-    outbound: { allow_http: true, allow_networks: ['127.0.0.0/8'] },
-  },
-})
+const t = await testService({ config: await raceSettings() })
 const { kernel } = t.service
 const stored = await storedHashes(kernel)
 await createUsers(kernel, [{ state: { ...START, role: 'admin' }, age: 0 }], stored)

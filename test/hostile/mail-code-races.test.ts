@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { MailedPurpose } from '#identity/ticket-purposes.ts'
-import { EVERY_FEATURE } from '#test/every-feature.ts'
 import { type Actor, type Answer, testService, type User } from '#test/harness.ts'
 import { codeIn, otherThan } from '#test/mailed-codes.ts'
 import {
@@ -13,26 +12,13 @@ import {
   setupOf,
   type Turn,
 } from '#test/proof-races/cases.ts'
+import { raceSettings } from '#test/proof-races/service.ts'
 import { hashStopper } from '#test/proof-races/stops.ts'
 import { createUsers, readStates, START, storedHashes } from '#test/proof-races/user-state.ts'
 import { RESET_BY_CODE } from '#test/proof-races/verbs.ts'
 import { proveAddress } from '#test/proven-address.ts'
-import { startTokenServer } from '#test/token-server.ts'
 
-const provider = await startTokenServer()
-const t = await testService({
-  config: {
-    auth: {
-      email: { sign_in_after_verification: true },
-      password: { queue: 500 },
-      admin: { allow_impersonating_admins: true },
-      ...EVERY_FEATURE,
-      social: { providers: { acme: provider.settings, github: provider.settings } },
-      device: { clients: { tv: {} } },
-    },
-    outbound: { allow_http: true, allow_networks: ['127.0.0.0/8'] },
-  },
-})
+const t = await testService({ config: await raceSettings() })
 const { kernel } = t.service
 const AUTH = '/api/auth'
 const stored = await storedHashes(kernel)

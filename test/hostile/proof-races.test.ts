@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
-import { EVERY_FEATURE } from '#test/every-feature.ts'
 import { testService } from '#test/harness.ts'
 import {
   actingTurn,
@@ -17,6 +16,7 @@ import {
   verbOf,
 } from '#test/proof-races/cases.ts'
 import { rowLocks } from '#test/proof-races/row-locks.ts'
+import { raceSettings } from '#test/proof-races/service.ts'
 import {
   createUsers,
   readStates,
@@ -27,26 +27,12 @@ import {
   type UserState,
 } from '#test/proof-races/user-state.ts'
 import { EXEMPT, type VerbName } from '#test/proof-races/verbs.ts'
-import { startTokenServer } from '#test/token-server.ts'
 
 /** Cells that run in parallel: one row. Each cell uses a connection that locks the user, and two requests. */
 const AT_ONCE = 2 * Math.max(...names.map((row) => columnsOf(row).length))
 
-const provider = await startTokenServer()
-
 const t = await testService({
-  config: {
-    database: { max_connections: 3 * AT_ONCE },
-    auth: {
-      email: { sign_in_after_verification: true },
-      password: { queue: 500 },
-      admin: { allow_impersonating_admins: true },
-      ...EVERY_FEATURE,
-      social: { providers: { acme: provider.settings, github: provider.settings } },
-      device: { clients: { tv: {} } },
-    },
-    outbound: { allow_http: true, allow_networks: ['127.0.0.0/8'] },
-  },
+  config: { database: { max_connections: 3 * AT_ONCE }, ...(await raceSettings()) },
 })
 const { kernel } = t.service
 const stored = await storedHashes(kernel)

@@ -9,7 +9,10 @@ import type { TextName } from '../pages/texts.ts'
 import type { LinkClick } from './link-click.ts'
 import type { MailedLink, Recipient } from './texts.ts'
 
-/** A mail with a one-time link, a code that does the same, or both: its purpose, lifetime and text, the page that it leads to, and the action of the page's button. */
+/**
+ * A mail with a one-time link, a code that does the same, or both: its purpose, lifetime and text, the page that it leads to, and the action
+ * of the page's button.
+ */
 export type MailFlow<P extends MailedPurpose = MailedPurpose> = {
   readonly purpose: P
   /** Does the page exist? Absent: always. */

@@ -11,7 +11,10 @@ import { newMailedCode, plainCode } from '../two-factor/codes.ts'
 
 /** Milliseconds. */
 export const CODE_LIFETIME = 300_000
-/** Open codes of an address for one purpose, so that requests to sign in hold back no reset. A known device gets one more, so that strangers who ask do not keep the owner from signing in there. */
+/**
+ * Open codes of an address for one purpose, so that requests to sign in hold back no reset. A known device gets one more, so that strangers
+ * who ask do not keep the owner from signing in there.
+ */
 const MAX_OPEN = 3
 
 /** The parts of a mail whose link works in any case. */

@@ -110,8 +110,8 @@ const claimsOf = (kernel: Kernel, { session, user, organizationRole, impersonato
 })
 
 /**
- * The session token that a request presents, the JWT of a session, or the JWT of an issuer. Throws for two of them, and for a cookie that another site may have
- * sent.
+ * The session token that a request presents, the JWT of a session, or the JWT of an issuer. Throws for two of them, and for a cookie that
+ * another site may have sent.
  */
 type SessionReader = (
   request: FastifyRequest,

@@ -47,7 +47,10 @@ function requireListed({ grant }: GatewayCaller, name: string): void {
   throw fail('api_key_client_mismatch', { hint: 'Add the client to client_overrides of the key' })
 }
 
-/** The logging client needs the admin key, a session with rights to it, or a key that is bound to it and therefore names it in the request (gateway.md 9). */
+/**
+ * The logging client needs the admin key, a session with rights to it, or a key that is bound to it and therefore names it in the request
+ * (gateway.md 9).
+ */
 function requireOpen({ grant }: GatewayCaller, { isLogging }: LocatedClient): void {
   if (isLogging && grant.kind === 'none') throw fail('api_key_required')
   if (isLogging && grant.kind === 'key')

@@ -61,8 +61,8 @@ export type TakeRole = (request: FastifyRequest, caller: GatewayCaller) => Promi
 
 /**
  * A presented session decides about role and claims, whatever the key; one that operates with the right to bypass row-level security acts
- * as the client's own role. Without one, the admin key and keys with the right to bypass
- * row-level security act as the client's own role, and all others as the anonymous role.
+ * as the client's own role. Without one, the admin key and keys with the right to bypass row-level security act as the client's own role,
+ * and all others as the anonymous role.
  */
 export const createTakeRole =
   (kernel: Kernel, personaOf: PersonaLookup): TakeRole =>
