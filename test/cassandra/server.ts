@@ -81,8 +81,9 @@ export async function startCassandra(): Promise<Cassandra> {
     settings: {
       authenticator: 'PasswordAuthenticator',
       authorizer: 'CassandraAuthorizer',
-      // A busy machine may take longer than 10 s, its default, to count ten thousand rows.
+      // A busy machine may take longer than the defaults of 10 and 12 s to count ten thousand rows.
       range_request_timeout: '60s',
+      native_transport_timeout: '60s',
     },
     // No data outlives the run, so durability is off.
     flags: ['-Dcassandra.unsafesystem=true'],

@@ -11,9 +11,7 @@ import { createTemporaryHome, startProgram } from '../journeys/program.ts'
 
 const FILES = 256
 
-test(`with ${FILES} open files and 600 silent connections of strangers, callers are answered and no event is lost`, {
-  timeout: 120_000,
-}, async (t) => {
+test(`with ${FILES} open files and 600 silent connections of strangers, callers are answered and no event is lost`, async (t) => {
   const home = await createTemporaryHome()
   const { url: target, received } = await startReceiver()
   const program = await startProgram(

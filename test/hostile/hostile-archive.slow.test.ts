@@ -83,9 +83,7 @@ const OWN_DATABASE = [
   'is_template true',
 ]
 
-test('whatever callers with the right to SQL leave behind, an archive is restored, runs nothing of it, and names it', {
-  timeout: 240_000,
-}, async () => {
+test('whatever callers with the right to SQL leave behind, an archive is restored, runs nothing of it, and names it', async () => {
   const first = await start('data')
   assert.equal((await first.anon.post('/api/auth/sign-up/email', ada)).status, 200)
   await sql(first.caller, `create table kept as select 'archived' as word`)

@@ -41,9 +41,7 @@ const filesOf = async (folder: string) =>
     )
     .sort()
 
-test('an emptied database folder is refused with two ways on, and a new installation begins when the files are gone', {
-  timeout: 120_000,
-}, async (t) => {
+test('an emptied database folder is refused with two ways on, and a new installation begins when the files are gone', async (t) => {
   const folder = await copied(t)
   const postgres = path.join(folder, 'data/postgres')
   await rm(postgres, { recursive: true })
@@ -60,9 +58,7 @@ test('an emptied database folder is refused with two ways on, and a new installa
   assert.equal(await program.end('SIGTERM'), 0)
 })
 
-test('a first start that is stopped while it creates the database can be started again', {
-  timeout: 120_000,
-}, async (t) => {
+test('a first start that is stopped while it creates the database can be started again', async (t) => {
   const folder = await createTemporaryFolder()
   t.after(() => removeFolder(folder))
   await mkdir(path.join(folder, 'data/postgres/init-1'), { recursive: true })
@@ -75,7 +71,7 @@ test('a first start that is stopped while it creates the database can be started
   assert.ok(!existsSync(path.join(folder, 'data/postgres-password.new')))
 })
 
-test('a database without PG_VERSION or without its password is refused', { timeout: 120_000 }, async (t) => {
+test('a database without PG_VERSION or without its password is refused', async (t) => {
   const folder = await copied(t)
   const version = path.join(folder, 'data/postgres/data/PG_VERSION')
   await rename(version, path.join(folder, 'PG_VERSION'))
@@ -88,7 +84,7 @@ test('a database without PG_VERSION or without its password is refused', { timeo
   await refused(folder, /postgres-password is missing, the password of the database in \/.*: copy it back/)
 })
 
-test('a damaged control file is named, with the way on', { timeout: 120_000 }, async (t) => {
+test('a damaged control file is named, with the way on', async (t) => {
   const folder = await copied(t)
   await truncate(path.join(folder, 'data/postgres/data/global/pg_control'), 100)
   await refused(
@@ -97,7 +93,7 @@ test('a damaged control file is named, with the way on', { timeout: 120_000 }, a
   )
 })
 
-test('doctor tries the default key', { timeout: 120_000 }, async (t) => {
+test('doctor tries the default key', async (t) => {
   const folder = await copied(t)
   const file = path.join(folder, 'data/default-key')
   const right = (await readFile(file, 'utf8')).trim()
@@ -131,7 +127,6 @@ test('doctor tries the default key', { timeout: 120_000 }, async (t) => {
 const isRoot = process.getuid?.() === 0
 
 test('a full disk is named at the start', {
-  timeout: 120_000,
   skip: !isRoot && 'needs root, for a small disk',
 }, async (t) => {
   const folder = await createTemporaryFolder()
@@ -154,7 +149,6 @@ test('a full disk is named at the start', {
 })
 
 test('files of another user are named, with both users', {
-  timeout: 120_000,
   skip: !isRoot && 'needs root, for files of another user',
 }, async (t) => {
   const folder = await copied(t)

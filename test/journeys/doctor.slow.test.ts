@@ -62,9 +62,7 @@ const STOPPED: readonly (readonly [subject: string, env: Env, says: RegExp])[] =
   ],
 ]
 
-test('doctor names what stops work, with address, cause and what to do; and the start warns of it', {
-  timeout: 60_000,
-}, async () => {
+test('doctor names what stops work, with address, cause and what to do; and the start warns of it', async () => {
   const env = Object.assign({}, ...STOPPED.map(([, env]) => env)) as Env // all of their variables
   const healthy = await doctor({})
   const found = await doctor(env)
@@ -86,9 +84,7 @@ const OBJECTS = [
   'select on all tables in schema service, service_jobs',
 ]
 
-test('a control role that cannot write is refused by doctor, config check and the start', {
-  timeout: 60_000,
-}, async () => {
+test('a control role that cannot write is refused by doctor, config check and the start', async () => {
   const reader = `reader_${randomBytes(4).toString('hex')}`
   const onServer = (text: string) => withClient(testServerUrl(), (client) => client.query(text))
   await onServer(`create role ${reader} login password 'hidden'`)

@@ -27,9 +27,7 @@ const isEmpty = (url: string) =>
     return rows[0].empty
   })
 
-test('an empty control database on a server takes the place of no lost one, and a new installation begins when the files are gone', {
-  timeout: 120_000,
-}, async (t) => {
+test('an empty control database on a server takes the place of no lost one, and a new installation begins when the files are gone', async (t) => {
   const [own, empty] = [await emptyDatabase(), await emptyDatabase()]
   const start = async (url: string) => {
     const program = await startProgram(folder, { DATABASE_URL: url })

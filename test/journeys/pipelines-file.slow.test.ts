@@ -11,9 +11,7 @@ const file = (...names: readonly string[]): string =>
   `pipelines:\n${names.map((name) => `  ${name}: { sink: { table_name: "\${TARGET}" } }\n`).join('')}`
 
 for (const workers of [1, 2])
-  test(`SIGHUP loads the pipelines file in ${workers === 1 ? 'the process' : 'all workers, also in those that start later'}; a bad file keeps the old one`, {
-    timeout: 60_000,
-  }, async (t) => {
+  test(`SIGHUP loads the pipelines file in ${workers === 1 ? 'the process' : 'all workers, also in those that start later'}; a bad file keeps the old one`, async (t) => {
     const home = await createTemporaryHome()
     t.after(home.remove)
     const write = (text: string) => writeFile(path.join(home.folder, 'pipelines.yaml'), text)
@@ -77,9 +75,7 @@ for (const workers of [1, 2])
     await all('first archive,second archive')
   })
 
-test('a pipelines file with problems stops the start, and config check names them', {
-  timeout: 60_000,
-}, async (t) => {
+test('a pipelines file with problems stops the start, and config check names them', async (t) => {
   const home = await createTemporaryHome()
   t.after(home.remove)
   await writeFile(path.join(home.folder, 'own.yaml'), 'pipelines:\n  a:\n    sink: { tabel_name: x }\n')

@@ -18,7 +18,7 @@ pipelines:
   lost: { source: { table_name: nowhere }, sink: { table_name: copied } }
 `
 
-test('gatehouse pipelines runs and checks pipelines without the service', { timeout: 100_000 }, async (t) => {
+test('gatehouse pipelines runs and checks pipelines without the service', async (t) => {
   const home = await createTemporaryHome()
   t.after(home.remove)
   const [own, other] = [await testDatabase(), await testDatabase()]
@@ -146,7 +146,6 @@ test('gatehouse pipelines runs and checks pipelines without the service', { time
 })
 
 test('a pipeline of a million rows adds less than 200 MB to the memory of the service', {
-  timeout: 120_000,
   skip: !existsSync('/proc/self/status') && 'reads the memory of a process from /proc, as on Linux',
 }, async (t) => {
   const home = await createTemporaryHome()

@@ -5,9 +5,7 @@ import { eventually } from '#test/embedded.ts'
 import { actor, PASSWORD } from '#test/harness.ts'
 import { createTemporaryHome, type Program, runProgram, startProgram } from './program.ts'
 
-test('acknowledged writes survive a stop, and a kill -9 during writes', {
-  timeout: 120_000,
-}, async (t) => {
+test('acknowledged writes survive a stop, and a kill -9 during writes', async (t) => {
   const home = await createTemporaryHome()
   const programs: Program[] = []
   const start = async () => {
@@ -79,9 +77,7 @@ async function writeUntilKilled(key: ReturnType<typeof actor>, program: Program)
   return answered
 }
 
-test('a second start on the same folder fails without disturbing the first; production warns about the outbox', {
-  timeout: 60_000,
-}, async (t) => {
+test('a second start on the same folder fails without disturbing the first; production warns about the outbox', async (t) => {
   const home = await createTemporaryHome()
   const production = {
     NODE_ENV: 'production',
@@ -113,7 +109,7 @@ test('a second start on the same folder fails without disturbing the first; prod
   assert.equal((await actor(first.url).get('/health/ready')).status, 200)
 })
 
-test('a second Ctrl-C ends the service while it waits for a request', { timeout: 60_000 }, async (t) => {
+test('a second Ctrl-C ends the service while it waits for a request', async (t) => {
   const home = await createTemporaryHome()
   const program = await startProgram(home.folder)
   t.after(async () => {

@@ -25,9 +25,7 @@ async function endInTime(program: Started): Promise<void> {
   assert.ok(took < (PATIENCE + 8) * 1_000, `${Math.round(took)} ms\n${program.output()}`)
 }
 
-test('a stop with a frozen PostgreSQL ends in time and kills its processes; acknowledged writes survive', {
-  timeout: 60_000,
-}, async (t) => {
+test('a stop with a frozen PostgreSQL ends in time and kills its processes; acknowledged writes survive', async (t) => {
   const home = await createTemporaryHome()
   const env = { SERVICE_LIMITS__SHUTDOWN: `${PATIENCE}s` }
   const program = await startProgram(home.folder, env)
@@ -53,9 +51,7 @@ test('a stop with a frozen PostgreSQL ends in time and kills its processes; ackn
   assert.doesNotMatch(next.output(), /stop_late|stop_failed/)
 })
 
-test('a stop ends in time despite dead connections, a hanging mail server and a frozen worker', {
-  timeout: 60_000,
-}, async (t) => {
+test('a stop ends in time despite dead connections, a hanging mail server and a frozen worker', async (t) => {
   const home = await createTemporaryHome()
   const proxy = await startProxy(await controlDatabase())
   const silent = createServer().listen(0, '127.0.0.1')
@@ -91,9 +87,7 @@ test('a stop ends in time despite dead connections, a hanging mail server and a 
 })
 
 for (const workers of ['1', '2'])
-  test(`SIGTERM with 100 requests in flight on ${workers} process(es): all are answered, and so are later ones while the service drains`, {
-    timeout: 60_000,
-  }, async (t) => {
+  test(`SIGTERM with 100 requests in flight on ${workers} process(es): all are answered, and so are later ones while the service drains`, async (t) => {
     const home = await createTemporaryHome()
     const program = await startProgram(home.folder, {
       DATABASE_URL: await controlDatabase(),
@@ -134,7 +128,7 @@ for (const workers of ['1', '2'])
     assert.doesNotMatch(program.output(), /stop_late|stop_failed/)
   })
 
-test('a second signal ends a service that drains at once', { timeout: 60_000 }, async (t) => {
+test('a second signal ends a service that drains at once', async (t) => {
   const home = await createTemporaryHome()
   const program = await startProgram(home.folder, {
     DATABASE_URL: await controlDatabase(),
@@ -156,9 +150,7 @@ test('a second signal ends a service that drains at once', { timeout: 60_000 }, 
   assert.equal(program.child.exitCode, 1)
 })
 
-test('a start that waits for the migration lock logs the wait and can be stopped', {
-  timeout: 60_000,
-}, async (t) => {
+test('a start that waits for the migration lock logs the wait and can be stopped', async (t) => {
   const home = await createTemporaryHome()
   const { url } = await testDatabase()
   const migrating = new pg.Client({ connectionString: url })

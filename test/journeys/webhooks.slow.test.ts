@@ -24,9 +24,7 @@ const ACCEPTING = ['slow', 'large']
 const OPERATIONS_A_SECOND = 40
 const PHASE = 4_000
 
-test('no event of an answered operation is lost when processes are killed, and bad endpoints do not delay good ones', {
-  timeout: 120_000,
-}, async (t) => {
+test('no event of an answered operation is lost when processes are killed, and bad endpoints do not delay good ones', async (t) => {
   const controlUrl = await controlDatabase()
   const client = await testDatabase()
   await withClient(client.url, (db) =>

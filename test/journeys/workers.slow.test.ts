@@ -22,9 +22,7 @@ function connection(url: string) {
   return { status, close: () => agent.destroy() }
 }
 
-test('once a sign-out, a ban, a removal or a change of the role has responded, every worker acts on it', {
-  timeout: 240_000,
-}, async (t) => {
+test('once a sign-out, a ban, a removal or a change of the role has responded, every worker acts on it', async (t) => {
   const home = await createTemporaryHome()
   const controlUrl = await controlDatabase()
   const program = await startProgram(home.folder, {
@@ -112,9 +110,7 @@ test('once a sign-out, a ban, a removal or a change of the role has responded, e
   await within(60_000, isServed)
 })
 
-test('an unresponsive worker is replaced with growing delays while others serve; signals open no inspector', {
-  timeout: 120_000,
-}, async (t) => {
+test('an unresponsive worker is replaced with growing delays while others serve; signals open no inspector', async (t) => {
   const home = await createTemporaryHome()
   const program = await startProgram(home.folder, {
     DATABASE_URL: await controlDatabase(),
@@ -173,9 +169,7 @@ test('an unresponsive worker is replaced with growing delays while others serve;
   assert.match(program.output(), /"event":"runtime_warning".*something is odd/)
 })
 
-test('workers end quietly when the primary is killed while it hands a connection over', {
-  timeout: 60_000,
-}, async (t) => {
+test('workers end quietly when the primary is killed while it hands a connection over', async (t) => {
   const home = await createTemporaryHome()
   const program = await startProgram(home.folder, {
     DATABASE_URL: await controlDatabase(),

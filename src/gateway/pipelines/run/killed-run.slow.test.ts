@@ -10,9 +10,7 @@ const ROUNDS = 5
 const ROWS = 400_000
 
 /** Each statement of the sink leaves its transaction in `batch`, with the rows that it inserted. */
-test('a process that is killed in the middle of a run claims no row that is not stored, and leaves whole batches', {
-  timeout: 240_000,
-}, async (t) => {
+test('a process that is killed in the middle of a run claims no row that is not stored, and leaves whole batches', async (t) => {
   const home = await createTemporaryHome()
   t.after(home.remove)
   const [own, logging] = [await testDatabase(), await testDatabase()]
