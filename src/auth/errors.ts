@@ -176,6 +176,7 @@ export const AUTH_FAILURES = {
   YOU_ARE_NOT_ALLOWED_TO_UPDATE_USERS: [403, 'Your role may not change this user'],
   YOU_ARE_NOT_ALLOWED_TO_LIST_USERS_SESSIONS: [403, 'Your role may not list the sessions of this user'],
   YOU_ARE_NOT_ALLOWED_TO_REVOKE_USERS_SESSIONS: [403, 'Your role may not end the sessions of this user'],
+  YOU_ARE_NOT_ALLOWED_TO_LIST_ORGANIZATIONS: [403, 'Your role may not list all organizations'],
   YOU_ARE_NOT_ALLOWED_TO_LIST_AUDIT_EVENTS: [403, 'Your role may not list the audit trail'],
   YOU_ARE_NOT_ALLOWED_TO_SET_NON_EXISTENT_VALUE: [400, 'There is no such role'],
   YOU_CANNOT_BAN_YOURSELF: [400, 'You cannot ban yourself'],

@@ -7,6 +7,7 @@ import type { Kernel } from '#kernel/kernel.ts'
 import type { AuthAccess } from '../door/access.ts'
 import { asAnswer } from '../redirect.ts'
 import { createOrganizationAccess, type OrganizationAccess } from './access.ts'
+import { adminOrganizationRoutes } from './admin-routes.ts'
 import { invitationPage } from './invitation-page.ts'
 import { invitationRoutes } from './invitation-routes.ts'
 import { memberRoutes } from './member-routes.ts'
@@ -49,6 +50,7 @@ export function organizationRoutes(app: App, kernel: Kernel, auth: AuthAccess): 
   memberRoutes(app, kernel, access)
   invitationRoutes(app, kernel, access)
   invitationPage(app, kernel, auth)
+  adminOrganizationRoutes(app, kernel, auth)
 }
 
 function changingRoutes(app: App, access: OrganizationAccess): void {
