@@ -66,7 +66,7 @@ type Handle = {
   isAnswering(): boolean
 }
 
-/** What a worker asks the primary. */
+/** The primary's answers to the questions of a worker. */
 type Answers = { readonly [Question in 'metrics' | 'figures' | 'doctor']: () => Promise<ToWorker> }
 
 function forkWorker(start: () => WorkerStart, log: Log, answers: Answers): Handle {

@@ -2,8 +2,8 @@ import type { Column } from '#databases/plan/catalogue.ts'
 import type { Output, Plan } from '#databases/plan/plan.ts'
 import type { Condition, Sort } from '#databases/request/request.ts'
 
-/** What statements with the same key have in common. Names of the catalogue and words of the grammar, never a value. */
-export type PlanShape = {
+/** The facts that statements of one key share: names of the catalogue and words of the grammar, never a value. */
+type PlanShape = {
   readonly client: string
   readonly operation: string
   readonly table: string

@@ -19,11 +19,11 @@ const AT = Object.fromEntries(NAMES.map((name, index) => [name, index])) as Reco
 
 export type ActivityCounts = Readonly<Record<CountName, number>>
 /** The counts of one minute, in the order of NAMES. `at`: minutes since 1970. */
-export type ReportedMinute = { readonly at: number; readonly counts: readonly number[] }
+type ReportedMinute = { readonly at: number; readonly counts: readonly number[] }
 /** The minutes of one process in which something happened. */
 export type ActivityReport = readonly ReportedMinute[]
 
-/** What a process has done in each of the last sixty minutes. In memory, and of one size. */
+/** Counts of a process for each of the last sixty minutes. In memory, and of one size. */
 export type Activity = {
   request(surface: string, status: number): void
   count(act: ActivityAct): void

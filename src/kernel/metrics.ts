@@ -1,6 +1,6 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import { type Activity, type ActivityAct, type ActivityReport, createActivity } from './activity.ts'
-import { type Clock, systemClock } from './clock.ts'
+import type { Clock } from './clock.ts'
 import { withTimeout } from './timeout.ts'
 import { createTimings, type Timings, type TimingsReport } from './timings.ts'
 
@@ -18,7 +18,7 @@ export type Metrics = {
   count(name: CounterName): void
   /** Of the statements on clients, by plan. */
   readonly statements: Timings
-  /** What is not in the registry: the last hour by minute, and the statements. */
+  /** The counts beside the registry: the last hour by minute, and the statements. */
   figures(): Figures
 }
 
@@ -54,7 +54,7 @@ const ACTS: Readonly<Record<string, ActivityAct>> = {
   gatehouse_jobs_failed_total: 'jobs_failed',
 }
 
-export function createMetrics(now: Clock = systemClock): Metrics {
+export function createMetrics(now: Clock): Metrics {
   const activity: Activity = createActivity(now)
   const statements = createTimings(now())
   const act = (name: string): void => {

@@ -29,7 +29,7 @@ export type Timing = Sum & {
   readonly p95: number
 }
 
-export const MAX_KEYS = 500
+const MAX_KEYS = 500
 /** Milliseconds at the upper end of the first bucket. Each further end is larger by the fourth root of two: an error of at most a tenth. */
 const FLOOR = 0.1
 const STEPS = 4

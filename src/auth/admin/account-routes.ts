@@ -54,7 +54,7 @@ const Factors = Type.Object(
   named('FactorsOfUser'),
 )
 
-/** What a user signs in with. No hash, token, secret or key is in an answer. */
+/** The ways in which a user signs in. No hash, token, secret or key is in an answer. */
 export function adminAccountRoutes(app: App, kernel: Kernel, access: AuthAccess): void {
   const config = { access: access.admin(TO.GET), failures: ['USER_NOT_FOUND'] }
   app.route({
