@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { defaultConfig } from '#kernel/config/config.ts'
+import { createLog } from '#kernel/log.ts'
 import type { beginChecks, DoctorContext, DoctorDatabases } from './doctor-checks.ts'
 import { createDoctor } from './running-doctor.ts'
 
@@ -51,16 +52,22 @@ test('a part that is late is a finding, and no other run begins until it has end
   assert.equal(begun.count, 2)
 })
 
-test('a run that fails fails for those who share it, and the next one begins anew', async () => {
-  let runs = 0
-  const begin: typeof beginChecks = () => {
-    const found = runs++ === 0 ? Promise.reject(new Error('broken')) : Promise.resolve([fine])
-    return [{ subject: 'database', found }]
-  }
-  const doctor = createDoctor(contextWith(), databases, { begin })
-  await assert.rejects(doctor(), /broken/)
-  await new Promise(setImmediate)
-  assert.deepEqual(await doctor(), [fine])
+test('checks that fail are a finding and a record of the log, and the others are told', async () => {
+  const begin: typeof beginChecks = () => [
+    { subject: 'database', found: Promise.reject(new Error('broken')) },
+    { subject: 'configuration', found: Promise.resolve([fine]) },
+  ]
+  const lines: string[] = []
+  const log = createLog({
+    level: 'info',
+    format: 'json',
+    destination: { write: (line) => void lines.push(line) },
+  })
+  const findings = await createDoctor({ ...contextWith(), log }, databases, { begin })()
+  assert.deepEqual(findings[1], fine)
+  assert.deepEqual([findings[0]?.subject, findings[0]?.ok], ['database', false])
+  assert.doesNotMatch(findings[0]?.says ?? '', /broken/)
+  assert.match(lines.join(''), /"event":"check_failed".*broken/)
 })
 
 test('secrets of the configuration that a server repeats are masked, and words that only look alike are not', async () => {

@@ -26,14 +26,23 @@ export function createDoctor(
   }
 
   async function run(): Promise<readonly Finding[]> {
-    const parts = begin(context, (work) => work(databases), true)
-    Promise.allSettled(parts.map(({ found }) => found)).then(() => {
+    const parts = begin(context, (work) => work(databases), true).map(({ subject, found }) => ({
+      subject,
+      found: found.catch((error: unknown) => [failed(subject, error)]),
+    }))
+    Promise.all(parts.map(({ found }) => found)).then(() => {
       running = undefined
     })
     const findings = await Promise.all(
       parts.map(({ subject, found }) => withTimeout(found, patience, () => [late(subject, patience)])),
     )
     return findings.flat().map((finding) => ({ ...finding, says: mask(finding.says) }))
+  }
+
+  /** It is a bug, so the log has it, and the other parts are told. */
+  function failed(subject: string, error: unknown): Finding {
+    context.log.error({ event: 'check_failed', subject, error }, 'a check of the doctor failed')
+    return { subject, ok: false, says: 'its checks failed: the log has a record check_failed with the cause' }
   }
 }
 
