@@ -29,7 +29,12 @@ export function httpSide(loader: Loader, { load, ...side }: Http): Side {
       prepared = await next()
     },
     async work(seconds) {
-      const { processor, done, failed, seconds: took } = await loader.perform({
+      const {
+        processor,
+        done,
+        failed,
+        seconds: took,
+      } = await loader.perform({
         load: prepared ?? (await next()),
         seconds,
       })
