@@ -160,6 +160,7 @@ function userRoutes(app: App, kernel: Kernel, access: AuthAccess): void {
         'YOU_ARE_NOT_ALLOWED_TO_SET_USERS_EMAIL',
         'YOU_CANNOT_IMPERSONATE_ADMINS',
         'SESSION_NOT_FRESH',
+        'USER_IS_ANONYMOUS',
       ],
     },
     schema: {
@@ -204,7 +205,7 @@ function accountRoutes(app: App, access: AuthAccess): void {
     url: '/admin/set-role',
     config: {
       access: access.admin(TO.SET_ROLE),
-      failures: ['USER_NOT_FOUND', NO_SUCH_ROLE, 'LAST_ADMIN'],
+      failures: ['USER_NOT_FOUND', NO_SUCH_ROLE, 'LAST_ADMIN', 'USER_IS_ANONYMOUS'],
     },
     schema: {
       summary: 'Give a user another role',
@@ -272,6 +273,7 @@ function accountRoutes(app: App, access: AuthAccess): void {
         'USER_NOT_FOUND',
         'YOU_CANNOT_IMPERSONATE_ADMINS',
         'SESSION_NOT_FRESH',
+        'USER_IS_ANONYMOUS',
         ...PASSWORD_POLICY_FAILURES,
       ],
     },

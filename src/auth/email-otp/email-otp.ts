@@ -86,8 +86,9 @@ export const changeEmailByCode = (
   act(kernel, bySession(caller), async (kernel, { user }) => {
     if (typed.address === user.email) throw fail('EMAIL_IS_THE_SAME')
     const outcome = await tryCode(kernel, codeTry(kernel, 'change-email', typed), user.id)
-    await redeemCode(kernel.db, expectRight(kernel, user, outcome))
-    return changeNow(kernel, user, { ...click, evidence: { by: 'link' } }, typed.address)
+    const right = expectRight(kernel, user, outcome)
+    await redeemCode(kernel.db, right)
+    return changeNow(kernel, user, { ...click, evidence: { by: 'link' } }, right.ticket)
   })
 
 /** Redeems the code, and runs the work as `act` does; throws when it is not right. */

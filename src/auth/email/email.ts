@@ -9,6 +9,7 @@ import { isConflict } from '#kernel/db/conflicts.ts'
 import { Failure } from '#kernel/errors.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { sendMail } from '#kernel/mail/mailer.ts'
+import { addFirstPassword, endAnonymity } from '../anonymous/upgrade.ts'
 import { bySession, type Caller } from '../door/access.ts'
 import { type Admission, admit, type Entrance } from '../door/admit.ts'
 import { expectShown, recordShown, standsForMailbox } from '../door/demands.ts'
@@ -48,8 +49,8 @@ export async function confirmEmailLink(
   values: FormValues,
 ): Promise<FollowedLink> {
   // An unknown token is refused before a password is hashed.
-  const { user } = await openLink(kernel, EMAIL_LINKS, token)
-  return redeem(kernel, token, { ...click, evidence: await readEvidence(kernel, user, click, values) })
+  const evidence = await readEvidence(kernel, await openLink(kernel, EMAIL_LINKS, token), click, values)
+  return redeem(kernel, token, { ...click, evidence })
 }
 
 const redeem = (
@@ -97,25 +98,32 @@ async function admitUnlessByPassword(
 function follow(
   kernel: Kernel,
   user: User,
-  { purpose, payload, address, sessionId }: EmailTicket,
+  ticket: EmailTicket,
   click: LinkClick & { readonly evidence: Evidence },
 ): Promise<User> {
   // The payloads of these purposes.
+  const { purpose, payload, sessionId } = ticket
   if (purpose === 'verify-email') return proveEmail(kernel, user, click, payload as SignUpMark)
-  if (purpose === 'change-email') return changeNow(kernel, user, click, address)
+  if (purpose === 'change-email') return changeNow(kernel, user, click, ticket as ChangeTicket)
   return mailNewAddress(kernel, { user, sessionId }, payload as NewAddress)
 }
+
+type ChangeTicket = Pick<Ticket<'change-email'>, 'address' | 'payload' | 'sessionId'>
 
 /** Completes a change of address. It is the first proof of the new address, and ends every other link of the user. */
 export async function changeNow(
   kernel: Kernel,
   user: User,
   click: LinkClick & { readonly evidence: Evidence },
-  newEmail: string,
+  { address, payload: { password }, sessionId }: ChangeTicket,
 ): Promise<User> {
   try {
-    const changed = await proveNewEmail(kernel, user, click, newEmail)
+    // Before the proof, which decides whether it stays usable.
+    if (password !== undefined) await addFirstPassword(kernel, user, password)
+    const changed = await proveNewEmail(kernel, user, click, address)
     await deleteTickets(kernel.db, user)
+    const kept = click.caller?.user.id === user.id ? click.caller.session.id : sessionId
+    if (user.isAnonymous) await endAnonymity(kernel, user, { by: 'email', sessionId: kept })
     return changed
   } catch (error) {
     // Another account has taken it meanwhile.
@@ -192,6 +200,17 @@ function mailOldAddress(
   return mailLink(kernel, CONFIRM_CHANGE_EMAIL, { ticket, recipient: user, callbackURL, asked })
 }
 
+/** Begins to add an address to an anonymous user, with the hash of a password, and ends an attempt that was begun before. */
+export async function beginNewAddress(
+  kernel: Kernel,
+  from: AddressChange,
+  to: NewAddress & { readonly password: string },
+): Promise<void> {
+  await deleteTicketsFor(kernel.db, from.user.id, CHANGE)
+  await tell(kernel, 'email.change_requested', { targetId: from.user.id })
+  await mailNewAddress(kernel, from, to)
+}
+
 /**
  * The old address gets a notice if it is proven; the new one gets its link only when it has no account. The queue decides that, so
  * that the time of the answer does not show it.
@@ -199,11 +218,16 @@ function mailOldAddress(
 async function mailNewAddress(
   kernel: Kernel,
   { user, sessionId }: AddressChange,
-  { newEmail: address, callbackURL, asked }: NewAddress & Pick<ChangeEmail, 'asked'>,
+  {
+    newEmail: address,
+    callbackURL,
+    asked,
+    password,
+  }: NewAddress & Pick<ChangeEmail, 'asked'> & { readonly password?: string },
 ): Promise<User> {
   await noticeTo(kernel, user, MAILS.emailIsChanging(user, address))
   await mailLink(kernel, CHANGE_EMAIL, {
-    ticket: { userId: user.id, sessionId, address, payload: {} },
+    ticket: { userId: user.id, sessionId, address, payload: password === undefined ? {} : { password } },
     recipient: user,
     ...{ callbackURL, asked },
     deliver: (kernel, mail) => requestMail(kernel, 'change-email', { email: address, mail }),

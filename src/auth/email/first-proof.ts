@@ -14,7 +14,7 @@ import { proofOf } from '../door/access.ts'
 import { browserMark } from '../door/cookies.ts'
 import { fail } from '../errors.ts'
 import { noticeTo } from '../mailing/allowance.ts'
-import type { FormValues } from '../mailing/flow.ts'
+import type { FormValues, OpenLink } from '../mailing/flow.ts'
 import { type LinkClick, sourceOf } from '../mailing/link-click.ts'
 import { MAILS } from '../mailing/texts.ts'
 import { forgetLastOrganization } from '../organization/initial.ts'
@@ -36,7 +36,7 @@ export type Evidence =
 /** Checks what was entered before any row is locked, since hashing takes long. */
 export async function readEvidence(
   kernel: Kernel,
-  user: User,
+  { user, ticket }: OpenLink<UserPurpose>,
   click: LinkClick,
   values: FormValues,
 ): Promise<Evidence> {
@@ -48,8 +48,14 @@ export async function readEvidence(
     }
   }
   if (password === '') return { by: 'page' }
-  return { by: 'password', stored: await checkPasswordOf(kernel, user, password, sourceOf(user, click)) }
+  const waiting = waitingPassword(ticket)
+  const stored = await checkPasswordOf(kernel, user, password, sourceOf(user, click), waiting)
+  return { by: 'password', stored }
 }
+
+/** The hash of a password that the account gets when the link is followed (auth/anonymous/). */
+export const waitingPassword = ({ payload }: Ticket<UserPurpose>): string | undefined =>
+  'password' in payload ? payload.password : undefined
 
 type ProvingClick = LinkClick & { readonly evidence: Evidence }
 
@@ -205,7 +211,7 @@ async function storeProof(
   { email = user.email, isOwner, evidence }: NewProof,
 ): Promise<User> {
   const now = kernel.now()
-  const proof = { email, emailVerified: true, emailProvenAt: now }
+  const proof = { email, emailVerified: true, emailProvenAt: now, isAnonymous: false }
   const proven = (await updateUser(kernel.db, user.id, proof, now)) ?? user
   if (!isOwner && evidence?.by === 'new password') await choosePassword(kernel, proven, evidence.hash)
   const isChange = email !== user.email

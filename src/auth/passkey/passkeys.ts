@@ -15,6 +15,7 @@ import type { User } from '#identity/users.ts'
 import { isLastWayIn } from '#identity/ways-in.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { UUID, uuidv7 } from '#kernel/random.ts'
+import { upgrade } from '../anonymous/upgrade.ts'
 import { bySession, type Caller } from '../door/access.ts'
 import { expectShown, settlingOf } from '../door/demands.ts'
 import { fail } from '../errors.ts'
@@ -61,6 +62,9 @@ export async function registerPasskey(
       settlesAt: await settlingOf(kernel, caller.session),
     })
     await noticeTo(kernel, user, MAILS.passkeyAdded(user, name))
+    // A registration does not tell whether the authenticator has verified the user.
+    const shown = { way: 'unverified passkey', addedAt: added.createdAt, settlesAt: null } as const
+    if (user.isAnonymous) await upgrade(kernel, user, { shown, sessionId: caller.session.id })
     // The first factor where one is required: a stranger may have signed in while there was none.
     if (isRestricted) await deleteUserSessions(kernel.db, user.id, caller.session.id)
     return added

@@ -1,3 +1,4 @@
+import { findUser, type User } from '#identity/users.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { type Caller, proofOf } from '../door/access.ts'
 import type { RenewedSession } from '../door/admit.ts'
@@ -49,6 +50,21 @@ export async function linkIdToken(
     identity,
   })
   if (linked === 'linked already') throw fail('SOCIAL_ACCOUNT_ALREADY_LINKED')
+  if (linked === 'of another user') throw fail('ACCOUNT_ALREADY_LINKED_TO_DIFFERENT_USER')
+}
+
+/** The first way in of the anonymous user of the session. Undefined: the account is of another user. */
+export async function upgradeWithIdToken(
+  kernel: Kernel,
+  client: ProviderClient,
+  idToken: GivenIdToken,
+  caller: Caller,
+): Promise<User | undefined> {
+  const identity = await identityOfGiven(kernel, client, idToken)
+  const refuse = () => fail('UNAUTHORIZED')
+  const linking = { proof: proofOf(caller), refuse, provider: client.name, identity }
+  const outcome = await linkIdentity(kernel, linking)
+  return outcome === 'of another user' ? undefined : findUser(kernel.db, 'id', caller.user.id)
 }
 
 /** Milliseconds that an ID token stands for a sign-in, as a session's own proof does (demands.ts). */

@@ -154,8 +154,10 @@ async function arrive(
       const account = { providerId: provider, accountId: identity.accountId }
       return { target, admission: await reauthenticateByProvider(kernel, { ...proof, account }) }
     }
-    await linkIdentity(kernel, { proof, refuse: () => fail('STATE_MISMATCH'), provider, identity })
-    return { target }
+    const refuse = () => fail('STATE_MISMATCH')
+    const outcome = await linkIdentity(kernel, { proof, refuse, provider, identity })
+    if (outcome === 'upgraded') return { target: newUserCallbackURL }
+    if (outcome !== 'of another user') return { target }
   }
   const entering = { provider, identity, requestSignUp }
   const { admission, isNewUser } = await enter(kernel, entering, { ...context, callbackURL: target })

@@ -1,0 +1,55 @@
+import { upsertPassword } from '#identity/accounts.ts'
+import { deleteUserSessions } from '#identity/sessions.ts'
+import type { ShownWay } from '#identity/shown.ts'
+import { tell } from '#identity/tell.ts'
+import { deleteTickets } from '#identity/tickets.ts'
+import { type User, type UserChange, updateUser } from '#identity/users.ts'
+import type { Kernel } from '#kernel/kernel.ts'
+import { uuidv7 } from '#kernel/random.ts'
+import { recordShown } from '../door/demands.ts'
+import { fail } from '../errors.ts'
+
+type Upgrade = {
+  /** Of the first way in: the session has just shown it. */
+  readonly shown: ShownWay
+  readonly sessionId: string
+  /** Besides: the address and the name of a provider's account. */
+  readonly change?: UserChange
+}
+
+/**
+ * Ends the anonymity of a user whose row is locked and who has just got the first way in. With a policy that asks for a verified address,
+ * the change has to bring one: otherwise the user could never sign in.
+ */
+export async function upgrade(
+  kernel: Kernel,
+  user: User,
+  { shown, sessionId, change = {} }: Upgrade,
+): Promise<void> {
+  const { require_email_verification } = kernel.config.auth.email_password
+  if (require_email_verification && change.emailVerified !== true) throw fail('USER_IS_ANONYMOUS')
+  await endAnonymity(kernel, user, { by: shown.way, sessionId })
+  await updateUser(kernel.db, user.id, { ...change, isAnonymous: false }, kernel.now())
+  await recordShown(kernel, { id: sessionId }, [shown])
+}
+
+/** The password that an anonymous user has signed up with, by its hash. It is as old as the account, as that of any other sign-up. */
+export const addFirstPassword = (
+  { db, now, random }: Kernel,
+  { id: userId }: User,
+  password: string,
+): Promise<void> => upsertPassword(db, { id: uuidv7(now(), random), userId, password, now: now() })
+
+/**
+ * What others could do as this user ends: until now a session was all that it took, so another may have one, or a link that it has asked for.
+ * Call it in the transaction that sets `isAnonymous` to false.
+ */
+export async function endAnonymity(
+  kernel: Kernel,
+  user: User,
+  { by, sessionId }: { readonly by: string; readonly sessionId: string | null },
+): Promise<void> {
+  const sessionsEnded = await deleteUserSessions(kernel.db, user.id, sessionId ?? undefined)
+  await deleteTickets(kernel.db, user)
+  await tell(kernel, 'user.upgraded', { targetId: user.id, details: { by, sessionsEnded } })
+}
