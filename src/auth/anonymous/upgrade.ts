@@ -1,19 +1,15 @@
 import { upsertPassword } from '#identity/accounts.ts'
 import { deleteUserSessions } from '#identity/sessions.ts'
-import type { ShownWay } from '#identity/shown.ts'
 import { tell } from '#identity/tell.ts'
 import { deleteTickets } from '#identity/tickets.ts'
 import { type User, type UserChange, updateUser } from '#identity/users.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { uuidv7 } from '#kernel/random.ts'
-import { recordShown } from '../door/demands.ts'
 import { fail } from '../errors.ts'
 
-type Upgrade = {
-  /** Of the first way in: the session has just shown it. */
-  readonly shown: ShownWay
-  readonly sessionId: string
-  /** Besides: the address and the name of a provider's account. */
+type FirstWayIn = {
+  readonly by: 'passkey' | 'provider'
+  /** The address and the name of a provider's account. */
   readonly change?: UserChange
 }
 
@@ -21,16 +17,11 @@ type Upgrade = {
  * Ends the anonymity of a user whose row is locked and who has just got the first way in. With a policy that asks for a verified address,
  * the change has to bring one: otherwise the user could never sign in.
  */
-export async function upgrade(
-  kernel: Kernel,
-  user: User,
-  { shown, sessionId, change = {} }: Upgrade,
-): Promise<void> {
+export async function upgrade(kernel: Kernel, user: User, { by, change = {} }: FirstWayIn): Promise<void> {
   const { require_email_verification } = kernel.config.auth.email_password
   if (require_email_verification && change.emailVerified !== true) throw fail('USER_IS_ANONYMOUS')
-  await endAnonymity(kernel, user, { by: shown.way, sessionId })
   await updateUser(kernel.db, user.id, { ...change, isAnonymous: false }, kernel.now())
-  await recordShown(kernel, { id: sessionId }, [shown])
+  await endAnonymity(kernel, user, by)
 }
 
 /** The password that an anonymous user has signed up with, by its hash. It is as old as the account, as that of any other sign-up. */
@@ -41,15 +32,11 @@ export const addFirstPassword = (
 ): Promise<void> => upsertPassword(db, { id: uuidv7(now(), random), userId, password, now: now() })
 
 /**
- * What others could do as this user ends: until now a session was all that it took, so another may have one, or a link that it has asked for.
- * Call it in the transaction that sets `isAnonymous` to false.
+ * Ends every session and every link, in the transaction that sets `isAnonymous` to false. Until now a session was all that it took to be this
+ * user, so another may hold one, or may have put it into this browser. Whoever has shown the first way in gets a new one by `admit`.
  */
-export async function endAnonymity(
-  kernel: Kernel,
-  user: User,
-  { by, sessionId }: { readonly by: string; readonly sessionId: string | null },
-): Promise<void> {
-  const sessionsEnded = await deleteUserSessions(kernel.db, user.id, sessionId ?? undefined)
+export async function endAnonymity(kernel: Kernel, user: User, by: string): Promise<void> {
+  const sessionsEnded = await deleteUserSessions(kernel.db, user.id)
   await deleteTickets(kernel.db, user)
   await tell(kernel, 'user.upgraded', { targetId: user.id, details: { by, sessionsEnded } })
 }

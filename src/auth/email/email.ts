@@ -2,14 +2,12 @@ import { act, actOnTicket } from '#identity/act.ts'
 import { redeemCode, tryCode } from '#identity/link-codes.ts'
 import { tell } from '#identity/tell.ts'
 import type { SignUpMark } from '#identity/ticket-purposes.ts'
-import { deleteTickets, deleteTicketsFor, type Ticket } from '#identity/tickets.ts'
+import { deleteTicketsFor, type Ticket } from '#identity/tickets.ts'
 import { findUser, hasProvenEmail, type User } from '#identity/users.ts'
 import type { Config } from '#kernel/config/config.ts'
-import { isConflict } from '#kernel/db/conflicts.ts'
 import { Failure } from '#kernel/errors.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { sendMail } from '#kernel/mail/mailer.ts'
-import { addFirstPassword, endAnonymity } from '../anonymous/upgrade.ts'
 import { bySession, type Caller } from '../door/access.ts'
 import { type Admission, admit, type Entrance } from '../door/admit.ts'
 import { expectShown, recordShown, standsForMailbox } from '../door/demands.ts'
@@ -26,16 +24,14 @@ import { codeTry, expectRight, type TypedCode } from '../mailing/typed-code.ts'
 import { checkPassword } from '../password/password.ts'
 import { showCode } from '../two-factor/verification.ts'
 import { acceptableEmail } from '../user-fields.ts'
-import { type Evidence, proveEmail, proveNewEmail, readEvidence } from './first-proof.ts'
+import { type ProvingClick, proveEmail, readEvidence } from './first-proof.ts'
+import { changeNow, type FollowedLink } from './new-address.ts'
 import { type ProofTexts, proofView } from './proof-view.ts'
 
 const EMAIL_LINKS = ['verify-email', 'confirm-change-email', 'change-email'] as const
 type EmailTicket = Ticket<(typeof EMAIL_LINKS)[number]>
 
 const invalidToken = () => fail('INVALID_TOKEN')
-
-/** The user after the link has acted, and a session if `auth.email.sign_in_after_verification` is on. */
-export type FollowedLink = { readonly user: User; readonly admission: Admission | undefined }
 
 /** Redeems a link for an application that calls the endpoint itself, without a page. */
 export const followEmailLink = (kernel: Kernel, token: string, click: LinkClick): Promise<FollowedLink> =>
@@ -53,11 +49,7 @@ export async function confirmEmailLink(
   return redeem(kernel, token, { ...click, evidence })
 }
 
-const redeem = (
-  kernel: Kernel,
-  token: string,
-  click: LinkClick & { readonly evidence: Evidence },
-): Promise<FollowedLink> =>
+const redeem = (kernel: Kernel, token: string, click: ProvingClick): Promise<FollowedLink> =>
   actOnTicket(kernel, { purposes: EMAIL_LINKS, token }, invalidToken, async (kernel, user, ticket) => {
     if (ticket.expired) throw fail('TOKEN_EXPIRED')
     return followTicket(kernel, user, ticket, click)
@@ -68,17 +60,17 @@ export async function followTicket(
   kernel: Kernel,
   user: User,
   ticket: EmailTicket,
-  click: LinkClick & { readonly evidence: Evidence },
+  click: ProvingClick,
 ): Promise<FollowedLink> {
-  const changed = await follow(kernel, user, ticket, click)
+  const followed = await follow(kernel, user, ticket, click)
   // An attacker may send a victim the link of the attacker's own account. It must not sign the victim in to that account,
   // neither from the attacker's page nor by our button, which asks for no password when the address is proven already.
   const mayStart = click.caller === undefined && !click.context.isCrossSite && !hasProvenEmail(user)
   const signsIn = kernel.config.auth.email.sign_in_after_verification && mayStart
-  if (!signsIn || ticket.purpose !== 'verify-email') return { user: changed, admission: undefined }
+  if (!signsIn || ticket.purpose !== 'verify-email') return followed
   const proof = { userId: user.id }
   const entrance = { way: 'mail', shown: ['mail'], proof, refuse: invalidToken } as const
-  return { user: changed, admission: await admitUnlessByPassword(kernel, entrance, click.context) }
+  return { ...followed, admission: await admitUnlessByPassword(kernel, entrance, click.context) }
 }
 
 /** Undefined for a user who has to sign in with the password. The address is proven all the same. */
@@ -95,40 +87,20 @@ async function admitUnlessByPassword(
   }
 }
 
-function follow(
+async function follow(
   kernel: Kernel,
   user: User,
   ticket: EmailTicket,
-  click: LinkClick & { readonly evidence: Evidence },
-): Promise<User> {
+  click: ProvingClick,
+): Promise<FollowedLink> {
   // The payloads of these purposes.
   const { purpose, payload, sessionId } = ticket
-  if (purpose === 'verify-email') return proveEmail(kernel, user, click, payload as SignUpMark)
-  if (purpose === 'change-email') return changeNow(kernel, user, click, ticket as ChangeTicket)
-  return mailNewAddress(kernel, { user, sessionId }, payload as NewAddress)
-}
-
-type ChangeTicket = Pick<Ticket<'change-email'>, 'address' | 'payload' | 'sessionId'>
-
-/** Completes a change of address. It is the first proof of the new address, and ends every other link of the user. */
-export async function changeNow(
-  kernel: Kernel,
-  user: User,
-  click: LinkClick & { readonly evidence: Evidence },
-  { address, payload: { password }, sessionId }: ChangeTicket,
-): Promise<User> {
-  try {
-    // Before the proof, which decides whether it stays usable.
-    if (password !== undefined) await addFirstPassword(kernel, user, password)
-    const changed = await proveNewEmail(kernel, user, click, address)
-    await deleteTickets(kernel.db, user)
-    const kept = click.caller?.user.id === user.id ? click.caller.session.id : sessionId
-    if (user.isAnonymous) await endAnonymity(kernel, user, { by: 'email', sessionId: kept })
-    return changed
-  } catch (error) {
-    // Another account has taken it meanwhile.
-    throw isConflict(error, 'user_email_key') ? fail('INVALID_TOKEN') : error
-  }
+  if (purpose === 'change-email') return changeNow(kernel, user, click, ticket as Ticket<'change-email'>)
+  const followed =
+    purpose === 'verify-email'
+      ? await proveEmail(kernel, user, click, payload as SignUpMark)
+      : await mailNewAddress(kernel, { user, sessionId }, payload as NewAddress)
+  return { user: followed, admission: undefined }
 }
 
 type NewAddress = { readonly newEmail: string; readonly callbackURL?: string | undefined }
@@ -282,8 +254,8 @@ export const CHANGE_EMAIL: MailFlow<'change-email'> = {
   mail: MAILS.changeEmail,
   view: (kernel, link, click) => proofView(kernel, link, click, CHANGE_TEXTS),
   async act(kernel, _link, { token, click, values }) {
-    await confirmEmailLink(kernel, token, click, values)
-    return { title: 'changeNewDone', text: 'changeNewDoneText' }
+    const { admission } = await confirmEmailLink(kernel, token, click, values)
+    return { title: 'changeNewDone', text: 'changeNewDoneText', admission }
   },
 }
 

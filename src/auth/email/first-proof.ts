@@ -57,7 +57,7 @@ export async function readEvidence(
 export const waitingPassword = ({ payload }: Ticket<UserPurpose>): string | undefined =>
   'password' in payload ? payload.password : undefined
 
-type ProvingClick = LinkClick & { readonly evidence: Evidence }
+export type ProvingClick = LinkClick & { readonly evidence: Evidence }
 
 /**
  * First proof of the address that the account was opened with (decision 15). Before it, another person may have opened the account with

@@ -26,8 +26,8 @@ type LinkRequest = {
 
 /**
  * Links an account of a provider to the user of a session. `linked already`: it was linked to this user before, and has the new tokens
- * now, perhaps with more scopes. `upgraded`: it is the first way in of an anonymous user. `of another user`: an anonymous user asks, who
- * stays as they are; whoever has shown the account may sign in with it.
+ * now, perhaps with more scopes. `upgraded`: it is the first way in of an anonymous user, whose sessions have ended. `of another user`: an
+ * anonymous user asks, who stays as they are. In both cases whoever has shown the account may sign in with it (`enter`).
  */
 export async function linkIdentity(kernel: Kernel, asked: LinkRequest): Promise<Outcome> {
   try {
@@ -57,8 +57,7 @@ const linkOnce = (
       await tell(kernel, 'account.linked', { targetId: user.id, details: { provider: providerId } })
       if (user.isAnonymous) {
         const change = await profileOf(kernel, user, { provider: providerId, identity })
-        const shown = { way: `provider:${providerId}`, addedAt: linked.createdAt, settlesAt: null } as const
-        await upgrade(kernel, user, { shown, sessionId: proof.session.id, change })
+        await upgrade(kernel, user, { by: 'provider', change })
         return 'upgraded'
       }
       await noticeTo(kernel, user, MAILS.accountLinked(user, providerId))

@@ -11,7 +11,7 @@ import { PROVIDER_FAILURES } from '../errors.ts'
 import { CallbackUrl } from '../schemas.ts'
 import { callbackRoutes } from './callback-routes.ts'
 import { maySignUp } from './enter.ts'
-import { linkIdToken, signInWithIdToken, upgradeWithIdToken } from './given-id-token.ts'
+import { linkIdToken, signInWithIdToken } from './given-id-token.ts'
 import type { SocialProviders } from './social-providers.ts'
 import { beginLink, beginSocialSignIn } from './visit.ts'
 import { markOf, VISIT } from './visit-request.ts'
@@ -65,13 +65,8 @@ export function socialRoutes(app: App, kernel: Kernel, access: AuthAccess, provi
           : beginLink(kernel, client, visit, { mark, caller: upgrading }))
         return { url, redirect: !disableRedirect, token: null }
       }
-      const user = upgrading && (await upgradeWithIdToken(request.kernel, client, idToken, upgrading))
-      if (upgrading !== undefined && user !== undefined) {
-        noteLoginMethod(kernel, reply, provider)
-        return { redirect: false, url: null, token: upgrading.token, user }
-      }
       const context = signInContextOf(kernel, request, reply, asked)
-      const given = { idToken, requestSignUp }
+      const given = { idToken, requestSignUp, upgrading }
       const { admission } = await signInWithIdToken(request.kernel, client, given, context)
       noteLoginMethod(kernel, reply, provider)
       return finishSignIn(kernel, reply, admission)
@@ -96,7 +91,9 @@ export function socialRoutes(app: App, kernel: Kernel, access: AuthAccess, provi
       const client = providers.find(provider)
       const caller = request.caller
       if (idToken !== undefined) {
-        await linkIdToken(request.kernel, client, idToken, caller)
+        const context = signInContextOf(kernel, request, reply)
+        const admission = await linkIdToken(request.kernel, client, { idToken, caller }, context)
+        if (admission !== undefined) finishSignIn(kernel, reply, admission)
         return { url: '', redirect: false, status: true }
       }
       const mark = markOf(kernel, request, reply)
