@@ -27,7 +27,7 @@ import { removeSecondFactor } from '../two-factor/enrolment.ts'
  * Evidence, besides the click, that the owner of the account has clicked. `link`: no page was shown, so nothing was asked for.
  * `page`: the page was shown and nothing was entered. `password`: it was right; `stored` is the hash. `new password`: its hash.
  */
-export type Evidence =
+type Evidence =
   | { readonly by: 'link' }
   | { readonly by: 'page' }
   | { readonly by: 'password'; readonly stored: string }
