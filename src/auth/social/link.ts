@@ -80,7 +80,7 @@ async function expectMayLink(kernel: Kernel, session: Session, user: User): Prom
     throw fail('TWO_FACTOR_REQUIRED')
 }
 
-/** What the account says about an anonymous user: the address if the provider has proven it and no user has it, and what the user lacks. */
+/** The account's address for an anonymous user, if the provider has proven it and no user has it; name and picture if there are none. */
 async function profileOf(kernel: Kernel, { name, image }: User, proven: ProvenIdentity): Promise<UserChange> {
   const { identity } = proven
   const isFree =
