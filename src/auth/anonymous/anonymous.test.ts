@@ -71,7 +71,7 @@ test('the audit trail tells how the user came, and the claims of a token that th
       ['user.signed_in', who.id],
     ],
   )
-  assert.deepEqual(rows[0]?.details, { role: 'user', isAnonymous: true })
+  assert.deepEqual(rows[0]?.details, { role: 'user', anonymous: true })
   const { body } = await who.get(`${AUTH}/token`)
   assert.partialDeepStrictEqual(decodeJwt(body.token), { sub: who.id, role: 'user', is_anonymous: true })
 })
