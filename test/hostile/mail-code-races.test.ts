@@ -19,7 +19,8 @@ import { RESET_BY_CODE } from '#test/proof-races/verbs.ts'
 import { proveAddress } from '#test/proven-address.ts'
 import { sampled } from '#test/sample.ts'
 
-const t = await testService({ config: await raceSettings() })
+// A connection for each of fifty who wait for the lock of one user.
+const t = await testService({ config: { database: { max_connections: 60 }, ...(await raceSettings()) } })
 const { kernel } = t.service
 const AUTH = '/api/auth'
 const stored = await storedHashes(kernel)
