@@ -118,6 +118,7 @@ const OF_ONE_DRIVER = [
 const OWN_TRANSACTIONS = [
   'identity/act.ts',
   'auth/sign-up/sign-up.ts',
+  'auth/anonymous/anonymous.ts',
   'auth/door/hidden-sign-ups.ts',
   'auth/social/enter.ts',
   'identity/import/import.ts',

@@ -1006,6 +1006,8 @@ export const EXEMPT: Readonly<Record<string, string>> = {
   'GET /api/auth/confirm/device': 'reads: the form acts',
   'POST /api/auth/confirm/device': 'acts like rows "device, approved" and "device, refused"',
   'POST /api/auth/sign-up/email': 'creates its user in the same transaction',
+  'POST /api/auth/sign-in/anonymous': 'creates its user in the same transaction',
+  'POST /api/auth/delete-anonymous-user': 'of anonymous users alone, and refused to this one',
   'POST /api/auth/send-verification-email': 'enqueues a job, row "send verification mail"',
   'POST /api/auth/forget-password': 'enqueues a job, row "send reset mail"',
   'POST /api/auth/request-password-reset': 'enqueues a job, row "send reset mail"',

@@ -162,6 +162,7 @@ function userRoutes(app: App, kernel: Kernel, access: AuthAccess): void {
         'YOU_ARE_NOT_ALLOWED_TO_SET_USERS_EMAIL',
         'YOU_CANNOT_IMPERSONATE_ADMINS',
         'SESSION_NOT_FRESH',
+        'USER_IS_ANONYMOUS',
       ],
     },
     schema: {
@@ -206,7 +207,7 @@ function accountRoutes(app: App, access: AuthAccess): void {
     url: '/admin/set-role',
     config: {
       access: access.admin(TO.SET_ROLE),
-      failures: ['USER_NOT_FOUND', NO_SUCH_ROLE, 'LAST_ADMIN'],
+      failures: ['USER_NOT_FOUND', NO_SUCH_ROLE, 'LAST_ADMIN', 'USER_IS_ANONYMOUS'],
     },
     schema: {
       summary: 'Give a user another role',
@@ -274,6 +275,7 @@ function accountRoutes(app: App, access: AuthAccess): void {
         'USER_NOT_FOUND',
         'YOU_CANNOT_IMPERSONATE_ADMINS',
         'SESSION_NOT_FRESH',
+        'USER_IS_ANONYMOUS',
         ...PASSWORD_POLICY_FAILURES,
       ],
     },

@@ -61,6 +61,7 @@ function changingRoutes(app: App, access: OrganizationAccess): void {
       access: access.signedIn,
       failures: [
         'ORGANIZATION_ALREADY_EXISTS',
+        'USER_IS_ANONYMOUS',
         'YOU_ARE_NOT_ALLOWED_TO_CREATE_A_NEW_ORGANIZATION',
         'YOU_HAVE_REACHED_THE_MAXIMUM_NUMBER_OF_ORGANIZATIONS',
         'USER_NOT_FOUND',
