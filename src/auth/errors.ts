@@ -65,6 +65,10 @@ export const AUTH_FAILURES = {
     'The token is not valid, was used, or has expired; ask for a new one in the session',
     'INVALID_TOKEN',
   ],
+  INVALID_HANDOFF_CODE: [
+    400,
+    'The code is not valid, was used, or has expired; ask impersonate-user for a new one',
+  ],
   TOO_MANY_DERIVED_SESSIONS: [403, 'This session comes from another one too many times over; sign in again'],
   INVALID_SESSION_TOKEN: [401, 'This browser has no such session'],
   VERIFICATION_EMAIL_NOT_ENABLED: [400, 'Verification mails are disabled'],

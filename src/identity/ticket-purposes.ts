@@ -26,6 +26,8 @@ type Purposes = {
   captcha: Of<'nobody', Nothing>
   /** Begins a session that is derived from the one that asked. */
   'one-time-token': Of<'user', OfSession>
+  /** Begins a session of the user in the payload, for the admin whose ticket it is. */
+  'impersonation-handoff': Of<'user', OfSession & { readonly userId: string }>
   /** An approved device, by its device code (auth/device/). */
   'device-session': Of<'user', WrittenInheritance>
 }
