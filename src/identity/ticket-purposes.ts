@@ -76,6 +76,8 @@ export type SocialState = {
   readonly errorCallbackURL?: string | undefined
   readonly newUserCallbackURL?: string | undefined
   readonly requestSignUp?: boolean | undefined
+  /** It began in the console, whose session the browser gets. */
+  readonly isOfConsole?: boolean | undefined
   /** The time since when the person has to have signed in at the provider, as ISO 8601. */
   readonly since?: string
 }

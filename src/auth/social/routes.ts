@@ -1,6 +1,7 @@
 import { Type } from 'typebox'
 import { open } from '#kernel/http/access.ts'
 import { readForms } from '#kernel/http/bodies/body.ts'
+import { asksToOperate } from '#kernel/http/session-cookie.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import type { AuthAccess } from '../door/access.ts'
@@ -55,7 +56,7 @@ export function socialRoutes(app: App, kernel: Kernel, access: AuthAccess, provi
       const { provider, idToken, disableRedirect = false, requestSignUp = false, ...asked } = request.body
       const client = providers.find(provider)
       if (idToken === undefined) {
-        const visit = { ...asked, requestSignUp }
+        const visit = { ...asked, requestSignUp, isOfConsole: asksToOperate(request) }
         const url = await beginSocialSignIn(kernel, client, visit, markOf(kernel, request, reply))
         return { url, redirect: !disableRedirect, token: null }
       }
@@ -89,7 +90,8 @@ export function socialRoutes(app: App, kernel: Kernel, access: AuthAccess, provi
         return { url: '', redirect: false, status: true }
       }
       const mark = markOf(kernel, request, reply)
-      const url = await beginLink(kernel, client, asked, { mark, caller })
+      const visit = { ...asked, isOfConsole: asksToOperate(request) }
+      const url = await beginLink(kernel, client, visit, { mark, caller })
       return { url, redirect: !disableRedirect }
     },
   })
