@@ -76,6 +76,11 @@ export const AUTH_FAILURES = {
   INVALID_OTP: [400, 'The code is wrong or was used'],
   OTP_EXPIRED: [400, 'The code has expired; ask for a new one'],
   TOO_MANY_ATTEMPTS: [403, 'Too many wrong codes; ask for a new one'],
+  TOO_MANY_WRONG_CODES: [
+    429,
+    'Too many wrong codes for this address within a day; use the link of the mail, or wait',
+    'TOO_MANY_ATTEMPTS',
+  ],
 
   EMAIL_IS_THE_SAME: [400, 'newEmail is the current email'],
   INVALID_PASSWORD: [400, 'The password is wrong'],
@@ -256,7 +261,10 @@ export const LINK_FAILURES = [
   'PASSWORD_CHANGE_REQUIRED',
 ]
 /** Failures of a code that does what a mailed link does. */
-export const LINK_CODE_FAILURES = ['INVALID_EMAIL', 'INVALID_OTP', 'OTP_EXPIRED', 'TOO_MANY_ATTEMPTS']
+export const LINK_CODE_FAILURES = [
+  ...['INVALID_EMAIL', 'INVALID_OTP', 'OTP_EXPIRED'],
+  ...['TOO_MANY_ATTEMPTS', 'TOO_MANY_WRONG_CODES'],
+]
 /** Failures of `admit`. */
 export const ADMISSION_FAILURES = ['BANNED_USER', 'EMAIL_NOT_VERIFIED', 'PASSWORD_SIGN_IN_REQUIRED']
 

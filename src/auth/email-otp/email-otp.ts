@@ -85,7 +85,9 @@ export const changeEmailByCode = (
 ): Promise<User> =>
   act(kernel, bySession(caller), async (kernel, { user }) => {
     if (typed.address === user.email) throw fail('EMAIL_IS_THE_SAME')
-    const outcome = await tryCode(kernel, codeTry(kernel, 'change-email', typed), user.id)
+    // The address is not the user's yet, so that a device of the user counts for it as a stranger.
+    const byStranger = { ...typed, source: {} }
+    const outcome = await tryCode(kernel, codeTry(kernel, 'change-email', byStranger), user.id)
     await redeemCode(kernel.db, expectRight(kernel, user, outcome))
     return changeNow(kernel, user, { ...click, evidence: { by: 'link' } }, typed.address)
   })

@@ -193,10 +193,6 @@ describe('settings that depend on each other', () => {
       first('session: { cookie_name: __Host-s, cookie_secure: false }') ?? '',
       /cookie_name: browsers refuse/,
     )
-    assert.match(
-      first('session: { cookie_name: service-auth.console }') ?? '',
-      /cookie_name: is the cookie of requests with x-service-session/,
-    )
   })
 
   test('smtp needs a server, set in the file or in the environment', () => {

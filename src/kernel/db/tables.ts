@@ -394,6 +394,13 @@ export interface WrongCodeTable {
   lockedUntil: Date | null
 }
 
+export interface WrongMailCodeTable {
+  address: string
+  counter: string
+  failures: number
+  beganAt: Date
+}
+
 export interface DB {
   account: AccountTable
   apiKey: ApiKeyTable
@@ -425,5 +432,6 @@ export interface DB {
   webhookDelivery: WebhookDeliveryTable
   webhookEvent: WebhookEventTable
   wrongCode: WrongCodeTable
+  wrongMailCode: WrongMailCodeTable
 }
 
