@@ -565,6 +565,14 @@ table service."wrong_code"
   constraint wrong_code_two_factor_id_fkey FOREIGN KEY (two_factor_id) REFERENCES service.two_factor(id) ON DELETE CASCADE
   CREATE INDEX wrong_code_by_begin ON service.wrong_code USING btree (began_at)
 
+table service."wrong_mail_code"
+  address text not null
+  counter text not null
+  failures integer not null
+  began_at timestamp with time zone not null
+  constraint wrong_mail_code_key PRIMARY KEY (address, counter)
+  CREATE INDEX wrong_mail_code_by_begin ON service.wrong_mail_code USING btree (began_at)
+
 CREATE OR REPLACE FUNCTION service.amr_of(shown text[])
  RETURNS text[]
  LANGUAGE sql

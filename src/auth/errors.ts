@@ -65,6 +65,10 @@ export const AUTH_FAILURES = {
     'The token is not valid, was used, or has expired; ask for a new one in the session',
     'INVALID_TOKEN',
   ],
+  INVALID_HANDOFF_CODE: [
+    400,
+    'The code is not valid, was used, or has expired; ask impersonate-user for a new one',
+  ],
   TOO_MANY_DERIVED_SESSIONS: [403, 'This session comes from another one too many times over; sign in again'],
   INVALID_SESSION_TOKEN: [401, 'This browser has no such session'],
   VERIFICATION_EMAIL_NOT_ENABLED: [400, 'Verification mails are disabled'],
@@ -72,6 +76,11 @@ export const AUTH_FAILURES = {
   INVALID_OTP: [400, 'The code is wrong or was used'],
   OTP_EXPIRED: [400, 'The code has expired; ask for a new one'],
   TOO_MANY_ATTEMPTS: [403, 'Too many wrong codes; ask for a new one'],
+  TOO_MANY_WRONG_CODES: [
+    429,
+    'Too many wrong codes for this address within a day; use the link of the mail, or wait',
+    'TOO_MANY_ATTEMPTS',
+  ],
 
   EMAIL_IS_THE_SAME: [400, 'newEmail is the current email'],
   INVALID_PASSWORD: [400, 'The password is wrong'],
@@ -260,7 +269,10 @@ export const LINK_FAILURES = [
   'PASSWORD_CHANGE_REQUIRED',
 ]
 /** Failures of a code that does what a mailed link does. */
-export const LINK_CODE_FAILURES = ['INVALID_EMAIL', 'INVALID_OTP', 'OTP_EXPIRED', 'TOO_MANY_ATTEMPTS']
+export const LINK_CODE_FAILURES = [
+  ...['INVALID_EMAIL', 'INVALID_OTP', 'OTP_EXPIRED'],
+  ...['TOO_MANY_ATTEMPTS', 'TOO_MANY_WRONG_CODES'],
+]
 /** Failures of `admit`. */
 export const ADMISSION_FAILURES = ['BANNED_USER', 'EMAIL_NOT_VERIFIED', 'PASSWORD_SIGN_IN_REQUIRED']
 

@@ -26,6 +26,8 @@ type Purposes = {
   captcha: Of<'nobody', Nothing>
   /** Begins a session that is derived from the one that asked. */
   'one-time-token': Of<'user', OfSession>
+  /** Begins a session of the user in the payload, for the admin whose ticket it is. */
+  'impersonation-handoff': Of<'user', OfSession & { readonly userId: string }>
   /** An approved device, by its device code (auth/device/). */
   'device-session': Of<'user', WrittenInheritance>
 }
@@ -76,6 +78,8 @@ export type SocialState = {
   readonly errorCallbackURL?: string | undefined
   readonly newUserCallbackURL?: string | undefined
   readonly requestSignUp?: boolean | undefined
+  /** It began in the console, whose session the browser gets. */
+  readonly isOfConsole?: boolean | undefined
   /** The time since when the person has to have signed in at the provider, as ISO 8601. */
   readonly since?: string
 }

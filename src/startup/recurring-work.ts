@@ -11,6 +11,7 @@ import { resealProviderTokens } from '#identity/reseal-tokens.ts'
 import { deleteExpiredSessions } from '#identity/sessions.ts'
 import { deleteExpiredTickets } from '#identity/tickets.ts'
 import { deleteExpiredTrustedDevices } from '#identity/trusted-devices.ts'
+import { deleteOldCodeCounts } from '#identity/wrong-mail-codes.ts'
 import { pruneAuditEvents } from '#kernel/audit/prune.ts'
 import { deleteEndedLeases } from '#kernel/db/coherence.ts'
 import { deleteExpiredLimits } from '#kernel/http/limits/limits.ts'
@@ -53,6 +54,11 @@ export function recurringTable(kernel: Kernel): readonly RecurringTask[] {
       name: 'prune-wrong-codes',
       cron: '23 * * * *',
       run: () => inBatches(() => deleteOldFailures(db, now(), BATCH)),
+    },
+    {
+      name: 'prune-wrong-mail-codes',
+      cron: '26 * * * *',
+      run: () => inBatches(() => deleteOldCodeCounts(db, now(), BATCH)),
     },
     {
       name: 'prune-invitations',

@@ -198,6 +198,7 @@ const signedIn = (state: UserState): UserState => ({
 })
 const BAD_LINK: Refusal = [401, 'INVALID_TOKEN']
 const BAD_RESET: Refusal = [400, 'INVALID_TOKEN']
+const BAD_HANDOFF: Refusal = [400, 'INVALID_HANDOFF_CODE']
 const BAD_CODE: Refusal = [400, 'INVALID_OTP']
 const enteredByMail = (state: UserState): UserState => redeemed(admitted(firstProof(state)), 'sign-in')
 const CHANGES = (['S', 'O'] as const).flatMap((who) => [
@@ -929,6 +930,22 @@ export const VERBS = {
     action: ({ admin }, me) => post('/admin/unban-user', { userId: admin.id }, me),
     refused: (now, me) => alive(now, me) ?? isStillAdmin('YOU_ARE_NOT_ALLOWED_TO_BAN_USERS')(now),
     leaves: (state) => state,
+  },
+  'admin/impersonate-user, handed off': {
+    start: { role: 'admin' },
+    action: ({ admin }, me) => post('/admin/impersonate-user', { userId: admin.id, handoff: true }, me),
+    refused: (now, me) => alive(now, me) ?? isStillAdmin('YOU_ARE_NOT_ALLOWED_TO_IMPERSONATE_USERS')(now),
+    leaves: (state, me) => ({ ...state, tickets: adding(state.tickets, `impersonation-handoff of ${me}`) }),
+  },
+  'admin/exchange-handoff': {
+    start: { role: 'admin', tickets: ['impersonation-handoff of O', 'impersonation-handoff of S'] },
+    action: ({ tickets }, me) =>
+      post('/admin/exchange-handoff', { code: tickets[`impersonation-handoff of ${me}`] ?? 'none' }),
+    // A new token of the session that asked for it makes it void.
+    refused: (now, me) =>
+      open(`impersonation-handoff of ${me}`, BAD_HANDOFF)(now) ??
+      (alive(now, me) === undefined && now.role === 'admin' ? undefined : BAD_HANDOFF),
+    leaves: (state, me) => redeemed(state, `impersonation-handoff of ${me}`),
   },
   'admin/create-user': {
     start: { role: 'admin' },

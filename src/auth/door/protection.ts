@@ -1,7 +1,7 @@
 import type { FastifyRequest, RouteOptions } from 'fastify'
 import { HEADER } from '#kernel/http/header-names.ts'
 import { isGet } from '#kernel/http/methods.ts'
-import { crossSite, redirectTarget } from '#kernel/http/origins.ts'
+import { beyondReach, redirectTarget } from '#kernel/http/origins.ts'
 import { presentedToken } from '#kernel/http/presented-token.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
@@ -70,7 +70,8 @@ function refusalsOf({ method, config }: RouteOptions): readonly string[] {
   return [
     ...(knowsSession && !whileImpersonating ? ['NOT_WHILE_IMPERSONATING'] : []),
     ...(startsSession ? ADMISSION_FAILURES : []),
-    ...(method === 'GET' || anyOrigin ? [] : ['INVALID_ORIGIN', 'MISSING_OR_NULL_ORIGIN']),
+    // A GET is refused its cookie when it asks to operate.
+    ...(anyOrigin || (method === 'GET' && !knowsSession) ? [] : ['INVALID_ORIGIN', 'MISSING_OR_NULL_ORIGIN']),
     ...(redirects.length > 0 ? ['INVALID_CALLBACK_URL'] : []),
     'TOO_MANY_REQUESTS',
   ]
@@ -90,8 +91,8 @@ function judgeRedirects(kernel: Kernel, names: readonly string[], part: unknown)
 }
 
 function checkOrigin(kernel: Kernel, request: FastifyRequest): void {
-  if (isGet(request) || request.routeOptions.config.anyOrigin === true) return
-  const from = crossSite(kernel, request.headers)
+  if (request.routeOptions.config.anyOrigin === true) return
+  const from = beyondReach(kernel, request)
   if (from === undefined) return
   const presented = presentedToken(kernel.config, request)
   const byOtherCookie = () =>

@@ -86,7 +86,9 @@ export const changeEmailByCode = (
 ): Promise<FollowedLink> =>
   act(kernel, bySession(caller), async (kernel, { user }) => {
     if (typed.address === user.email) throw fail('EMAIL_IS_THE_SAME')
-    const outcome = await tryCode(kernel, codeTry(kernel, 'change-email', typed), user.id)
+    // The address is not the user's yet, so that a device of the user counts for it as a stranger.
+    const byStranger = { ...typed, source: {} }
+    const outcome = await tryCode(kernel, codeTry(kernel, 'change-email', byStranger), user.id)
     const right = expectRight(kernel, user, outcome)
     await redeemCode(kernel.db, right)
     return changeNow(kernel, user, { ...click, evidence: { by: 'link' } }, right.ticket)

@@ -150,7 +150,7 @@ async function redeemConfirmation(
 ): Promise<boolean> {
   const typed = { ...otp, address: user.email }
   const ofChange = await tryCode(kernel, codeTry(kernel, 'confirm-change-email', typed), user.id)
-  if (typeof ofChange === 'object' && ofChange.ticket.payload.newEmail === newEmail) {
+  if (typeof ofChange === 'object' && 'ticket' in ofChange && ofChange.ticket.payload.newEmail === newEmail) {
     await redeemCode(kernel.db, ofChange)
     return true
   }

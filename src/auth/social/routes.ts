@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { readForms } from '#kernel/http/bodies/body.ts'
+import { asksToOperate } from '#kernel/http/session-cookie.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import type { AuthAccess, Caller } from '../door/access.ts'
@@ -58,7 +59,7 @@ export function socialRoutes(app: App, kernel: Kernel, access: AuthAccess, provi
       const client = providers.find(provider)
       const upgrading = maySignUp(kernel, requestSignUp) ? anonymousCaller(request) : undefined
       if (idToken === undefined) {
-        const visit = { ...asked, requestSignUp }
+        const visit = { ...asked, requestSignUp, isOfConsole: asksToOperate(request) }
         const mark = markOf(kernel, request, reply)
         const url = await (upgrading === undefined
           ? beginSocialSignIn(kernel, client, visit, mark)
@@ -97,7 +98,8 @@ export function socialRoutes(app: App, kernel: Kernel, access: AuthAccess, provi
         return { url: '', redirect: false, status: true }
       }
       const mark = markOf(kernel, request, reply)
-      const url = await beginLink(kernel, client, asked, { mark, caller })
+      const visit = { ...asked, isOfConsole: asksToOperate(request) }
+      const url = await beginLink(kernel, client, visit, { mark, caller })
       return { url, redirect: !disableRedirect }
     },
   })

@@ -395,6 +395,13 @@ export interface WrongCodeTable {
   lockedUntil: Date | null
 }
 
+export interface WrongMailCodeTable {
+  address: string
+  counter: string
+  failures: number
+  beganAt: Date
+}
+
 export interface DB {
   account: AccountTable
   apiKey: ApiKeyTable
@@ -426,5 +433,6 @@ export interface DB {
   webhookDelivery: WebhookDeliveryTable
   webhookEvent: WebhookEventTable
   wrongCode: WrongCodeTable
+  wrongMailCode: WrongMailCodeTable
 }
 
