@@ -1,3 +1,4 @@
+import type { FieldChange } from './custom-fields.ts'
 import type { WrittenInheritance } from './inherited-sessions.ts'
 import type { Shown } from './shown.ts'
 
@@ -48,7 +49,11 @@ export type SignUpMark = {
   readonly session?: string
 }
 /** For an address that has no account yet. */
-type SignInRequest = { readonly name?: string | undefined; readonly newUserCallbackURL?: string | undefined }
+type SignInRequest = {
+  readonly name?: string | undefined
+  readonly fields?: FieldChange | undefined
+  readonly newUserCallbackURL?: string | undefined
+}
 type PendingSignIn = {
   readonly methods: readonly ('totp' | 'otp')[]
   readonly remember: boolean

@@ -7,10 +7,11 @@ import { named } from '#kernel/http/document/components.ts'
 import { Nullable } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
+import { withFields } from '../custom-fields/bodies.ts'
 import { noteLoginMethod } from '../door/cookies.ts'
 import { finishSignIn } from '../door/finish-sign-in.ts'
 import { signInContextOf } from '../door/sign-in-context.ts'
-import { PASSWORD_POLICY_FAILURES } from '../errors.ts'
+import { CUSTOM_FIELD_FAILURES, PASSWORD_POLICY_FAILURES } from '../errors.ts'
 import { CallbackUrl, Email, Password, RememberMe } from '../schemas.ts'
 import { signUp } from './sign-up.ts'
 
@@ -49,12 +50,13 @@ export function signUpRoutes(app: App, kernel: Kernel): void {
         ...PASSWORD_POLICY_FAILURES,
         'USER_ALREADY_EXISTS',
         'USERNAME_IS_ALREADY_TAKEN',
+        ...CUSTOM_FIELD_FAILURES,
         'SIGN_UP_DISABLED',
       ],
     },
     schema: {
       summary: 'Sign up with email and password',
-      body: SignUpEmail,
+      body: withFields(kernel.config, SignUpEmail, { by: 'user', isNew: true }),
       response: { 200: SignedUp },
     },
     handler: async (request, reply) => {

@@ -1,4 +1,5 @@
 import { clientUrlForms, driversTaking, takes } from './addresses.ts'
+import { fieldRules } from './field-rules.ts'
 import { issuerRules } from './issuer-rules.ts'
 import type { Problem } from './problems.ts'
 import type { Rule } from './rule.ts'
@@ -212,6 +213,7 @@ export function brokenRules(config: Config, tree: Tree, problems: readonly Probl
     ...RULES,
     ...backupRules(config),
     ...clientRules(config),
+    ...fieldRules(config),
     ...issuerRules(config),
     ...providerRules(config),
     ...tokenRules(config),

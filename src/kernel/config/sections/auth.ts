@@ -16,6 +16,7 @@ import { organization } from './auth-organization.ts'
 import { passkey } from './auth-passkey.ts'
 import { social } from './auth-social.ts'
 import { twoFactor } from './auth-two-factor.ts'
+import { user } from './auth-user.ts'
 
 const pathForm = textForm(
   'path',
@@ -172,5 +173,6 @@ export const auth = section('Authentication.', {
   one_time_token: oneTimeToken,
   multi_session: multiSession,
   last_login_method: lastLoginMethod,
+  user,
   jwt,
 })
