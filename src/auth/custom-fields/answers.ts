@@ -21,11 +21,14 @@ export function answerCustomFields(app: App, { auth }: Config): void {
     route.schema = { ...route.schema, response: { ...response, 200: schema } }
     route.preSerialization = [
       ...hooksOf(route),
-      (_request, _reply, payload, done) =>
+      (_request, reply, payload, done) => {
+        // A failure has another schema.
+        const changed = reply.statusCode === 200 ? places : []
         done(
           null,
-          places.reduce((answer, place) => addedAt(answer, place, shown), payload),
-        ),
+          changed.reduce((answer, place) => addedAt(answer, place, shown), payload),
+        )
+      },
     ]
   })
 }

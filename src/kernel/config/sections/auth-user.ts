@@ -52,6 +52,12 @@ const fieldNameForm: Form<string> = {
   write: (name) => name,
 }
 
+const valueForm = textForm(
+  'value',
+  /^(?! )[^,]{1,255}(?<! )$/u,
+  'at most 255 characters without commas, and without spaces around',
+)
+
 /** Like `user.additionalFields` of better-auth. */
 export const user = section('Users.', {
   fields: named(
@@ -63,7 +69,7 @@ export const user = section('Users.', {
         ['string', 'number', 'boolean', 'date', 'string[]', 'number[]'],
         { default: 'string' },
       ),
-      values: list('For texts: the only ones that are allowed; empty allows all.', textForm()),
+      values: list('For texts: the only ones that are allowed; empty allows all.', valueForm),
       required: flag('Whether every new user needs a value.', { default: false }),
       input: flag('Whether users can set it; otherwise only admins can.', { default: true }),
       returned: flag('Whether answers contain it.', { default: true }),
