@@ -21,7 +21,11 @@ export async function sessionsOf({ url, controlUrl }: Service) {
   const add = async (count: number): Promise<number> => {
     const from = added
     added += count
-    await withClient(controlUrl, (db) => db.query(ADD_SESSIONS, [PREFIX, from, count, USERS]))
+    await withClient(controlUrl, async (db) => {
+      await db.query(ADD_SESSIONS, [PREFIX, from, count, USERS])
+      // As autovacuum does within a minute: otherwise statements keep plans from when the table was small.
+      await db.query('analyze service.session')
+    })
     return from
   }
   const single = { url, requests: [], connections: 1 }

@@ -21,11 +21,23 @@ export type Http = Pick<Side, 'name' | 'pid' | 'about' | 'check'> & {
 /** A side that answers requests. */
 export function httpSide(loader: Loader, { load, ...side }: Http): Side {
   const next = async () => (typeof load === 'function' ? load() : load)
+  let prepared: Load | undefined
   return {
     ...side,
     load: next,
+    async prepare() {
+      prepared = await next()
+    },
     async work(seconds) {
-      const { processor, done, failed, seconds: took } = await loader.perform({ load: await next(), seconds })
+      const {
+        processor,
+        done,
+        failed,
+        seconds: took,
+      } = await loader.perform({
+        load: prepared ?? (await next()),
+        seconds,
+      })
       return { done, failed, seconds: took, load: processor }
     },
   }

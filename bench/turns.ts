@@ -18,6 +18,8 @@ export type Side = {
   readonly about: string
   /** Process id of its service, with all processes below it; undefined if the work reaches the database directly. */
   readonly pid?: number | undefined
+  /** What the next work needs, such as sessions to end. It costs the turn nothing. */
+  prepare?(): Promise<void>
   work(seconds: number): Promise<Work>
   /** Compares its answers with the expected values. Throws if one is wrong. */
   check(): Promise<void>
@@ -42,6 +44,7 @@ export async function takeTurn(side: Side, seconds: number, database: number): P
 
 /** A part of a turn, without a look at the answers. */
 export async function takeSlice(side: Side, seconds: number, database: number): Promise<Turn> {
+  await side.prepare?.()
   const before = timesOf(side, database)
   const work = await side.work(seconds)
   const after = timesOf(side, database)

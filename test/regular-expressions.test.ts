@@ -178,7 +178,7 @@ const CLEARED: readonly (readonly [file: string, literal: string, reason: string
   ['kernel/http/routes.ts', String.raw`/:\w+/g`, 'the address of a route'],
   [
     'kernel/redact.ts',
-    String.raw`/([?&](?:api_key|token|code|state|apikey)=)[^&\s"]+/gi`,
+    String.raw`/([?&](?:api_key|token|(?:user_|device_)?code|otp|state|apikey)=)[^&\s"]+/gi`,
     'every attempt that reaches the repetition matches; the scan continues after it',
   ],
   [

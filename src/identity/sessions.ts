@@ -199,10 +199,22 @@ export async function deleteSessionOf(db: Db, userId: string, by: NamedSession):
   return Number(numDeletedRows)
 }
 
-/** Ends every session of the user except `keep`; returns the number of sessions ended. */
+/** Ends every session of the user except `keep`, which ends with no other one from now on; returns the number of sessions ended. */
 export async function deleteUserSessions(db: Db, userId: string, keep?: string): Promise<number> {
-  const all = db.deleteFrom('session').where('userId', '=', userId)
-  const { numDeletedRows } = await (keep === undefined ? all : all.where('id', '!=', keep)).executeTakeFirst()
+  const { numDeletedRows } = await (keep === undefined
+    ? db.deleteFrom('session').where('userId', '=', userId)
+    : db
+        .with('kept', (with_) =>
+          with_
+            .updateTable('session')
+            .set({ originSessionId: null })
+            .where('id', '=', keep)
+            .where('originSessionId', 'is not', null),
+        )
+        .deleteFrom('session')
+        .where('userId', '=', userId)
+        .where('id', '!=', keep)
+  ).executeTakeFirst()
   return Number(numDeletedRows)
 }
 

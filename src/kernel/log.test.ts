@@ -28,6 +28,7 @@ const TEXTS: readonly (readonly [text: string, secret: string, left: string])[] 
   [`GET /verify-email?token=${TOKEN}&callbackURL=/a`, TOKEN, 'callbackURL=/a'],
   [`GET /data?view=a&api_key=${KEY}&limit=1`, TOKEN, 'limit=1'],
   [`GET /callback/github?code=0123456789&state=${TOKEN}`, '0123456789', '/callback/github'],
+  ['GET /device?user_code=BCDF-GHJK&device_code=0123456789', 'BCDF-GHJK', '/device?'],
   [
     `link: https://x.example/api/auth/reset-password/${TOKEN}?callbackURL=/`,
     TOKEN,

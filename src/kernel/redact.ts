@@ -3,12 +3,12 @@
  * of libraries have no keys.
  */
 const SECRET_KEY =
-  /pass(word|wd)?|secret|token|authorization|cookie|api[_-]?key|service-key|admin-key|supabase-key|private_?key|^hash$|^code$|^otp$|^url$|connection_?string|^body$/i
+  /pass(word|wd)?|secret|token|authorization|cookie|api[_-]?key|service-key|admin-key|supabase-key|private_?key|^hash$|^((user|device)_?)?code$|^otp$|^url$|connection_?string|^body$/i
 
 const SECRET_TEXT: readonly (readonly [RegExp, string])[] = [
   [/\bsvc_[0-9a-f]{16}\.[A-Za-z0-9_-]{20,}/g, '[redacted]'],
   [/\b(Bearer|Basic)\s+[A-Za-z0-9._~+/=-]{8,}/gi, '$1 [redacted]'],
-  [/([?&](?:api_key|token|code|state|apikey)=)[^&\s"]+/gi, '$1[redacted]'],
+  [/([?&](?:api_key|token|(?:user_|device_)?code|otp|state|apikey)=)[^&\s"]+/gi, '$1[redacted]'],
   // libpq's spelling, in the query of a URL and in a keyword list.
   [/\b(password=)('(?:[^'\\]|\\.)*'|[^\s&"';]+)/gi, '$1[redacted]'],
   // Every token of ours has this form, in paths, cookies and elsewhere.

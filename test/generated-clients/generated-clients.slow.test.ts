@@ -7,7 +7,7 @@ import { after, test } from 'node:test'
 import { promisify } from 'node:util'
 import { ADMIN_KEY, testService } from '#test/harness.ts'
 import { removeFolder } from '#test/temporary-folder.ts'
-import { NPM_FOLDER, PYTHON_FOLDER, WITHOUT_HEY_API, WITHOUT_PYTHON_CLIENT } from './tools.ts'
+import { NPM_FOLDER, PYTHON_FOLDER, WITHOUT_HEY_API, WITHOUT_PYTHON } from './tools.ts'
 
 const HERE = import.meta.dirname
 const MODULES = path.join(HERE, '../../node_modules')
@@ -39,7 +39,7 @@ test('a client of @hey-api/openapi-ts is generated without a warning, compiles, 
 })
 
 test('a client of openapi-python-client is generated but for bodies of files, its types are right, and it does what they say', {
-  skip: WITHOUT_PYTHON_CLIENT,
+  skip: WITHOUT_PYTHON,
 }, async () => {
   const folder = await folderWith('python/program.py')
   const bin = path.join(PYTHON_FOLDER, 'bin')

@@ -4,6 +4,7 @@ import fc from 'fast-check'
 import { withQuery } from '#auth/redirect.ts'
 import { ownOrigins, redirectTarget } from '#kernel/http/origins.ts'
 import { PASSWORD, testService } from '#test/harness.ts'
+import { sampled } from '#test/sample.ts'
 import { anyTarget, goodPath } from './any-target.ts'
 import { targetsOf } from './routes.ts'
 
@@ -232,7 +233,7 @@ function isSafe(target: string, accepted: string): void {
   }
 }
 
-for (const { method, path, name } of places) {
+for (const [turn, { method, path, name }] of places.entries()) {
   test(`${method} ${path} rejects hostile values of ${name} and accepts valid ones`, async () => {
     const ada = await t.signUp('Ada')
     const bodies: Record<string, object> = {
@@ -251,7 +252,7 @@ for (const { method, path, name } of places) {
       if (method === 'GET') return ada.get(`${url}?${query}`)
       return ada.post(url, { email: ada.email, ...bodies[path], [name]: target })
     }
-    for (const target of HOSTILE) {
+    for (const target of sampled(HOSTILE, 4, turn)) {
       const answer = await ask(target)
       assert.deepEqual(
         [answer.status, answer.body?.code],
@@ -261,7 +262,7 @@ for (const { method, path, name } of places) {
       assert.equal(answer.headers.get('location'), null)
     }
     for (const target of GOOD) assert.notEqual((await ask(target)).status, 403, target)
-    for (const target of fc.sample(targets, 60)) {
+    for (const target of sampled(fc.sample(targets, 60), 4)) {
       const accepted = redirectTarget(kernel, target)
       const answer = await ask(target)
       const isRefused = ['INVALID_CALLBACK_URL', 'INVALID_TEXT'].includes(answer.body?.code)

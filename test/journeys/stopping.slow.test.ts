@@ -93,7 +93,7 @@ for (const workers of ['1', '2'])
       DATABASE_URL: await controlDatabase(),
       SERVICE_SECRET: TEST_SECRET,
       SERVICE_SERVER__WORKERS: workers,
-      SERVICE_SERVER__DRAIN: '8s',
+      SERVICE_SERVER__DRAIN: '20s',
       SERVICE_AUTH__PASSWORD__QUEUE: '1000',
       SERVICE_AUTH__PASSWORD__ITERATIONS: '1',
     })

@@ -1,20 +1,17 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
+import path from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { rotateJwtKeys } from '#identity/jwt/keys.ts'
+import { PYTHON_FOLDER, WITHOUT_PYTHON } from '#test/generated-clients/tools.ts'
 import { testService } from '#test/harness.ts'
 
-const python = process.env.PYTHON ?? 'python3'
+const python = path.join(PYTHON_FOLDER, 'bin', 'python')
 const PROGRAM = fileURLToPath(new URL('verify.py', import.meta.url))
-const hasPyjwt = spawnSync(python, ['-c', 'import jwt, cryptography']).status === 0
-const skip = hasPyjwt
-  ? false
-  : `${python} has no PyJWT with cryptography; name a Python that has them in PYTHON`
-
 for (const algorithm of ['ES256', 'EdDSA'] as const)
   test(`PyJWT verifies tokens of ${algorithm}, also after a rotation, and refuses an altered one`, {
-    skip,
+    skip: WITHOUT_PYTHON,
   }, async () => {
     const t = await testService({ config: { auth: { jwt: { algorithm } } } })
     const ask = async (name: string) => {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { Failure } from '#kernel/errors.ts'
 import { PASSWORD, type TestService } from '#test/harness.ts'
+import { sampled } from '#test/sample.ts'
 import { type Setup, START, type TestUser, type UserState, type Who } from './user-state.ts'
 import { type Action, VERBS, type Verb, type VerbName } from './verbs.ts'
 
@@ -8,12 +9,8 @@ export const names = Object.keys(VERBS) as VerbName[]
 export const verbOf = (name: VerbName): Verb => VERBS[name]
 export const columns = names.filter((name) => verbOf(name).column !== undefined)
 
-/** The columns that a row meets: all of them with RACES=all, otherwise a third, another one for each of three rows. */
-export function columnsOf(row: VerbName): readonly VerbName[] {
-  if (process.env.RACES === 'all') return columns
-  const turn = names.indexOf(row)
-  return columns.filter((_, index) => (index + turn) % 3 === 0)
-}
+/** The columns that a row meets in a run. */
+export const columnsOf = (row: VerbName): readonly VerbName[] => sampled(columns, 6, names.indexOf(row))
 
 /** A verb that is called from one of the user's sessions. */
 export type Turn = { readonly verb: Verb; readonly me: Who }

@@ -100,6 +100,14 @@ test('a session that was begun with a token ends with the other one, and not the
   assert.deepEqual(await alive(ada, app, again), [false, false, false])
 })
 
+test('a session that was begun with a token and ends all others outlives the other one', async () => {
+  const ada = await t.signUp('Ada')
+  const derived = await derive(ada)
+  const below = await derive(derived)
+  assert.equal((await derived.post('/api/auth/revoke-other-sessions')).status, 200)
+  assert.deepEqual(await alive(ada, derived, below), [false, true, false])
+})
+
 test('a token ends after three minutes, and with its session, its token, its user or all links of the user', async () => {
   const waited = await t.signUp('Waited')
   const late = await generate(waited)

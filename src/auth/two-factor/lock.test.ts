@@ -11,7 +11,11 @@ import {
 } from '#test/second-factor.ts'
 import { deleteOldFailures } from './store.ts'
 
-const t = await testService({ clock: testClock({ isStopped: true }) })
+// A connection for each of fifty who wait for the lock of one user.
+const t = await testService({
+  config: { database: { max_connections: 60 } },
+  clock: testClock({ isStopped: true }),
+})
 const { db, now } = t.service.kernel
 const AUTH = '/api/auth'
 const HEADER = 'x-service-known-device'

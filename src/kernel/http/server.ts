@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import cookie from '@fastify/cookie'
 import cors from '@fastify/cors'
+import SerializerSelector from '@fastify/fast-json-stringify-compiler'
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import fastify, { type FastifyReply, type FastifyRequest } from 'fastify'
 import type { Kernel } from '../kernel.ts'
@@ -43,6 +44,7 @@ export function createServer(kernel: Kernel): { readonly app: App; readonly book
     // The header limit bounds the path, and the schemas bound parameters.
     routerOptions: { maxParamLength: config.limits.header },
     exposeHeadRoutes: true,
+    schemaController: { compilersFactory: { buildSerializer } },
     // Node would refuse a missing Host with an empty body; `requireGoodHeaders` refuses it.
     http: {
       // Above the limit, so that a request that is only somewhat too large still reaches its route, which refuses it.
@@ -92,6 +94,18 @@ export function createServer(kernel: Kernel): { readonly app: App; readonly book
   budgetBodies(app, kernel)
   app.addHook('onResponse', recordRequest(kernel))
   return { app, book }
+}
+
+/** The first answer compiles its serializer: a start would spend its time on hundreds of schemas. */
+const buildSerializer: SerializerSelector.SerializerFactory = (...given) => {
+  const compile = SerializerSelector()(...given)
+  return (route) => {
+    let serialize: ReturnType<typeof compile> | undefined
+    return (data) => {
+      serialize ??= compile(route)
+      return serialize(data)
+    }
+  }
 }
 
 /** For Node's own check of slow requests: headers have to arrive within `limits.timeout`. */

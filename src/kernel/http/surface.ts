@@ -135,12 +135,14 @@ const FOREIGN_ORIGIN = {
 
 /** Adds the routes of one feature, which is their tag in the API reference. */
 export function addFeature(app: App, feature: Feature, addRoutes: (app: App) => void): void {
-  app.register(async (part: App) => {
+  const add = async (part: App) => {
     part.addHook('onRoute', (route) => {
       route.config = { ...route.config, feature }
     })
     addRoutes(part)
-  })
+  }
+  // Without a name Fastify would look for one among all loaded modules.
+  app.register(Object.assign(add, { [Symbol.for('fastify.display-name')]: feature.name }))
 }
 
 /**

@@ -28,11 +28,12 @@ export type BodyRules = {
   readonly refusesMisspelt: boolean
 }
 
+/** The first request compiles: a start would spend its time on hundreds of schemas. */
 function compile(documented: TSchema, httpPart: string | undefined, rules: BodyRules) {
-  const schema = forValidation(documented)
-  const validator = Compile(schema)
-  const misspeltOf = rules.refusesMisspelt ? misspeltIn(documented) : () => undefined
+  let compiled: Compiled | undefined
   return (data: unknown) => {
+    compiled ??= compiledOf(documented, rules)
+    const { schema, validator, misspeltOf } = compiled
     const value = normalise(schema, data ?? {})
     if (rules.nullIsAbsent) dropAbsent(schema, value)
     const misspelt = misspeltOf(value)
@@ -51,6 +52,14 @@ function compile(documented: TSchema, httpPart: string | undefined, rules: BodyR
       }),
     }
   }
+}
+
+type Compiled = ReturnType<typeof compiledOf>
+
+function compiledOf(documented: TSchema, { refusesMisspelt }: BodyRules) {
+  const schema = forValidation(documented)
+  const misspeltOf = refusesMisspelt ? misspeltIn(documented) : () => undefined
+  return { schema, validator: Compile(schema), misspeltOf }
 }
 
 /** Repeated parameters are a list. */
