@@ -22,7 +22,7 @@ create index unique_field_value_of_user on service.unique_field_value (user_id);
 create index unique_field_value_of_hidden_sign_up on service.unique_field_value (hidden_sign_up_id);
 
 -- The values are inserted in the order of their names, so that two sign-ups do not deadlock. The column of the error is the field.
-create function service.keep_unique_fields() returns trigger language plpgsql as $$
+create function service.keep_unique_fields() returns trigger language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
   taken text;
   is_hidden boolean := tg_table_name = 'hidden_sign_up';

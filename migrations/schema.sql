@@ -677,6 +677,7 @@ AS $function$ select shown && array['totp', 'otp', 'mailed code', 'backup code',
 CREATE OR REPLACE FUNCTION service.keep_unique_fields()
  RETURNS trigger
  LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp'
 AS $function$
 declare
   taken text;
