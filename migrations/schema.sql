@@ -183,10 +183,12 @@ table service."hidden_sign_up"
   username text
   password text not null
   created_at timestamp with time zone not null
+  fields jsonb
   constraint hidden_sign_up_pkey PRIMARY KEY (id)
   constraint hidden_sign_up_user_id_fkey FOREIGN KEY (user_id) REFERENCES service."user"(id) ON DELETE CASCADE
   constraint hidden_sign_up_username_key UNIQUE (username)
   CREATE INDEX hidden_sign_up_password ON service.hidden_sign_up USING btree (user_id, password)
+  CREATE TRIGGER unique_fields_added AFTER INSERT ON service.hidden_sign_up FOR EACH ROW WHEN ((new.fields IS NOT NULL)) EXECUTE FUNCTION service.keep_unique_fields()
   CREATE TRIGGER username_reserved BEFORE INSERT OR UPDATE OF username ON service.hidden_sign_up FOR EACH ROW WHEN ((new.username IS NOT NULL)) EXECUTE FUNCTION service.reserve_username()
 
 table service."installation"
@@ -422,6 +424,23 @@ table service."two_factor"
   constraint two_factor_user_id_fkey FOREIGN KEY (user_id) REFERENCES service."user"(id) ON DELETE CASCADE
   constraint two_factor_user_key UNIQUE (user_id, in_force)
 
+table service."unique_field"
+  name text not null
+  constraint unique_field_pkey PRIMARY KEY (name)
+
+table service."unique_field_value"
+  name text not null
+  value jsonb not null
+  user_id uuid
+  hidden_sign_up_id uuid
+  constraint unique_field_value_check CHECK ((num_nonnulls(user_id, hidden_sign_up_id) = 1))
+  constraint unique_field_value_hidden_sign_up_id_fkey FOREIGN KEY (hidden_sign_up_id) REFERENCES service.hidden_sign_up(id) ON DELETE CASCADE
+  constraint unique_field_value_name_fkey FOREIGN KEY (name) REFERENCES service.unique_field(name) ON DELETE CASCADE
+  constraint unique_field_value_pkey PRIMARY KEY (name, value)
+  constraint unique_field_value_user_id_fkey FOREIGN KEY (user_id) REFERENCES service."user"(id) ON DELETE CASCADE
+  CREATE INDEX unique_field_value_of_hidden_sign_up ON service.unique_field_value USING btree (hidden_sign_up_id)
+  CREATE INDEX unique_field_value_of_user ON service.unique_field_value USING btree (user_id)
+
 table service."user"
   id uuid not null
   name text not null
@@ -443,6 +462,7 @@ table service."user"
   verified_by_admin boolean not null default false
   devices_ended_at timestamp with time zone
   is_anonymous boolean not null default false
+  fields jsonb
   constraint user_anonymous_has_nothing CHECK (((NOT is_anonymous) OR ((email ~~ '%@anonymous.invalid'::text) AND (NOT email_verified) AND (email_proven_at IS NULL) AND (role = 'user'::text) AND (NOT two_factor_enabled))))
   constraint user_email_key UNIQUE (email)
   constraint user_pkey PRIMARY KEY (id)
@@ -459,6 +479,8 @@ table service."user"
   CREATE INDEX user_listed_by_username ON service."user" USING btree (username COLLATE "C", id)
   CREATE INDEX user_unproven ON service."user" USING btree (id) WHERE (NOT email_verified)
   CREATE INDEX user_with_second_factor ON service."user" USING btree (id) WHERE two_factor_enabled
+  CREATE TRIGGER unique_fields_added AFTER INSERT ON service."user" FOR EACH ROW WHEN ((new.fields IS NOT NULL)) EXECUTE FUNCTION service.keep_unique_fields()
+  CREATE TRIGGER unique_fields_changed AFTER UPDATE OF fields ON service."user" FOR EACH ROW WHEN ((old.fields IS DISTINCT FROM new.fields)) EXECUTE FUNCTION service.keep_unique_fields()
   CREATE TRIGGER user_changed AFTER UPDATE ON service."user" REFERENCING OLD TABLE AS gone NEW TABLE AS came FOR EACH STATEMENT EXECUTE FUNCTION service.tell_rows('user', 'id')
   CREATE TRIGGER user_emptied AFTER TRUNCATE ON service."user" FOR EACH STATEMENT EXECUTE FUNCTION service.tell_word('all')
   CREATE TRIGGER user_gone AFTER DELETE ON service."user" REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION service.tell_rows('user', 'id')
@@ -662,6 +684,32 @@ CREATE OR REPLACE FUNCTION service.has_shown_factor(shown text[])
  IMMUTABLE
  SET search_path TO 'pg_catalog', 'pg_temp'
 AS $function$ select shown && array['totp', 'otp', 'mailed code', 'backup code', 'passkey', 'new passkey', 'trusted device'] $function$
+
+CREATE OR REPLACE FUNCTION service.keep_unique_fields()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+declare
+  taken text;
+  is_hidden boolean := tg_table_name = 'hidden_sign_up';
+begin
+  if tg_op = 'UPDATE' then
+    delete from service.unique_field_value where user_id = new.id;
+  end if;
+  insert into service.unique_field_value (name, value, user_id, hidden_sign_up_id)
+    select name, new.fields -> name, case when not is_hidden then new.id end, case when is_hidden then new.id end
+    from service.unique_field where new.fields ? name order by name
+    on conflict do nothing;
+  select name into taken from service.unique_field u where new.fields ? u.name and not exists (
+    select from service.unique_field_value v where v.name = u.name and v.value = new.fields -> u.name
+      and coalesce(v.user_id, v.hidden_sign_up_id) = new.id
+  ) order by name limit 1;
+  if taken is not null then
+    raise unique_violation using message = 'the value of a field is taken', constraint = 'unique_field_value_pkey', column = taken;
+  end if;
+  return null;
+end $function$
 
 CREATE OR REPLACE FUNCTION service.methods_of(of_user uuid, up_to timestamp with time zone DEFAULT 'infinity'::timestamp with time zone)
  RETURNS text[]

@@ -88,6 +88,9 @@ export const AUTH_FAILURES = {
   CREDENTIAL_ACCOUNT_NOT_FOUND: [400, 'This account has no password'],
   PASSWORD_ALREADY_SET: [400, 'This account has a password; change it instead'],
   EMAIL_CAN_NOT_BE_UPDATED: [400, 'Change the email with change-email'],
+  FIELD_NOT_ALLOWED: [400, 'Only an admin may set this field'],
+  MISSING_FIELD: [400, 'A required field is missing'],
+  FIELD_VALUE_IS_ALREADY_TAKEN: [409, 'Another user has this value'],
   NO_FIELDS_TO_UPDATE: [400, 'The request changes no field'],
   DELETE_USER_DISABLED: [403, 'Deleting accounts is disabled'],
   LAST_ADMIN: [400, 'The last admin cannot be removed'],
@@ -221,6 +224,8 @@ export const PASSWORD_POLICY_FAILURES = [
   'PASSWORD_COMPROMISED',
   'BREACH_CHECK_UNAVAILABLE',
 ]
+/** Failures of fields of `auth.user.fields` that are sent. */
+export const CUSTOM_FIELD_FAILURES = ['FIELD_NOT_ALLOWED', 'MISSING_FIELD', 'FIELD_VALUE_IS_ALREADY_TAKEN']
 /** Failures of a captcha (captcha/). */
 export const CAPTCHA_FAILURES = ['MISSING_RESPONSE', 'VERIFICATION_FAILED', 'CAPTCHA_UNAVAILABLE']
 /** Failures of a password that is asked for in a session, or in place of one. */

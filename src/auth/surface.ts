@@ -10,6 +10,7 @@ import { anonymousRoutes } from './anonymous/routes.ts'
 import { auditRoutes } from './audit/routes.ts'
 import { captchaRoutes } from './captcha/routes.ts'
 import { confirmRoutes } from './confirm/routes.ts'
+import { answerCustomFields } from './custom-fields/answers.ts'
 import { oauthMembers } from './device/oauth-errors.ts'
 import { deviceRoutes } from './device/routes.ts'
 import { type AuthAccess, callerOf, createAuthAccess, renewCaller } from './door/access.ts'
@@ -70,6 +71,7 @@ export function authSurface(
   app.addHook('preHandler', renewCaller)
   app.addHook('onError', (request, _reply, error) => recordRefusal(kernel, request, error))
   app.addHook('onError', (request, reply, error) => endTrust(kernel, request, reply, error))
+  answerCustomFields(app, kernel.config)
   const access = createAuthAccess(kernel, sessions)
   const providers = createSocialProviders(kernel)
   const process = { sessions, providers, jwtKeys, tokens: createTokens(kernel, jwtKeys) }

@@ -8,6 +8,7 @@ import { secureRandom } from '#kernel/random.ts'
 import { createDeadline, endWithin } from '#kernel/shutdown.ts'
 import { VERSION } from '#kernel/version.ts'
 import { openDatabases, openLogging, type ServiceDatabases } from '#startup/open-databases.ts'
+import { settleUniqueFieldsAt } from '#startup/unique-fields.ts'
 import type { Service } from '../app.ts'
 import { configOf, type InstallingContext, installingContext, logOf } from './context.ts'
 import { type DefaultKey, ensureDefaultKey } from './default-key.ts'
@@ -101,6 +102,7 @@ async function start(
     process.exit(1)
   })
   await unlessAborted(signal, expectService(config, prepared.controlUrl))
+  await unlessAborted(signal, settleUniqueFieldsAt(prepared.controlUrl, config))
   const loggingDatabase = await unlessAborted(signal, openLogging(config, prepared))
   const databases = { ...prepared, loggingDatabase }
   const defaultKey = await unlessAborted(signal, ensureDefaultKey(context, databases))

@@ -13,6 +13,7 @@ Every line is one JSON object:
   id (kept if it is a UUID) and passwordHash: better-auth's salt:key, bcrypt, PBKDF2 or scrypt in PHC form, PBKDF2 as
   Django stores it, or Argon2. The hash is replaced by one of this service at the first sign-in. A hash that takes more
   than about a second or 256 MiB to verify is rejected, because sign-in attempts with it could overload the machine.
+  Fields of auth.user.fields are members too, also those that users may not set.
 
   Users whose email already exists are skipped, so you can simply rerun an interrupted import.`
 

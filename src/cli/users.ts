@@ -6,6 +6,7 @@ import { deleteByOperator } from '#auth/profile/delete-account.ts'
 import { resetFactors } from '#auth/two-factor/reset-factors.ts'
 import { actAsOperator } from '#identity/act.ts'
 import { addUsers } from '#identity/add-users.ts'
+import { fieldsOf } from '#identity/custom-fields.ts'
 import { emailFrom } from '#identity/emails.ts'
 import { NAME_RULE, nameFrom } from '#identity/names.ts'
 import { hashPassword } from '#identity/passwords.ts'
@@ -14,6 +15,7 @@ import { tell } from '#identity/tell.ts'
 import { isBanned, searchUsers } from '#identity/users.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { uuidv7 } from '#kernel/random.ts'
+import { collected, FIELD_ARGUMENT, givenFields } from './given-fields.ts'
 import { findNamedUser, generatePassword, USER_ARGUMENT } from './named-user.ts'
 import { count, instant } from './option-values.ts'
 import { printList, readInput, terminal } from './terminal.ts'
@@ -90,7 +92,14 @@ function roleOf(kernel: Kernel, given: string): string {
   return role
 }
 
-type Create = { email: string; name: string; role: string; password?: string; passwordStdin?: boolean }
+type Create = {
+  email: string
+  name: string
+  role: string
+  password?: string
+  passwordStdin?: boolean
+  field: readonly string[]
+}
 
 function createCommand(): Command {
   return new Command('create')
@@ -98,6 +107,7 @@ function createCommand(): Command {
     .requiredOption('--email <email>')
     .requiredOption('--name <name>')
     .option('--role <role>', ROLE_ARGUMENT, 'user')
+    .option('--field <name=value>', FIELD_ARGUMENT, collected, [])
     .addOption(
       new Option('--password <password>', 'visible in the process list; prefer --password-stdin').conflicts(
         'passwordStdin',
@@ -123,6 +133,7 @@ function personOf(options: Create): Pick<Create, 'email' | 'name'> {
 async function create(kernel: Kernel, options: Create): Promise<void> {
   const { email, name } = options
   const role = roleOf(kernel, options.role)
+  const fields = givenFields(kernel, options.field)
   const given = options.passwordStdin === true ? await readInput() : options.password
   const password = await acceptablePassword(kernel, given ?? generatePassword(kernel))
   const createdAt = kernel.now()
@@ -142,9 +153,11 @@ async function create(kernel: Kernel, options: Create): Promise<void> {
     createdAt,
     accountId: uuidv7(createdAt, kernel.random),
     passwordHash: await hashPassword(kernel, password),
+    fields,
   }
   await actAsOperator(kernel, async (kernel) => {
     const [outcome] = await addUsers(kernel.db, [user])
+    if (outcome === 'field_taken') throw new Error('Another user has the value of a unique field.')
     if (outcome !== 'added') throw new Error(`There is an account with ${email} already.`)
     await tell(kernel, 'user.created', { targetId: id, details: { role } })
   })
@@ -192,6 +205,7 @@ function listCommand(): Command {
           role: user.role,
           banned: isBanned(user, now),
           created: user.createdAt,
+          ...(json === true && fieldsOf(user)),
         }))
         const columns = ['id', 'email', 'verified', 'name', 'username', 'role', 'banned', 'created']
         printList(rows, columns, json === true)

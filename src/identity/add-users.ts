@@ -1,5 +1,6 @@
-import { sql } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
 import type { Db } from '#kernel/db/connect.ts'
+import type { CustomFields } from './custom-fields.ts'
 
 /** A user from an import or from the operator, whose word proves the address, with the hash of a password if there is one. */
 export type UserToAdd = {
@@ -17,14 +18,17 @@ export type UserToAdd = {
   readonly createdAt: Date
   readonly accountId: string
   readonly passwordHash: string | null
+  /** Default: none. */
+  readonly fields?: CustomFields | null
 }
 
 /** The outcome for one user: added, or the value that another user has. */
-export type Added = 'added' | 'email_taken' | 'username_taken' | 'id_taken'
+export type Added = 'added' | 'email_taken' | 'username_taken' | 'field_taken' | 'id_taken'
 
 /**
  * Adds the users that do not exist, each with its password or not at all, in one statement. Returns the outcomes in the order of
- * the users. Their ids, emails and usernames must differ.
+ * the users. Their ids, emails, usernames and values of unique fields must differ. Throws for such a value that a concurrent statement
+ * adds (`takenField`).
  */
 export async function addUsers(db: Db, users: readonly UserToAdd[]): Promise<readonly Added[]> {
   const added = await insertUsers(db, users.toSorted(byEmail))
@@ -49,18 +53,19 @@ async function insertUsers(db: Db, users: readonly UserToAdd[]): Promise<Readonl
       select * from json_to_recordset(${JSON.stringify(users)}::json) as line (
         "id" uuid, "name" text, "email" text, "emailVerified" boolean, "image" text, "username" text,
         "displayUsername" text, "role" text, "banned" boolean, "banReason" text, "banExpires" timestamptz,
-        "createdAt" timestamptz, "accountId" uuid, "passwordHash" text
+        "createdAt" timestamptz, "accountId" uuid, "passwordHash" text, "fields" jsonb
       )
     ), added as (
       insert into service."user" (
         id, name, email, email_verified, email_proven_at, image, username, display_username, role, banned, ban_reason, ban_expires,
-        created_at, updated_at
+        created_at, updated_at, fields
       )
       select "id", "name", "email", "emailVerified", case when "emailVerified" then now() end, "image", "username", "displayUsername", "role", "banned",
-        "banReason", "banExpires", "createdAt", "createdAt"
+        "banReason", "banExpires", "createdAt", "createdAt", nullif("fields", 'null')
       from line
       -- A join would change the order, and the first of two lines with one username has to get it.
       where (select true from service.hidden_sign_up h where h.username = line."username") is null
+        and not ${isFieldTaken(sql`line."fields"`)}
       on conflict do nothing
       returning id
     ), credential as (
@@ -73,16 +78,22 @@ async function insertUsers(db: Db, users: readonly UserToAdd[]): Promise<Readonl
 }
 
 async function findTaken(db: Db, users: readonly UserToAdd[]): Promise<Map<string, Added>> {
-  const keys = users.map(({ id, email, username }) => ({ id, email, username }))
+  const keys = users.map(({ id, email, username, fields }) => ({ id, email, username, fields }))
   const { rows } = await sql<{ id: string; taken: Added | null }>`
     select line.id, case
       when exists (select from service."user" u where u.email = line.email) then 'email_taken'
       when exists (select from service."user" u where u.username = line.username) then 'username_taken'
       when exists (select from service.hidden_sign_up h where h.username = line.username) then 'username_taken'
+      when ${isFieldTaken(sql`line.fields`)} then 'field_taken'
       when exists (select from service."user" u where u.id = line.id) then 'id_taken'
     end as taken
-    from json_to_recordset(${JSON.stringify(keys)}::json) as line (id uuid, email text, username text)`.execute(
+    from json_to_recordset(${JSON.stringify(keys)}::json) as line (id uuid, email text, username text, fields jsonb)`.execute(
     db,
   )
   return new Map(rows.flatMap(({ id, taken }) => (taken === null ? [] : [[id, taken]])))
 }
+
+/** Whether somebody has the value of a unique field. */
+const isFieldTaken = (fields: RawBuilder<unknown>) => sql`exists (
+  select from service.unique_field f join service.unique_field_value v on v.name = f.name and v.value = ${fields} -> f.name
+)`

@@ -1,3 +1,4 @@
+import type { FieldChange } from './custom-fields.ts'
 import type { WrittenInheritance } from './inherited-sessions.ts'
 import type { Shown } from './shown.ts'
 
@@ -50,9 +51,13 @@ export type SignUpMark = {
   readonly session?: string
 }
 /** For an address that has no account yet. */
-type SignInRequest = { readonly name?: string | undefined; readonly newUserCallbackURL?: string | undefined }
 /** `password`: the hash of the first password of an anonymous user, who has signed up with the address. */
 type NewAddress = { readonly password?: string }
+type SignInRequest = {
+  readonly name?: string | undefined
+  readonly fields?: FieldChange | undefined
+  readonly newUserCallbackURL?: string | undefined
+}
 type PendingSignIn = {
   readonly methods: readonly ('totp' | 'otp')[]
   readonly remember: boolean

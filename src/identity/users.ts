@@ -3,6 +3,7 @@ import type { Db } from '#kernel/db/connect.ts'
 import { preparedStatement, selectList } from '#kernel/db/pipelined-statements.ts'
 import type { UserTable } from '#kernel/db/tables.ts'
 import type { Kernel, TransactionNotes } from '#kernel/kernel.ts'
+import { type CustomFields, fieldsAsJson } from './custom-fields.ts'
 
 export type User = Selectable<UserTable>
 
@@ -21,17 +22,19 @@ export type NewUser = {
   readonly role?: string
   /** Default: false. */
   readonly isAnonymous?: boolean
+  /** Default: none. */
+  readonly fields?: CustomFields | null
 }
 
-/** Adds a user without a password. Throws a unique violation (`user_email_key`, `user_username_key`). */
+/** Adds a user without a password. Throws a unique violation (`user_email_key`, `user_username_key`, `takenField`). */
 export const insertUser = (db: Db, user: NewUser): Promise<User> =>
   db
     .insertInto('user')
-    .values({ ...user, updatedAt: user.createdAt })
+    .values({ ...user, fields: fieldsAsJson(user.fields), updatedAt: user.createdAt })
     .returningAll()
     .executeTakeFirstOrThrow()
 
-/** Adds a user with a password, in one statement. Throws a unique violation (`user_email_key`, `user_username_key`). */
+/** Adds a user with a password, in one statement. Throws a unique violation (`user_email_key`, `user_username_key`, `takenField`). */
 export async function insertUserWithPassword(
   db: Db,
   user: NewUser,
@@ -42,7 +45,7 @@ export async function insertUserWithPassword(
     .with('added', (with_) =>
       with_
         .insertInto('user')
-        .values({ ...user, updatedAt: createdAt })
+        .values({ ...user, fields: fieldsAsJson(user.fields), updatedAt: createdAt })
         .returningAll(),
     )
     .with('credential', (with_) =>
@@ -63,7 +66,7 @@ export async function insertUserWithPassword(
 
 export const USER_COLUMNS = [
   'id', 'name', 'email', 'emailVerified', 'emailProvenAt', 'image', 'username', 'displayUsername', 'role', 'twoFactorEnabled',
-  'isAnonymous', 'banned', 'banReason', 'banExpires', 'createdAt', 'updatedAt',
+  'isAnonymous', 'banned', 'banReason', 'banExpires', 'createdAt', 'updatedAt', 'fields',
 ] as const satisfies readonly (keyof User)[] // biome-ignore format: one line reads better
 
 const withPassword = (column: string) =>
@@ -146,13 +149,26 @@ export type UserChange = Partial<
     | 'keepsFactor'
     | 'verifiedByAdmin'
   >
->
+> & { readonly fields?: CustomFields }
 
-/** Another address is unproven unless the change says so. Throws a unique violation (`user_email_key`, `user_username_key`). */
-export function updateUser(db: Db, id: string, change: UserChange, now: Date): Promise<User | undefined> {
+/**
+ * Another address is unproven unless the change says so. Throws a unique violation (`user_email_key`, `user_username_key`,
+ * `takenField`).
+ */
+export function updateUser(
+  db: Db,
+  id: string,
+  { fields, ...change }: UserChange,
+  now: Date,
+): Promise<User | undefined> {
   return db
     .updateTable('user')
-    .set({ ...(change.email !== undefined && { emailProvenAt: null }), ...change, updatedAt: now })
+    .set({
+      ...(change.email !== undefined && { emailProvenAt: null }),
+      ...(fields !== undefined && { fields: fieldsAsJson(fields) }),
+      ...change,
+      updatedAt: now,
+    })
     .where('id', '=', id)
     .returningAll()
     .executeTakeFirst()

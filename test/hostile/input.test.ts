@@ -11,7 +11,13 @@ import { exchange, type Reply, requestBytes } from './raw-http.ts'
 import { credentialsFor, documentOf, type Target, targetsOf } from './routes.ts'
 import { createVictim } from './victim.ts'
 
-const t = await testService({ config: { auth: EVERY_FEATURE } })
+const FIELDS = {
+  nickname: { unique: true },
+  age: { type: 'number' },
+  born: { type: 'date' },
+  tags: { type: 'string[]' },
+} as const
+const t = await testService({ config: { auth: { ...EVERY_FEATURE, user: { fields: FIELDS } } } })
 const port = Number(new URL(t.url).port)
 const key = await t.key(['*'])
 /** Value of `{id}` in paths. */

@@ -68,6 +68,26 @@ test('create prints a generated password once, with which the first admin can si
   assert.match(again.stderr, /^There is an account with root@example.com already\.\n$/)
 })
 
+test('create takes fields of the configuration, and list --json prints them all', async () => {
+  const env = { ...ENV, SERVICE_AUTH__USER__FIELDS: FIELDS }
+  const withFields = createCommandRunner(folder, env, 'users')
+  const create = ['create', '--email', 'fay@example.com', '--name', 'Fay']
+  const without = await withFields(create)
+  assert.deepEqual([without.code, without.stderr], [2, 'company is required (--field NAME=VALUE).\n'])
+  const given = ['company=A=B', 'tags=a, b', 'note=secret'].flatMap((field) => ['--field', field])
+  const unknown = await withFields([...create, '--field', 'plan=pro'])
+  assert.match(unknown.stderr, /^--field plan=pro names no field of auth\.user\.fields\.\n$/)
+  assert.equal((await withFields([...create, ...given])).code, 0)
+  const { stdout } = await withFields(['list', '--search', 'fay@', '--json'])
+  assert.partialDeepStrictEqual(JSON.parse(stdout), [{ company: 'A=B', tags: ['a', 'b'], note: 'secret' }])
+})
+
+const FIELDS = JSON.stringify({
+  company: { required: true },
+  tags: { type: 'string[]' },
+  note: { input: false, returned: false },
+})
+
 test('--password-stdin reads the password, and the password policy applies', async () => {
   const create = ['create', '--email', 'ada@example.com', '--name', 'Ada', '--password-stdin']
   const short = await run(create, 'short\n')

@@ -1,5 +1,7 @@
 import { type RawBuilder, sql } from 'kysely'
 import { type User, withoutExpiredBan } from '#identity/users.ts'
+import type { Config } from '#kernel/config/config.ts'
+import type { CustomField } from '#kernel/field-values.ts'
 import { edge } from '#kernel/http/failures.ts'
 import { instantFrom } from '#kernel/instants.ts'
 import type { Kernel } from '#kernel/kernel.ts'
@@ -26,8 +28,33 @@ const FIELDS = {
 } as const satisfies Readonly<Record<string, Field>>
 
 type Field = { readonly key: RawBuilder<unknown>; readonly type: keyof typeof READERS }
-type UserField = keyof typeof FIELDS
-export const USER_FIELDS = Object.keys(FIELDS) as UserField[] // keys of a literal
+/** That of `FIELDS`, or a custom field. */
+type UserField = string
+
+/** The names of all fields that a listing can be filtered and sorted by. */
+export const userFields = (config: Config): readonly string[] => [
+  ...Object.keys(FIELDS),
+  ...Object.entries(config.auth.user.fields).flatMap(([name, { type }]) =>
+    type.endsWith('[]') ? [] : [name],
+  ),
+]
+
+/** The schema has refused any other name. A custom field has no index. */
+function fieldNamed({ auth }: Config, name: UserField): Field {
+  const builtIn = Object.entries(FIELDS).find(([one]) => one === name)?.[1]
+  return builtIn ?? customField(name, auth.user.fields[name]?.type ?? 'string')
+}
+
+/** Values of another type, from before a change of the setting, count as none. */
+function customField(name: string, type: CustomField['type']): Field {
+  const stored = type === 'number' || type === 'boolean' ? type : 'string'
+  const text = sql`case when jsonb_typeof(fields -> ${name}) = ${stored} then fields ->> ${name} end`
+  if (type === 'number') return { key: sql`(${text})::numeric`, type: 'number' }
+  if (type === 'boolean') return { key: sql`(${text})::boolean`, type: 'flag' }
+  // ISO 8601 in UTC, which is in the order of time.
+  return { key: sql`(${text}) collate "C"`, type: type === 'date' ? 'instant' : 'text' }
+}
+
 export const SEARCHED = ['email', 'name'] as const
 
 export const TEXT_OPERATORS = ['contains', 'starts_with', 'ends_with'] as const
@@ -62,11 +89,11 @@ type Page = {
 }
 
 /** One page of the users that fit, and their number. */
-export async function listUsers({ db, now: clock }: Kernel, query: Query): Promise<Page> {
+export async function listUsers({ db, now: clock, config }: Kernel, query: Query): Promise<Page> {
   const now = clock()
   const { limit = 100, offset = 0, sortDirection = 'asc' } = query
-  const filters = [...searchOf(query), ...filterOf(query)].map((asked) => userFilter(asked, now))
-  const order = { by: FIELDS[query.sortBy ?? usualOrder(filters)].key, direction: sortDirection }
+  const filters = [...searchOf(query), ...filterOf(query)].map((asked) => userFilter(config, asked, now))
+  const order = { by: fieldNamed(config, query.sortBy ?? usualOrder(filters)).key, direction: sortDirection }
   const where = filters.map(({ sql }) => sql)
   const [users, total] = await Promise.all([
     selectUsers(db, where, order, { limit, offset }),
@@ -77,7 +104,7 @@ export async function listUsers({ db, now: clock }: Kernel, query: Query): Promi
 
 /** A range is read in the order of its index, and so only as far as the page goes. */
 const usualOrder = (filters: readonly UserFilter[]): UserField =>
-  filters.find(({ isRange }) => isRange)?.field ?? 'id'
+  filters.find(({ field, isRange }) => isRange && field in FIELDS)?.field ?? 'id'
 
 type FilterQuery = {
   readonly field: UserField
@@ -97,8 +124,8 @@ const filterOf = ({
   filterOperator: operator = 'eq',
 }: Query): FilterQuery[] => (given === undefined ? [] : [{ field, operator, given }])
 
-function userFilter({ field, operator, given }: FilterQuery, now: Date): UserFilter {
-  const { type }: Field = FIELDS[field]
+function userFilter(config: Config, { field, operator, given }: FilterQuery, now: Date): UserFilter {
+  const { key, type } = fieldNamed(config, field)
   const isList = operator === 'in' || operator === 'not_in'
   const texts = isList && typeof given === 'string' ? given.split(',') : [given].flat()
   const values = texts.map((text) => READERS[type](text.trim()) ?? refuse(field))
@@ -108,18 +135,17 @@ function userFilter({ field, operator, given }: FilterQuery, now: Date): UserFil
   if (type === 'flag' && !['eq', 'ne', 'in', 'not_in'].includes(operator)) return refuse(field, operator)
   const [value = ''] = values
   const compared = isList ? values : value
-  return { field, sql: compare(field, operator, compared, now), isRange: RANGES.includes(operator) }
+  return { field, sql: compare({ field, key }, operator, compared, now), isRange: RANGES.includes(operator) }
 }
 
 /** An expired ban is none. Each filter names its column by itself too, so that the index of the column fits. */
 function compare(
-  field: UserField,
+  { field, key }: { readonly field: UserField; readonly key: RawBuilder<unknown> },
   operator: FilterOperator,
   value: Value | readonly Value[],
   now: Date,
 ): RawBuilder<boolean> {
   const with_ = COMPARISONS[operator]
-  const { key } = FIELDS[field]
   if (field === 'banned') return with_(sql`(banned and (ban_expires is null or ban_expires > ${now}))`, value)
   if (field !== 'banExpires') return with_(key, value)
   const isNegated = operator === 'ne' || operator === 'not_in'
@@ -127,7 +153,7 @@ function compare(
   return sql`ban_expires > ${now} and ${with_(key, value)}`
 }
 
-type Value = string | boolean | Date
+type Value = string | number | boolean | Date
 
 /** The value that a text means; undefined when it means none. */
 const READERS = {
@@ -136,6 +162,9 @@ const READERS = {
   text: (text: string): Value | undefined => text,
   flag: (text: string): Value | undefined => (text === 'true' ? true : text === 'false' ? false : undefined),
   time: (text: string): Value | undefined => instantFrom(text),
+  instant: (text: string): Value | undefined => instantFrom(text)?.toISOString(),
+  number: (text: string): Value | undefined =>
+    /^-?\d{1,15}(\.\d{1,15})?$/.test(text) ? Number(text) : undefined,
 }
 
 const RANGES: readonly FilterOperator[] = ['lt', 'lte', 'gt', 'gte', 'starts_with']

@@ -9,14 +9,15 @@ import { edge } from '#kernel/http/failures.ts'
 import { NOT_EMPTY, Nullable, OneOf } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
+import { withFields } from '../custom-fields/bodies.ts'
 import type { AuthAccess } from '../door/access.ts'
-import { PASSWORD_POLICY_FAILURES } from '../errors.ts'
+import { CUSTOM_FIELD_FAILURES, PASSWORD_POLICY_FAILURES } from '../errors.ts'
 import { REMOVAL_FAILURES } from '../profile/delete-account.ts'
 import { Email, Password, Status, SUCCESS, Succeeded } from '../schemas.ts'
 import { adminAccountRoutes } from './account-routes.ts'
 import { readUser } from './act-on-user.ts'
 import { banAsAdmin, unbanAsAdmin } from './bans.ts'
-import { FILTER_OPERATORS, listUsers, SEARCHED, TEXT_OPERATORS, USER_FIELDS } from './list-users.ts'
+import { FILTER_OPERATORS, listUsers, SEARCHED, TEXT_OPERATORS, userFields } from './list-users.ts'
 import { setUserPassword } from './passwords.ts'
 import { TO } from './permissions.ts'
 import { setUserRole } from './roles.ts'
@@ -49,6 +50,7 @@ const FIELD_FAILURES = [
   'INVALID_USERNAME',
   'USER_ALREADY_EXISTS',
   'USERNAME_IS_ALREADY_TAKEN',
+  ...CUSTOM_FIELD_FAILURES,
 ]
 const NO_SUCH_ROLE = 'YOU_ARE_NOT_ALLOWED_TO_SET_NON_EXISTENT_VALUE'
 
@@ -110,7 +112,7 @@ function userRoutes(app: App, kernel: Kernel, access: AuthAccess): void {
         password: Password(),
         name: Type.String({ maxLength: NAME_MAX }),
         role: Type.Optional(Role),
-        data: Type.Optional(UserData),
+        data: Type.Optional(withFields(kernel.config, UserData, { by: 'operator' })),
       }),
       response: { 200: User },
     },
@@ -127,9 +129,10 @@ function userRoutes(app: App, kernel: Kernel, access: AuthAccess): void {
       querystring: Type.Object({
         ...SEARCH,
         ...FILTER,
+        filterField: Type.Optional(OneOf(userFields(kernel.config), { default: 'email' })),
         limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 500, default: 100 })),
         offset: Type.Optional(Type.Integer({ minimum: 0, maximum: 1_000_000_000, default: 0 })),
-        sortBy: Type.Optional(OneOf(USER_FIELDS)),
+        sortBy: Type.Optional(OneOf(userFields(kernel.config))),
         sortDirection: Type.Optional(OneOf(['asc', 'desc'], { default: 'asc' })),
       }),
       response: {
@@ -172,7 +175,7 @@ function userRoutes(app: App, kernel: Kernel, access: AuthAccess): void {
         '`email` and `emailVerified` need the permission `user: set-email` too. A new address gets no mail, and a proven former one a ' +
         'notice. `emailVerified: true` lets in where verification is required; it proves nothing and removes nothing. ' +
         'The own address needs the password, and the second factor in force, within ten minutes.',
-      body: Type.Object({ userId: UserId, data: UserData }),
+      body: Type.Object({ userId: UserId, data: withFields(kernel.config, UserData, { by: 'operator' }) }),
       response: { 200: FullUser },
     },
     handler: ({ kernel, caller, body: { userId, data } }) => changeUser(kernel, caller, userId, data),
@@ -186,7 +189,6 @@ const SEARCH = {
 } satisfies TProperties
 
 const FILTER = {
-  filterField: Type.Optional(OneOf(USER_FIELDS, { default: 'email' })),
   filterOperator: Type.Optional(OneOf(FILTER_OPERATORS, { default: 'eq' })),
   filterValue: Type.Optional(
     Type.Unsafe<string | readonly string[]>({

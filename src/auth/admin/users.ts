@@ -37,7 +37,8 @@ type CreateUser = {
 
 export async function createUser(kernel: Kernel, caller: Caller, asked: CreateUser): Promise<User> {
   const { email, name, data = {} } = asked
-  const user = { ...newUser(kernel, { ...data, email, name }), emailVerified: data.emailVerified === true }
+  const added = newUser(kernel, { ...data, email, name }, 'operator')
+  const user = { ...added, emailVerified: data.emailVerified === true }
   const role = asked.role === undefined ? undefined : acceptableRole(kernel, asked.role)
   const password = await hashPassword(kernel, await acceptablePassword(kernel, asked.password))
   return explainingConflicts(() =>
@@ -63,7 +64,7 @@ export function changeUser(kernel: Kernel, caller: Caller, userId: string, asked
         expectPermission(kernel, admin, TO.SET_EMAIL)
         expectMayHandOver(kernel, act)
       }
-      const change = { ...changeOf(asked, user), ...addressChange(asked, user) }
+      const change = { ...changeOf(kernel, asked, user, 'operator'), ...addressChange(asked, user) }
       if (Object.keys(change).length === 0) throw fail('NO_FIELDS_TO_UPDATE')
       const demanding = hasProvenEmail(user) ? 'changeOwnEmail' : 'changeUnprovenEmail'
       if (change.email !== undefined) await expectShownByOneself(kernel, caller, act, demanding)

@@ -4,6 +4,7 @@ import type { User } from '#identity/users.ts'
 import { isConflict } from '#kernel/db/conflicts.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { uuidv7 } from '#kernel/random.ts'
+import { fieldsOfNew } from '../custom-fields/acceptable.ts'
 import { bySession, type Caller } from '../door/access.ts'
 import type { UserFields } from '../door/add-user.ts'
 import { requestFirstLink } from '../door/admit.ts'
@@ -27,12 +28,12 @@ export async function signUpAsAnonymous(
   if (!kernel.config.auth.email_password.enable_signup) throw fail('SIGN_UP_DISABLED')
   kernel.hashQueue.expectRoom()
   const newEmail = acceptableEmail(email)
-  const change = changeOf(fields, caller.user)
+  fieldsOfNew(kernel, fields)
   const password = await hashPassword(kernel, await acceptablePassword(kernel, chosen))
   try {
     return await act(kernel, bySession(caller), async (kernel, { user }) => {
       if (!user.isAnonymous) throw fail('USER_IS_NOT_ANONYMOUS')
-      const changed = await applyChange(kernel, user, change)
+      const changed = await applyChange(kernel, user, changeOf(kernel, fields, user))
       const { callbackURL } = context
       await beginNewAddress(
         kernel,

@@ -3,10 +3,11 @@ import { usernameFrom } from '#identity/usernames.ts'
 import { insertUser, insertUserWithPassword, type NewUser, type User } from '#identity/users.ts'
 import { actingAsUser, type Kernel } from '#kernel/kernel.ts'
 import { uuidv7 } from '#kernel/random.ts'
+import { type By, explainingTakenField, fieldsOfNew } from '../custom-fields/acceptable.ts'
 import { fail } from '../errors.ts'
 import { acceptableEmail, acceptableImage, acceptableName } from '../user-fields.ts'
 
-/** The fields that a new user may choose, as sent. */
+/** The fields that a new user may choose, as sent. Custom ones are beside them. */
 export type UserFields = {
   readonly name: string
   readonly email: string
@@ -16,7 +17,7 @@ export type UserFields = {
 }
 
 /** The user to add; throws when a field is not valid. */
-export function newUser(kernel: Kernel, asked: UserFields): NewUser {
+export function newUser(kernel: Kernel, asked: UserFields, by: By = 'user'): NewUser {
   const email = acceptableEmail(asked.email)
   // A display form alone is a username too.
   const handle = asked.username ?? asked.displayUsername
@@ -31,6 +32,7 @@ export function newUser(kernel: Kernel, asked: UserFields): NewUser {
     image: acceptableImage(asked.image ?? null),
     username: username?.username ?? null,
     displayUsername: username?.displayUsername ?? null,
+    fields: fieldsOfNew(kernel, asked, by),
     createdAt,
   }
 }
@@ -38,9 +40,11 @@ export function newUser(kernel: Kernel, asked: UserFields): NewUser {
 /** Adds the user, with a password by its hash or without one. Throws a unique violation (`user_email_key`, `user_username_key`). */
 export async function addUser(kernel: Kernel, user: NewUser, password?: string): Promise<User> {
   const { db, now, random } = kernel
-  const added = await (password === undefined
-    ? insertUser(db, user)
-    : insertUserWithPassword(db, user, { id: uuidv7(now(), random), password }))
+  const added = await explainingTakenField(() =>
+    password === undefined
+      ? insertUser(db, user)
+      : insertUserWithPassword(db, user, { id: uuidv7(now(), random), password }),
+  )
   // A user who signs up is the actor; an admin who adds one stays it.
   const acting = actingAsUser(kernel, added.id)
   const details = { role: added.role, ...(added.isAnonymous && { anonymous: true }) }

@@ -1,10 +1,12 @@
 import { act } from '#identity/act.ts'
+import { uniqueOf } from '#identity/custom-fields.ts'
 import { insertHiddenSignUp } from '#identity/hidden-sign-ups.ts'
 import { tell } from '#identity/tell.ts'
 import { lockUserWithEmail, type NewUser, type User } from '#identity/users.ts'
 import { isConflict } from '#kernel/db/conflicts.ts'
 import { atomically, type Kernel } from '#kernel/kernel.ts'
 import { uuidv7 } from '#kernel/random.ts'
+import { explainingTakenField } from '../custom-fields/acceptable.ts'
 import { fail } from '../errors.ts'
 import { addUser } from './add-user.ts'
 import { requestFirstLink } from './admit.ts'
@@ -44,7 +46,8 @@ const addEither = (kernel: Kernel, asked: WithPassword, context: SignInContext):
 
 /** The owner of the address is the target: a stranger has no account to act as. */
 async function addHidden(kernel: Kernel, owner: User, asked: WithPassword): Promise<void> {
-  await insertHiddenSignUp(kernel.db, owner, asked)
+  const fields = uniqueOf(kernel.config, asked.fields)
+  await explainingTakenField(() => insertHiddenSignUp(kernel.db, owner, { ...asked, fields }))
   await tell(kernel, 'user.sign_up_hidden', { targetId: owner.id })
   // A new user has an event, if a webhook wants it.
   await kernel.events.rehearse(kernel, 'auth_user_created', { user_id: owner.id })

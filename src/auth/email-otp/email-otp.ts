@@ -4,6 +4,7 @@ import { clearGuesses, hashPassword } from '#identity/passwords.ts'
 import type { MailedPurpose } from '#identity/ticket-purposes.ts'
 import type { User } from '#identity/users.ts'
 import type { Kernel } from '#kernel/kernel.ts'
+import { acceptableFields } from '../custom-fields/acceptable.ts'
 import { bySession, type Caller } from '../door/access.ts'
 import type { SignInContext } from '../door/sign-in-context.ts'
 import { followTicket } from '../email/email.ts'
@@ -30,21 +31,25 @@ export const checkCode = (kernel: Kernel, purpose: MailedPurpose, typed: TypedCo
     await returnTry(kernel.db, right, typed.browser)
   })
 
+/** Custom fields are beside these. */
 type NewcomerFields = { readonly name?: string | undefined; readonly image?: string | undefined }
 
 /** Opens an account if there is none. */
 export function signInByCode(
   kernel: Kernel,
   typed: TypedCode,
-  { name, image }: NewcomerFields,
+  asked: NewcomerFields,
   context: SignInContext,
 ): Promise<MailSignIn> {
+  const { name, image } = asked
   const given = {
+    ...acceptableFields(kernel, asked),
     ...(name !== undefined && { name: acceptableName(name) }),
     ...(image !== undefined && { image: acceptableImage(image) }),
   }
   return actOnRightCode(kernel, 'sign-in', typed, (kernel, user, { ticket }) => {
-    const fields = { name: ticket.payload.name ?? '', ...given, email: typed.address }
+    const { name = '', fields: custom } = ticket.payload
+    const fields = { ...custom, name, ...given, email: typed.address }
     const newcomer = kernel.config.auth.email_otp.sign_up ? fields : undefined
     return enterByMail(kernel, user, { newcomer, refuse: () => fail('INVALID_OTP') }, context)
   })

@@ -5,6 +5,7 @@ import { SignedInUser } from '#identity/schemas.ts'
 import { Nullable, OneOf } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
+import { withFields } from '../custom-fields/bodies.ts'
 import type { AuthAccess } from '../door/access.ts'
 import { noteLoginMethod } from '../door/cookies.ts'
 import { finishSignIn, SignInAnswer } from '../door/finish-sign-in.ts'
@@ -12,6 +13,7 @@ import { signInContextOf } from '../door/sign-in-context.ts'
 import { changeEmail } from '../email/email.ts'
 import {
   CODE_FAILURES,
+  CUSTOM_FIELD_FAILURES,
   LINK_CODE_FAILURES,
   PASSWORD_CHECK_FAILURES,
   PASSWORD_POLICY_FAILURES,
@@ -34,6 +36,14 @@ import {
 const TYPES = ['sign-in', 'email-verification', 'forget-password'] as const
 const CodeType = OneOf(TYPES, { description: 'What the code is for' })
 const Otp = Type.String({ maxLength: 64, examples: ['287082'], description: 'The code of the mail' })
+const SignInEmailOtp = Type.Object({
+  email: Email,
+  otp: Otp,
+  name: Type.Optional(
+    Type.String({ maxLength: NAME_MAX, examples: ['Ada Lovelace'], description: 'Of a new user' }),
+  ),
+  image: Type.Optional(Type.String({ maxLength: IMAGE_MAX, description: 'Of a new user' })),
+})
 const Success = Type.Object({ success: Type.Boolean() })
 
 export function emailOtpRoutes(app: App, kernel: Kernel, access: AuthAccess): void {
@@ -48,19 +58,12 @@ export function emailOtpRoutes(app: App, kernel: Kernel, access: AuthAccess): vo
       captcha: false,
       startsSession: true,
       limit: 'sign_in',
-      failures: LINK_CODE_FAILURES,
+      failures: [...LINK_CODE_FAILURES, ...CUSTOM_FIELD_FAILURES],
     },
     schema: {
       operationId: 'signInEmailOtp',
       summary: 'Sign in with a code of a mail',
-      body: Type.Object({
-        email: Email,
-        otp: Otp,
-        name: Type.Optional(
-          Type.String({ maxLength: NAME_MAX, examples: ['Ada Lovelace'], description: 'Of a new user' }),
-        ),
-        image: Type.Optional(Type.String({ maxLength: IMAGE_MAX, description: 'Of a new user' })),
-      }),
+      body: withFields(kernel.config, SignInEmailOtp, { by: 'user' }),
       response: { 200: SignInAnswer },
     },
     handler: async (request, reply) => {

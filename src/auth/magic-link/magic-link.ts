@@ -7,7 +7,7 @@ import { type Admission, admit } from '../door/admit.ts'
 import { recordingRefusal } from '../door/record-refusal.ts'
 import type { SignInContext } from '../door/sign-in-context.ts'
 import { proveAtSignIn } from '../email/first-proof.ts'
-import { ADMISSION_FAILURES, fail } from '../errors.ts'
+import { ADMISSION_FAILURES, CUSTOM_FIELD_FAILURES, fail } from '../errors.ts'
 import type { MailFlow, OpenLink, View } from '../mailing/flow.ts'
 import { CODE_LIFETIME, issueDecoy } from '../mailing/link-code.ts'
 import { mailLink } from '../mailing/links.ts'
@@ -30,7 +30,7 @@ export const SIGN_IN: MailFlow<'sign-in'> = {
     name: 'magic-link',
     setting: 'magic_link',
     summary: 'Sign in',
-    failures: ['INVALID_TOKEN', 'TOKEN_EXPIRED', ...ADMISSION_FAILURES],
+    failures: ['INVALID_TOKEN', 'TOKEN_EXPIRED', ...CUSTOM_FIELD_FAILURES, ...ADMISSION_FAILURES],
     fields: [],
     askAgain: 'askAgainSignIn',
   },
@@ -63,13 +63,13 @@ function signInView({ user, ticket }: OpenLink<'sign-in'>): View {
 /** Runs in the queue, so that the time of an answer does not show whether an address has an account. */
 export const mailSignIn = (
   kernel: Kernel,
-  { email: address, name, newUserCallbackURL, source, asked, ...targets }: MailRequest['sign-in'],
+  { email: address, name, fields, newUserCallbackURL, source, asked, ...targets }: MailRequest['sign-in'],
 ): Promise<void> =>
   actOnAddress(kernel, address, async (kernel, user) => {
     const isBarred = user !== undefined && isBanned(user, kernel.now())
     if (isBarred || SIGN_IN.parts?.(kernel.config, user).length === 0)
       return issueDecoy(kernel, SIGN_IN, { address, ...asked })
-    const ticket = { userId: null, sessionId: null, address, payload: { name, newUserCallbackURL } }
+    const ticket = { userId: null, sessionId: null, address, payload: { name, fields, newUserCallbackURL } }
     const { callbackURL, errorCallbackURL } = targets
     await mailLink(kernel, SIGN_IN, {
       ...{ ticket, recipient: user, source, asked },
@@ -91,7 +91,8 @@ export const signInByLink = (kernel: Kernel, token: string, context: SignInConte
       actOnAddressTicket(kernel, { purposes: LINK, token }, invalidToken, async (kernel, user, ticket) => {
         if (ticket.expired) throw fail('TOKEN_EXPIRED')
         const { sign_up } = kernel.config.auth.magic_link
-        const newcomer = sign_up ? { name: ticket.payload.name ?? '', email: ticket.address } : undefined
+        const { name = '', fields } = ticket.payload
+        const newcomer = sign_up ? { ...fields, name, email: ticket.address } : undefined
         return enterByMail(kernel, user, { newcomer, refuse: invalidToken }, context)
       }),
   )
@@ -102,6 +103,7 @@ async function findOwner(kernel: Kernel, token: string): Promise<string | undefi
   return address === undefined ? undefined : (await findUser(kernel.db, 'email', address))?.id
 }
 
+/** Custom fields are beside these. */
 type Newcomer = { readonly name: string; readonly email: string; readonly image?: string | null }
 
 type Entrant = {

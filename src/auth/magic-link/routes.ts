@@ -5,11 +5,13 @@ import { wantsPage } from '#kernel/http/page.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { authUrl } from '../auth-url.ts'
+import { acceptableFields } from '../custom-fields/acceptable.ts'
+import { withFields } from '../custom-fields/bodies.ts'
 import type { AuthAccess } from '../door/access.ts'
 import { noteLoginMethod } from '../door/cookies.ts'
 import { finishRedirectedSignIn, finishSignIn, SignInAnswer } from '../door/finish-sign-in.ts'
 import { signInContextOf } from '../door/sign-in-context.ts'
-import { ADMISSION_FAILURES, fail } from '../errors.ts'
+import { ADMISSION_FAILURES, CUSTOM_FIELD_FAILURES, fail } from '../errors.ts'
 import { sourceFor } from '../mailing/link-click.ts'
 import { askingBrowser } from '../mailing/link-code.ts'
 import { requestMail } from '../mailing/request.ts'
@@ -23,6 +25,13 @@ const TARGETS = {
   newUserCallbackURL: CallbackUrl('Where it leads a new user'),
   errorCallbackURL: CallbackUrl('Where the endpoint sends the browser with `?error=` when it failed'),
 }
+const SignInMagicLink = Type.Object({
+  email: Email,
+  name: Type.Optional(
+    Type.String({ maxLength: NAME_MAX, examples: ['Ada Lovelace'], description: 'Of a new user' }),
+  ),
+  ...TARGETS,
+})
 const redirects = Object.keys(TARGETS)
 
 export function magicLinkRoutes(app: App, kernel: Kernel, access: AuthAccess): void {
@@ -30,24 +39,26 @@ export function magicLinkRoutes(app: App, kernel: Kernel, access: AuthAccess): v
   app.route({
     method: 'POST',
     url: '/sign-in/magic-link',
-    config: { access: access.known, captcha: true, limit: 'mail', redirects, failures: ['INVALID_EMAIL'] },
+    config: {
+      access: access.known,
+      captcha: true,
+      limit: 'mail',
+      redirects,
+      failures: ['INVALID_EMAIL', 'FIELD_NOT_ALLOWED', 'MISSING_FIELD'],
+    },
     schema: {
       operationId: 'signInMagicLink',
       summary: 'Mail a link that signs in. With codes by mail enabled it has a code too',
-      body: Type.Object({
-        email: Email,
-        name: Type.Optional(
-          Type.String({ maxLength: NAME_MAX, examples: ['Ada Lovelace'], description: 'Of a new user' }),
-        ),
-        ...TARGETS,
-      }),
+      body: withFields(kernel.config, SignInMagicLink, { by: 'user' }),
       response: { 200: Status },
     },
     handler: async (request, reply) => {
-      const { name, ...asked } = request.body
-      const email = acceptableEmail(asked.email)
+      const { name, callbackURL, newUserCallbackURL, errorCallbackURL } = request.body
+      const email = acceptableEmail(request.body.email)
       await requestMail(kernel, 'sign-in', {
-        ...{ ...asked, email, name: name === undefined ? undefined : acceptableName(name) },
+        ...{ callbackURL, newUserCallbackURL, errorCallbackURL, email },
+        name: name === undefined ? undefined : acceptableName(name),
+        fields: acceptableFields(kernel, request.body),
         source: sourceFor(request, email),
         asked: kernel.config.auth.email_otp.enabled
           ? { browser: askingBrowser(kernel, request, reply) }
@@ -64,7 +75,13 @@ export function magicLinkRoutes(app: App, kernel: Kernel, access: AuthAccess): v
       captcha: false,
       withoutSecondFactor: true,
       redirects,
-      failures: ['INVALID_TOKEN', 'TOKEN_EXPIRED', 'INVALID_ORIGIN', ...ADMISSION_FAILURES],
+      failures: [
+        'INVALID_TOKEN',
+        'TOKEN_EXPIRED',
+        'INVALID_ORIGIN',
+        ...CUSTOM_FIELD_FAILURES,
+        ...ADMISSION_FAILURES,
+      ],
     },
     schema: {
       operationId: 'verifyMagicLink',

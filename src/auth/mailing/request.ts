@@ -1,3 +1,4 @@
+import type { FieldChange } from '#identity/custom-fields.ts'
 import type { Source } from '#identity/known-devices.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { type Mail, recipientTag } from '#kernel/mail/mailer.ts'
@@ -30,6 +31,7 @@ type SignInMail = ByAddress &
     readonly errorCallbackURL?: string | undefined
     /** For a new user. */
     readonly name?: string | undefined
+    readonly fields?: FieldChange | undefined
     readonly newUserCallbackURL?: string | undefined
   }
 

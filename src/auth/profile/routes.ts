@@ -4,14 +4,24 @@ import { NAME_MAX } from '#identity/names.ts'
 import { NOT_EMPTY, Nullable } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
+import { withFields } from '../custom-fields/bodies.ts'
 import type { AuthAccess } from '../door/access.ts'
 import { clearSessionToken } from '../door/cookies.ts'
-import { fail, PASSWORD_CHECK_FAILURES } from '../errors.ts'
+import { CUSTOM_FIELD_FAILURES, fail, PASSWORD_CHECK_FAILURES } from '../errors.ts'
 import { followLink } from '../redirect.ts'
 import { CallbackUrl, LinkToken, Password, Status } from '../schemas.ts'
 import { deleteAccount, deleteByLink, REMOVAL_FAILURES } from './delete-account.ts'
 import { changeProfile } from './profile.ts'
 
+const UpdateUser = Type.Object(
+  {
+    name: Type.Optional(Type.String({ maxLength: NAME_MAX })),
+    image: Type.Optional(Nullable(Type.String({ maxLength: IMAGE_MAX }))),
+    username: Type.Optional(Type.String({ maxLength: 128 })),
+    displayUsername: Type.Optional(Type.String({ maxLength: 128 })),
+  },
+  NOT_EMPTY,
+)
 const Deleted = Type.Object({ success: Type.Boolean(), message: Type.String() })
 const DELETING = [
   'DELETE_USER_DISABLED',
@@ -36,19 +46,12 @@ export function profileRoutes(app: App, kernel: Kernel, access: AuthAccess): voi
         'NO_FIELDS_TO_UPDATE',
         'INVALID_USERNAME',
         'USERNAME_IS_ALREADY_TAKEN',
+        ...CUSTOM_FIELD_FAILURES,
       ],
     },
     schema: {
       summary: 'Change name, picture or username',
-      body: Type.Object(
-        {
-          name: Type.Optional(Type.String({ maxLength: NAME_MAX })),
-          image: Type.Optional(Nullable(Type.String({ maxLength: IMAGE_MAX }))),
-          username: Type.Optional(Type.String({ maxLength: 128 })),
-          displayUsername: Type.Optional(Type.String({ maxLength: 128 })),
-        },
-        NOT_EMPTY,
-      ),
+      body: withFields(kernel.config, UpdateUser, { by: 'user' }),
       response: { 200: Status },
     },
     handler: async (request) => {

@@ -7,11 +7,12 @@ import { Nullable } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { signUpAsAnonymous } from '../anonymous/sign-up.ts'
+import { withFields } from '../custom-fields/bodies.ts'
 import type { AuthAccess } from '../door/access.ts'
 import { noteLoginMethod } from '../door/cookies.ts'
 import { finishSignIn } from '../door/finish-sign-in.ts'
 import { signInContextOf } from '../door/sign-in-context.ts'
-import { PASSWORD_POLICY_FAILURES } from '../errors.ts'
+import { CUSTOM_FIELD_FAILURES, PASSWORD_POLICY_FAILURES } from '../errors.ts'
 import { CallbackUrl, Email, Password, RememberMe } from '../schemas.ts'
 import { signUp } from './sign-up.ts'
 
@@ -52,6 +53,7 @@ export function signUpRoutes(app: App, kernel: Kernel, access: AuthAccess): void
         ...PASSWORD_POLICY_FAILURES,
         'USER_ALREADY_EXISTS',
         'USERNAME_IS_ALREADY_TAKEN',
+        ...CUSTOM_FIELD_FAILURES,
         'SIGN_UP_DISABLED',
         ...(hasAnonymous ? ['USER_IS_NOT_ANONYMOUS'] : []),
       ],
@@ -63,7 +65,7 @@ export function signUpRoutes(app: App, kernel: Kernel, access: AuthAccess): void
           'In the session of an anonymous user it adds no user: address and password become those of this user when the link in the mail ' +
           'is followed.',
       }),
-      body: SignUpEmail,
+      body: withFields(kernel.config, SignUpEmail, { by: 'user', isNew: true }),
       response: { 200: SignedUp },
     },
     handler: async (request, reply) => {

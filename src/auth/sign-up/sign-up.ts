@@ -61,6 +61,7 @@ function admitNew(kernel: Kernel, { id: userId }: User, context: SignInContext):
 
 const asIfAdded = (user: NewUser): Omit<User, 'role'> => ({
   ...user,
+  fields: user.fields,
   emailProvenAt: null,
   twoFactorEnabled: false,
   isAnonymous: false,

@@ -6,6 +6,7 @@ import { findUser, hasProvenEmail, isBanned, type NewUser, type User } from '#id
 import { isConflict } from '#kernel/db/conflicts.ts'
 import { atomically, type Kernel } from '#kernel/kernel.ts'
 import { uuidv7 } from '#kernel/random.ts'
+import { fieldsOfNew } from '../custom-fields/acceptable.ts'
 import { addUser } from '../door/add-user.ts'
 import { type Admission, admit, requestFirstLink } from '../door/admit.ts'
 import { refuseHidden } from '../door/hidden-sign-ups.ts'
@@ -107,6 +108,8 @@ export function maySignUp({ config }: Kernel, isRequested: boolean): boolean {
 
 function expectSignUp(kernel: Kernel, { requestSignUp }: Entrant): void {
   if (!maySignUp(kernel, requestSignUp)) throw fail('SIGN_UP_DISABLED')
+  // Here too, so that this refusal does not tell an address without an account.
+  fieldsOfNew(kernel, {})
 }
 
 /** Links the account to the user who has its address, if both sides have proven the address (auth.md 6). */
@@ -144,11 +147,12 @@ const addUserOf = (
     return { ...(await link(kernel, user.id, entering)), isNewUser: true }
   })
 
-function newUserOf({ now, random }: Kernel, { identity }: Entrant, email: string): NewUser {
-  const createdAt = now()
+function newUserOf(kernel: Kernel, { identity }: Entrant, email: string): NewUser {
+  const createdAt = kernel.now()
   const { name, image, emailVerified } = identity
-  const id = uuidv7(createdAt, random)
-  return { id, name, email, emailVerified, image, username: null, displayUsername: null, createdAt }
+  const id = uuidv7(createdAt, kernel.random)
+  const added = { id, name, email, emailVerified, image, username: null, displayUsername: null, createdAt }
+  return { ...added, fields: fieldsOfNew(kernel, {}) }
 }
 
 async function link(

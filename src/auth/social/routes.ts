@@ -47,7 +47,13 @@ export function socialRoutes(app: App, kernel: Kernel, access: AuthAccess, provi
       captchaInSession: true,
       limit: 'sign_in',
       redirects: ['callbackURL', 'errorCallbackURL', 'newUserCallbackURL'],
-      failures: [...PROVIDER_FAILURES, 'EMAIL_NOT_FOUND', 'ACCOUNT_NOT_LINKED', 'SIGN_UP_DISABLED'],
+      failures: [
+        ...PROVIDER_FAILURES,
+        'EMAIL_NOT_FOUND',
+        'ACCOUNT_NOT_LINKED',
+        'SIGN_UP_DISABLED',
+        'MISSING_FIELD',
+      ],
     },
     schema: {
       summary: 'Sign in with an account of another service',

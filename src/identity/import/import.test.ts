@@ -71,6 +71,7 @@ test('a user is imported with every member of the line, and signs in with the ol
     banExpires: null,
     createdAt,
     updatedAt: createdAt,
+    fields: null,
   })
   const answer = await t.anon.post('/api/auth/sign-in/username', { username: 'ada_l', password: PASSWORD })
   assert.equal(answer.status, 200)

@@ -4,6 +4,7 @@ import { atomically, emit, type Kernel } from '#kernel/kernel.ts'
 import type { Line } from '#kernel/lines.ts'
 import { drawInAdvance } from '#kernel/random.ts'
 import { type Added, addUsers, lookUpUsers, type UserToAdd } from '../add-users.ts'
+import { takenField, uniqueOf } from '../custom-fields.ts'
 import { tell } from '../tell.ts'
 import { BadLine, FIELDS, fieldsOf, type Source, userFrom } from './record.ts'
 
@@ -67,7 +68,7 @@ export async function importUsers(
 /** An arbitrary number; no other advisory lock uses it. */
 const LOCK = 7_462_002
 
-/** Deadlocks and serialization failures: the batch was rolled back. */
+/** Deadlocks and serialization failures: the batch was rolled back, as by a sign-up that takes the value of a unique field meanwhile. */
 const AGAIN = new Set(['40P01', '40001'])
 const TRIES = 5
 
@@ -86,7 +87,8 @@ async function addInTurn(kernel: Kernel, users: readonly UserToAdd[]): Promise<r
       })
     } catch (error) {
       const { code } = Object(error) as { code?: string } // whatever was thrown
-      if (tries === TRIES || !AGAIN.has(code ?? '')) throw error
+      const isAgain = AGAIN.has(code ?? '') || takenField(error) !== undefined
+      if (tries === TRIES || !isAgain) throw error
       await sleep(100 * 2 ** tries)
     }
   }
@@ -96,6 +98,7 @@ type Batch = readonly { readonly number: number; readonly user: UserToAdd }[]
 
 const TAKEN: Readonly<Record<Exclude<Added, 'added' | 'email_taken'>, string>> = {
   username_taken: 'the username belongs to a user with another email',
+  field_taken: 'the value of a unique field belongs to another user',
   id_taken: 'the id belongs to a user with another email',
 }
 
@@ -107,7 +110,7 @@ async function* batchesOf(source: Source, lines: AsyncIterable<Line>, notes: Not
   for await (const line of lines) {
     const user = readLine(source, line, notes)
     if (user === undefined) continue
-    const ofUser = keysOf(user)
+    const ofUser = keysOf(source, user)
     // A statement sorts its users, so its unique values must differ: the second line of two goes into the next batch.
     if (batch.length >= BATCH || ofUser.some((key) => keys.has(key))) {
       yield batch
@@ -120,8 +123,12 @@ async function* batchesOf(source: Source, lines: AsyncIterable<Line>, notes: Not
   if (batch.length > 0) yield batch
 }
 
-const keysOf = ({ id, email, username }: UserToAdd): readonly string[] =>
-  username === null ? [id, email] : [id, email, `@${username}`]
+const keysOf = ({ config }: Source, { id, email, username, fields }: UserToAdd): readonly string[] => [
+  id,
+  email,
+  ...(username === null ? [] : [`@${username}`]),
+  ...Object.entries(uniqueOf(config, fields) ?? {}).map((field) => JSON.stringify(field)),
+]
 
 /** Names of unknown members in the report: a file of another kind may have any number. */
 const MAX_IGNORED = 20
@@ -131,7 +138,8 @@ function readLine(source: Source, line: Line, { complain, ignored }: Notes): Use
     if ('problem' in line) throw new BadLine(line.problem)
     const fields = fieldsOf(line.text)
     for (const name of Object.keys(fields)) {
-      if (!FIELDS.has(name) && ignored.size < MAX_IGNORED) ignored.add(name)
+      const isKnown = FIELDS.has(name) || Object.hasOwn(source.config.auth.user.fields, name)
+      if (!isKnown && ignored.size < MAX_IGNORED) ignored.add(name)
     }
     return userFrom(source, fields)
   } catch (error) {

@@ -3,6 +3,7 @@ import { instantFrom } from '#kernel/instants.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { UUID, uuidv7 } from '#kernel/random.ts'
 import type { UserToAdd } from '../add-users.ts'
+import { type CustomFields, fieldsIn, newFields, type RefuseField } from '../custom-fields.ts'
 import { emailFrom } from '../emails.ts'
 import { type Cost, isTooCostly } from '../hashes/hash.ts'
 import { parseHash } from '../hashes/parse-hash.ts'
@@ -19,7 +20,7 @@ export type Source = Pick<Kernel, 'now' | 'random' | 'config'> & { readonly drop
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** The members of a line. An `id` that is a UUID is used; otherwise the user gets a new one. */
+/** The members of a line, with custom fields beside them. An `id` that is a UUID is used; otherwise the user gets a new one. */
 export const FIELDS: ReadonlySet<string> = new Set([
   'id', 'email', 'name', 'emailVerified', 'username', 'displayUsername', 'image', 'passwordHash', 'role', 'createdAt',
   'banned', 'banReason', 'banExpires',
@@ -56,6 +57,7 @@ export function userFrom(source: Source, fields: Fields): UserToAdd {
     createdAt: date(fields, 'createdAt') ?? today,
     accountId: uuidv7(today, random),
     passwordHash: passwordHash(fields, dropCostlyHashes) ?? null,
+    fields: customFields(source, fields),
   }
 }
 
@@ -87,6 +89,11 @@ function username(fields: Fields): Pick<UserToAdd, 'username' | 'displayUsername
       `username ${quoted(handle)} is not 3 to 30 of a-z, 0-9, "_" and ".", or displayUsername is another name`,
     )
   )
+}
+
+function customFields({ config }: Source, fields: Fields): CustomFields | null {
+  const refuse: RefuseField = (_problem, message) => bad(message)
+  return newFields(config, fieldsIn(config, fields, { by: 'operator', refuse }), refuse)
 }
 
 function role(source: Source, fields: Fields): string {

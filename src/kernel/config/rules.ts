@@ -1,5 +1,6 @@
 import { CONSOLE_COOKIE } from '../http/header-names.ts'
 import { clientUrlForms, driversTaking, takes } from './addresses.ts'
+import { fieldRules } from './field-rules.ts'
 import { issuerRules } from './issuer-rules.ts'
 import type { Problem } from './problems.ts'
 import type { Rule } from './rule.ts'
@@ -218,6 +219,7 @@ export function brokenRules(config: Config, tree: Tree, problems: readonly Probl
     ...RULES,
     ...backupRules(config),
     ...clientRules(config),
+    ...fieldRules(config),
     ...issuerRules(config),
     ...providerRules(config),
     ...tokenRules(config),

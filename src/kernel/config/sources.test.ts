@@ -53,6 +53,7 @@ const texts: Record<string, fc.Arbitrary<string>> = {
   right: fc.constantFrom('orders.read', 'gateway.query', '*'),
   'folder or bucket': fc.constantFrom('backups', '/srv/backups', 's3://backups/daily'),
   'cron expression': fc.constantFrom('30 3 * * *', '*/5 0-6 1,15 * 1-5'),
+  value: fc.constantFrom('free', 'Pro plan', "a'b"),
   'true or false': fc.constantFrom('true', 'false', 'yes', 'off', '1'),
 }
 
@@ -81,6 +82,9 @@ type SettingValue = { readonly path: string; readonly value: string | string[] }
 
 const CLIENTS = ['one', 'two_b']
 
+/** Fields of users have no underscore. */
+const isNameAt = (path: readonly string[]) => (name: string) => path[2] !== 'fields' || name === 'one'
+
 /** Settings without which a client, a template or a provider is refused. */
 const ALWAYS =
   /^clients\..*\.url$|^auth\.jwt\.templates\..*\.audience$|^auth\.social\.providers\..*\.(client_id|issuer|(authorization|token|userinfo)_url)$/
@@ -90,7 +94,7 @@ const given: fc.Arbitrary<SettingValue[]> = fc.subarray(CLIENTS).chain((clients)
   const arbitraries = outline(settings).flatMap(({ path, schema }) => {
     // The environment sets a list of sections as a whole (issuer-rules.test.ts).
     if (!isSetting(schema) || isInList(path)) return []
-    const names = path.includes(ANY_NAME) ? clients : [ANY_NAME]
+    const names = path.includes(ANY_NAME) ? clients.filter(isNameAt(path)) : [ANY_NAME]
     return names.map((name) => {
       const at = path.join('.').replaceAll(ANY_NAME, name)
       const values = path.at(-1) === 'driver' ? fc.constant('postgresql') : written(schema)
@@ -114,6 +118,10 @@ const NEEDS: readonly (readonly [setting: string, needed: string, values: fc.Arb
   ['server.drain', 'limits.shutdown', fc.constant('1h')],
   ['backups.location', 'backups.s3.endpoint', fc.constant('https://s3.example.com')],
   ...['access_key_id', 'secret_key'].map((name) => ['backups.location', `backups.s3.${name}`, word] as const),
+  ...(['values', 'unique'] as const).map(
+    (name) => [`auth.user.fields.one.${name}`, 'auth.user.fields.one.type', fc.constant('string')] as const,
+  ),
+  ['auth.user.fields.one.required', 'auth.user.fields.one.input', fc.constant('true')],
   ...CLIENTS.flatMap((name) => [
     [`clients.${name}.sql_role.name`, `clients.${name}.sql_role.password`, word] as const,
     [`clients.${name}.sql_role.password`, `clients.${name}.sql_role.name`, fc.constant('sql_role')] as const,
@@ -129,6 +137,8 @@ const agreeing: fc.Arbitrary<SettingValue[]> = fc
     NEEDS.forEach(([setting, other], i) => {
       if (values.has(setting)) values.set(other, needed[i] ?? '')
     })
+    // It depends on all the others of its field (field-rules.test.ts).
+    values.delete('auth.user.fields.one.default')
     return [...values].map(([path, value]) => ({ path, value }))
   })
 

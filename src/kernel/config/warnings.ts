@@ -10,6 +10,7 @@ export function warningsOf(config: Config): readonly string[] {
     ...proxyWarnings(config),
     ...linkWarnings(config),
     ...clientWarnings(config),
+    ...fieldWarnings(config),
     ...issuerWarnings(config),
     ...(usesPasskeys(config) ? passkeyWarnings(config) : []),
   ]
@@ -55,6 +56,17 @@ const clientWarnings = ({ gateway: { unsafe_clients: names } }: Config): readonl
   names.length === 0
     ? []
     : [`gateway.unsafe_clients lets roles with rights over the whole server be clients: ${names.join(', ')}.`]
+
+/** A provider cannot ask a new user for a field. */
+function fieldWarnings({ auth: { user, social } }: Config): readonly string[] {
+  const hasProvider = social.sign_up !== 'never' && Object.keys(social.providers).length > 0
+  return Object.entries(user.fields)
+    .filter(([, { required, default: otherwise }]) => hasProvider && required && otherwise === undefined)
+    .map(
+      ([name]) =>
+        `auth.user.fields.${name} is required and has no default: nobody can sign up by a provider (auth.social).`,
+    )
+}
 
 /** Whether passkeys are wanted, as far as the configuration shows it. */
 export const usesPasskeys = ({ auth: { passkey } }: Config): boolean =>

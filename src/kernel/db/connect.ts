@@ -30,13 +30,13 @@ export function connect(options: PoolOptions): ControlDatabase {
 }
 
 /** One connection, for a command. */
-export const connectOnce = (url: string): ControlDatabase =>
+export const connectOnce = (url: string, statementTimeout = 30_000): ControlDatabase =>
   connect({
     url,
     name: 'command',
     max: 1,
     maxWaiting: 100,
-    statementTimeout: 30_000,
+    statementTimeout,
     onError: () => {},
     alarm: createAlarm(),
   })

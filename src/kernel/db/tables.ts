@@ -141,6 +141,7 @@ export interface HiddenSignUpTable {
   username: string | null
   password: string
   createdAt: Date
+  fields: ColumnType<unknown | null, string | undefined, string>
 }
 
 export interface InstallationTable {
@@ -302,6 +303,17 @@ export interface TwoFactorTable {
   addedBy: string | null
 }
 
+export interface UniqueFieldTable {
+  name: string
+}
+
+export interface UniqueFieldValueTable {
+  name: string
+  value: ColumnType<unknown, string, string>
+  userId: string | null
+  hiddenSignUpId: string | null
+}
+
 export interface UserTable {
   id: string
   name: string
@@ -323,6 +335,7 @@ export interface UserTable {
   verifiedByAdmin: Generated<boolean>
   devicesEndedAt: Date | null
   isAnonymous: Generated<boolean>
+  fields: ColumnType<unknown | null, string | undefined, string>
 }
 
 export interface VerificationTable {
@@ -427,6 +440,8 @@ export interface DB {
   session: SessionTable
   trustedDevice: TrustedDeviceTable
   twoFactor: TwoFactorTable
+  uniqueField: UniqueFieldTable
+  uniqueFieldValue: UniqueFieldValueTable
   user: UserTable
   verification: VerificationTable
   webhook: WebhookTable

@@ -17,6 +17,7 @@ import { organization } from './auth-organization.ts'
 import { passkey } from './auth-passkey.ts'
 import { social } from './auth-social.ts'
 import { twoFactor } from './auth-two-factor.ts'
+import { user } from './auth-user.ts'
 
 const pathForm = textForm(
   'path',
@@ -174,5 +175,6 @@ export const auth = section('Authentication.', {
   one_time_token: oneTimeToken,
   multi_session: multiSession,
   last_login_method: lastLoginMethod,
+  user,
   jwt,
 })

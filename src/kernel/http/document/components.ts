@@ -11,6 +11,9 @@ export const named = (name: string): Readonly<Record<string, string>> => ({ [NAM
 
 export const isNamed = (schema: object): boolean => NAME in schema
 
+export const isNamedAs = (schema: object, name: string): boolean =>
+  isNamed(schema) && (schema as JsonSchema)[NAME] === name // any schema
+
 /** Options of a reference to the schema of that name, inside itself. */
 export const namedAs = (name: string): Readonly<Record<string, string>> => ({ [REFERENCE]: name })
 
