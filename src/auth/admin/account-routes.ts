@@ -6,8 +6,9 @@ import type { Kernel } from '#kernel/kernel.ts'
 import type { AuthAccess } from '../door/access.ts'
 import { listUserAccounts, listUserFactors } from './accounts.ts'
 import { TO } from './permissions.ts'
+import { UserId } from './schemas.ts'
 
-const OfUser = Type.Object({ userId: Type.String({ maxLength: 64, description: 'The id of a user' }) })
+const OfUser = Type.Object({ userId: UserId })
 
 const Accounts = Type.Object({
   accounts: Type.Array(
