@@ -442,9 +442,12 @@ table service."user"
   keeps_factor boolean not null default false
   verified_by_admin boolean not null default false
   devices_ended_at timestamp with time zone
+  is_anonymous boolean not null default false
+  constraint user_anonymous_has_nothing CHECK (((NOT is_anonymous) OR ((email ~~ '%@anonymous.invalid'::text) AND (NOT email_verified) AND (email_proven_at IS NULL) AND (role = 'user'::text) AND (NOT two_factor_enabled))))
   constraint user_email_key UNIQUE (email)
   constraint user_pkey PRIMARY KEY (id)
   constraint user_username_key UNIQUE (username)
+  CREATE INDEX user_anonymous ON service."user" USING btree (id) WHERE is_anonymous
   CREATE INDEX user_banned ON service."user" USING btree (id) WHERE banned
   CREATE INDEX user_by_admin ON service."user" USING btree (id) WHERE ('admin'::text = ANY (string_to_array(role, ','::text)))
   CREATE INDEX user_listed_by_ban_end ON service."user" USING btree (ban_expires, id) WHERE (ban_expires IS NOT NULL)

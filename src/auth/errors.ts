@@ -94,6 +94,13 @@ export const AUTH_FAILURES = {
   ACCOUNT_NOT_FOUND: [404, 'The account does not exist'],
   FAILED_TO_UNLINK_LAST_ACCOUNT: [400, 'The last way of signing in cannot be removed'],
 
+  ANONYMOUS_USERS_CANNOT_SIGN_IN_AGAIN_ANONYMOUSLY: [400, 'This session is anonymous already'],
+  USER_IS_ANONYMOUS: [
+    403,
+    'An anonymous user may not do this: add an address first, or a passkey or an account of a provider',
+  ],
+  USER_IS_NOT_ANONYMOUS: [403, 'This user is not anonymous'],
+
   TEMPLATE_NOT_FOUND: [404, 'There is no such template of tokens'],
   NOT_WHILE_IMPERSONATING: [403, 'An impersonated session may not do this'],
   USER_IS_NOT_A_MEMBER_OF_THE_ORGANIZATION: [403, 'You are not a member of this organization'],
@@ -185,6 +192,7 @@ export const AUTH_FAILURES = {
   YOU_ARE_NOT_ALLOWED_TO_UPDATE_USERS: [403, 'Your role may not change this user'],
   YOU_ARE_NOT_ALLOWED_TO_LIST_USERS_SESSIONS: [403, 'Your role may not list the sessions of this user'],
   YOU_ARE_NOT_ALLOWED_TO_REVOKE_USERS_SESSIONS: [403, 'Your role may not end the sessions of this user'],
+  YOU_ARE_NOT_ALLOWED_TO_LIST_ORGANIZATIONS: [403, 'Your role may not list all organizations'],
   YOU_ARE_NOT_ALLOWED_TO_LIST_AUDIT_EVENTS: [403, 'Your role may not list the audit trail'],
   YOU_ARE_NOT_ALLOWED_TO_SET_NON_EXISTENT_VALUE: [400, 'There is no such role'],
   YOU_CANNOT_BAN_YOURSELF: [400, 'You cannot ban yourself'],

@@ -10,7 +10,7 @@ type Purposes = {
   'verify-email': Of<'user', SignUpMark>
   'reset-password': Of<'user', Nothing>
   'confirm-change-email': Of<'user', { readonly newEmail: string; readonly callbackURL?: string }>
-  'change-email': Of<'user', Nothing>
+  'change-email': Of<'user', NewAddress>
   'delete-user': Of<'user', Nothing>
   'sign-in': Of<'address', SignInRequest>
   'passkey-registration': Of<'user', PasskeyChallenge>
@@ -51,6 +51,8 @@ export type SignUpMark = {
 }
 /** For an address that has no account yet. */
 type SignInRequest = { readonly name?: string | undefined; readonly newUserCallbackURL?: string | undefined }
+/** `password`: the hash of the first password of an anonymous user, who has signed up with the address. */
+type NewAddress = { readonly password?: string }
 type PendingSignIn = {
   readonly methods: readonly ('totp' | 'otp')[]
   readonly remember: boolean

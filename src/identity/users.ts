@@ -19,6 +19,8 @@ export type NewUser = {
   readonly emailProvenAt?: Date | null
   /** Default: `user`. */
   readonly role?: string
+  /** Default: false. */
+  readonly isAnonymous?: boolean
 }
 
 /** Adds a user without a password. Throws a unique violation (`user_email_key`, `user_username_key`). */
@@ -61,7 +63,7 @@ export async function insertUserWithPassword(
 
 export const USER_COLUMNS = [
   'id', 'name', 'email', 'emailVerified', 'emailProvenAt', 'image', 'username', 'displayUsername', 'role', 'twoFactorEnabled',
-  'banned', 'banReason', 'banExpires', 'createdAt', 'updatedAt',
+  'isAnonymous', 'banned', 'banReason', 'banExpires', 'createdAt', 'updatedAt',
 ] as const satisfies readonly (keyof User)[] // biome-ignore format: one line reads better
 
 const withPassword = (column: string) =>
@@ -140,6 +142,7 @@ export type UserChange = Partial<
     | 'username'
     | 'displayUsername'
     | 'twoFactorEnabled'
+    | 'isAnonymous'
     | 'keepsFactor'
     | 'verifiedByAdmin'
   >

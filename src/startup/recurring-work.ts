@@ -1,3 +1,4 @@
+import { pruneAnonymousUsers } from '#auth/anonymous/prune.ts'
 import { deleteExpiredDevices } from '#auth/device/store.ts'
 import { deleteOldInvitations } from '#auth/organization/invitation-store.ts'
 import { resealTotpSecrets } from '#auth/two-factor/reseal.ts'
@@ -63,6 +64,11 @@ export function recurringTable(kernel: Kernel): readonly RecurringTask[] {
       name: 'prune-invitations',
       cron: '29 * * * *',
       run: () => inBatches(() => deleteOldInvitations(db, now(), BATCH)),
+    },
+    {
+      name: 'prune-anonymous-users',
+      cron: '41 * * * *',
+      run: () => pruneAnonymousUsers(kernel),
     },
     {
       name: 'prune-limits',

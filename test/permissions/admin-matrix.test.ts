@@ -79,6 +79,13 @@ const MATRIX: Matrix<Role, Request> = {
       admin: [400, 'YOU_ARE_NOT_IMPERSONATING_ANYONE'],
     },
   },
+  'GET /admin/list-user-accounts': forAdmins('YOU_ARE_NOT_ALLOWED_TO_GET_USER', 200, userId),
+  'GET /admin/list-user-factors': forAdmins('YOU_ARE_NOT_ALLOWED_TO_GET_USER', 200, userId),
+  'GET /admin/list-organizations': forAdmins(
+    'YOU_ARE_NOT_ALLOWED_TO_LIST_ORGANIZATIONS',
+    'refused',
+    () => ({}),
+  ),
   'GET /admin/list-audit-events': forAdmins(
     'YOU_ARE_NOT_ALLOWED_TO_LIST_AUDIT_EVENTS',
     'refused',

@@ -24,6 +24,9 @@ type Case = {
 const REQUESTS: Readonly<Record<string, (of: Case) => readonly object[]>> = {
   'GET /admin/list-users': () => [{}, { searchValue: bystander.email }],
   'GET /admin/get-user': ({ target }) => [{ id: target.id }],
+  'GET /admin/list-user-accounts': userIdOf,
+  'GET /admin/list-user-factors': userIdOf,
+  'GET /admin/list-organizations': () => [{}],
   'GET /admin/list-audit-events': () => [{}],
   'POST /admin/has-permission': () => [{ permissions: { user: ['set-email'] } }],
   'POST /admin/create-user': ({ mailbox }) => {
@@ -90,6 +93,7 @@ const EFFECTS: Readonly<Record<Effect, (seen: Seen) => boolean>> = {
   'session:list': ({ of, told }) => told.includes(`sh_${of.target.sessionId}`),
   'session:revoke': ({ now }) => now.session === undefined,
   'session:delete': ({ now }) => now.session === undefined,
+  'organization:list': ({ told }) => told.includes('"organizations"'),
   'audit:list': ({ told }) => told.includes('"nextCursor"'),
   'name and image': ({ before, now }) => isChanged(before, now, 'name'),
 }

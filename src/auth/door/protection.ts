@@ -20,6 +20,8 @@ declare module 'fastify' {
      * session says so: false if it needs a link, a code, a provider's answer or a pending sign-in, which began at a route that asks.
      */
     captcha?: boolean
+    /** A caller with a session has to solve it too: else one session would add any number of users. */
+    captchaInSession?: boolean
   }
 }
 
@@ -49,7 +51,8 @@ export function protect(app: App, kernel: Kernel): void {
   if (kernel.config.auth.captcha.provider === undefined) return
   // After the body is judged, so that a mistake in a form does not cost its solution.
   app.addHook('preHandler', async ({ routeOptions, knownCaller, headers, clientAddress: address }) => {
-    if (routeOptions.config.captcha !== true || knownCaller !== undefined) return
+    const { captcha, captchaInSession = false } = routeOptions.config
+    if (captcha !== true || (knownCaller !== undefined && !captchaInSession)) return
     await expectCaptcha(kernel, { response: headers[HEADER.captcha], address })
   })
 }

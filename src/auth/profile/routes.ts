@@ -15,6 +15,7 @@ import { changeProfile } from './profile.ts'
 const Deleted = Type.Object({ success: Type.Boolean(), message: Type.String() })
 const DELETING = [
   'DELETE_USER_DISABLED',
+  'SESSION_NOT_FRESH',
   ...PASSWORD_CHECK_FAILURES,
   'INVALID_RESET_TOKEN',
   ...REMOVAL_FAILURES,

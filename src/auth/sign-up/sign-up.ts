@@ -63,6 +63,7 @@ const asIfAdded = (user: NewUser): Omit<User, 'role'> => ({
   ...user,
   emailProvenAt: null,
   twoFactorEnabled: false,
+  isAnonymous: false,
   banned: false,
   banReason: null,
   banExpires: null,

@@ -99,9 +99,14 @@ async function findOrAdd(kernel: Kernel, entering: Entrant, context: SignInConte
   return hides ? refuseHidden(kernel, user.id, context) : linkByEmail(kernel, entering, user)
 }
 
-function expectSignUp({ config }: Kernel, { requestSignUp }: Entrant): void {
+/** Does a sign-in with an account that nobody has linked add a user? */
+export function maySignUp({ config }: Kernel, isRequested: boolean): boolean {
   const { sign_up } = config.auth.social
-  if (sign_up === 'never' || (sign_up === 'requested' && !requestSignUp)) throw fail('SIGN_UP_DISABLED')
+  return sign_up === 'always' || (sign_up === 'requested' && isRequested)
+}
+
+function expectSignUp(kernel: Kernel, { requestSignUp }: Entrant): void {
+  if (!maySignUp(kernel, requestSignUp)) throw fail('SIGN_UP_DISABLED')
 }
 
 /** Links the account to the user who has its address, if both sides have proven the address (auth.md 6). */

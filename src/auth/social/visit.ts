@@ -154,18 +154,20 @@ async function arrive(
   context: SignInContext,
 ): Promise<Arrival> {
   const { callbackURL: target = '/', newUserCallbackURL = target, requestSignUp = false } = ticket.payload
-  if (ticket.purpose !== 'social-sign-in') {
-    const proof = { userId: ticket.userId, session: { id: ticket.sessionId ?? '' } }
-    if (ticket.purpose === 'social-reauthentication') {
-      const account = { providerId: provider, accountId: identity.accountId }
-      return { target, admission: await reauthenticateByProvider(kernel, { ...proof, account }) }
-    }
-    await linkIdentity(kernel, { proof, refuse: () => fail('STATE_MISMATCH'), provider, identity })
-    return { target }
+  const proof = { userId: ticket.userId ?? '', session: { id: ticket.sessionId ?? '' } }
+  if (ticket.purpose === 'social-reauthentication') {
+    const account = { providerId: provider, accountId: identity.accountId }
+    return { target, admission: await reauthenticateByProvider(kernel, { ...proof, account }) }
   }
+  const refuse = () => fail('STATE_MISMATCH')
+  const outcome =
+    ticket.purpose === 'social-link'
+      ? await linkIdentity(kernel, { proof, refuse, provider, identity })
+      : undefined
+  if (outcome === 'linked' || outcome === 'linked already') return { target }
   const entering = { provider, identity, requestSignUp }
   const { admission, isNewUser } = await enter(kernel, entering, { ...context, callbackURL: target })
-  return { target: isNewUser ? newUserCallbackURL : target, admission }
+  return { target: isNewUser || outcome === 'upgraded' ? newUserCallbackURL : target, admission }
 }
 
 /** The codes of redirects, as clients of better-auth know them. */

@@ -107,6 +107,7 @@ const claimsOf = (kernel: Kernel, { session, user, organizationRole, impersonato
   organization_role: organizationRole,
   two_factor: hasSecondFactor({ session, impersonator }),
   impersonated_by: session.impersonatedBy,
+  is_anonymous: user.isAnonymous,
 })
 
 /**

@@ -322,6 +322,7 @@ export interface UserTable {
   keepsFactor: Generated<boolean>
   verifiedByAdmin: Generated<boolean>
   devicesEndedAt: Date | null
+  isAnonymous: Generated<boolean>
 }
 
 export interface VerificationTable {
