@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import { OPERATOR_RIGHTS } from '#kernel/config/sections/auth-admin.ts'
 import { type Actor, type Answer, testService } from '#test/harness.ts'
 import { byBearer, byCookie, operatorOf, sending } from '#test/operators.ts'
+import { deviceToken } from '#test/proof-races/devices.ts'
 import { impersonated } from './impersonated.ts'
 
 /** A role for each part of the operator's routes, and one with rights on a client alone. `guarded` requires a second factor. */
@@ -18,13 +19,22 @@ const t = await testService({
         },
       },
       two_factor: { required_for: ['guarded'] },
+      one_time_token: { enabled: true },
+      device: { clients: { tv: {} } },
     },
   },
 })
 const key = await t.key(['*', 'gateway.bypass_row_level_security'])
 const ROLES = ['user', 'admin', 'reader', ...OPERATOR_RIGHTS]
-const FORMS = ['Bearer', 'cookie', 'stale', 'impersonated', 'restricted', 'key', 'key as Bearer'] as const
+const FORMS = [
+  ...(['Bearer', 'cookie', 'stale', 'impersonated', 'restricted', 'key', 'key as Bearer'] as const),
+  ...(['derived', 'stale derived', 'device', 'stale device'] as const),
+] as const
 type Form = (typeof FORMS)[number]
+/** A session that comes from another one has the rights of the same roles, so a few roles tell. */
+const rolesFor = (form: Form): readonly string[] =>
+  form.endsWith('derived') || form.endsWith('device') ? ['user', 'admin', 'keys'] : ROLES
+const isStale = (form: Form): boolean => form.startsWith('stale')
 
 type Route = { readonly method: string; readonly path: string; readonly access: string }
 const nameOf = ({ method, path }: Route) => `${method} ${path}`
@@ -84,7 +94,7 @@ function expected(route: Route, role: string, form: Form): string {
   const closed = ANY_ROLE[form]
   if (closed !== undefined) return closed
   if (role === 'user' || !opens(role, right)) return '403 insufficient_rights'
-  return form === 'stale' && demandsProof(route) ? '403 session_not_fresh' : 'open'
+  return isStale(form) && demandsProof(route) ? '403 session_not_fresh' : 'open'
 }
 
 const REFUSALS = [
@@ -110,11 +120,33 @@ async function callerAs(role: string, form: Form): Promise<Actor> {
   if (form === 'key') return key
   if (form === 'key as Bearer') return sending(t, { authorization: `Bearer ${key.apiKey}` })
   if (form === 'restricted') return byBearer(t, await operatorOf(t, `${role},guarded`))
-  const person = await operatorOf(t, role, form === 'stale' ? 11 : 0)
+  const person = await operatorOf(t, role, isStale(form) ? 11 : 0)
   if (form === 'cookie') return byCookie(t, person)
+  if (form.endsWith('derived')) return byBearer(t, await derivedFrom(person))
+  if (form.endsWith('device')) return byBearer(t, await deviceOf(person))
   if (form !== 'impersonated') return byBearer(t, person)
   const admin = await operatorOf(t, 'admin')
   return byBearer(t, await impersonated(t, admin, person, { parentId: admin.sessionId }))
+}
+
+type Session = { readonly token: string }
+
+/** Begun with a one-time token of the person. */
+async function derivedFrom(person: Actor): Promise<Session> {
+  const { body } = await person.get('/api/auth/one-time-token/generate')
+  const answer = await t.anon.post('/api/auth/one-time-token/verify', { token: body.token })
+  assert.equal(answer.status, 200, answer.text)
+  return answer.body.session
+}
+
+/** Of a device that the person has approved. */
+async function deviceOf(person: Actor): Promise<Session> {
+  const { body: code } = await t.anon.post('/api/auth/device/code', { client_id: 'tv' })
+  const approved = await person.post('/api/auth/device/approve', { userCode: code.user_code })
+  assert.equal(approved.status, 200, approved.text)
+  const answer = await t.anon.post('/api/auth/device/token', deviceToken(code.device_code))
+  assert.equal(answer.status, 200, answer.text)
+  return { token: answer.body.access_token }
 }
 
 /** Nothing that a parameter names exists, and no body is complete, so an open route changes nothing. */
@@ -129,7 +161,7 @@ const ask = (caller: Actor, { method, path }: Route): Promise<Answer> => {
 for (const form of FORMS)
   test(`every route of the gateway answers every role (${form}) as its access rule and the list of demands say`, async () => {
     const wrong: string[] = []
-    for (const role of ROLES) {
+    for (const role of rolesFor(form)) {
       const caller = await callerAs(role, form)
       const check = async (route: Route) => {
         const found = outcomeOf(await ask(caller, route))
