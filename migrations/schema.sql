@@ -461,10 +461,13 @@ table service."user"
   keeps_factor boolean not null default false
   verified_by_admin boolean not null default false
   devices_ended_at timestamp with time zone
+  is_anonymous boolean not null default false
   fields jsonb
+  constraint user_anonymous_has_nothing CHECK (((NOT is_anonymous) OR ((email ~~ '%@anonymous.invalid'::text) AND (NOT email_verified) AND (email_proven_at IS NULL) AND (role = 'user'::text) AND (NOT two_factor_enabled))))
   constraint user_email_key UNIQUE (email)
   constraint user_pkey PRIMARY KEY (id)
   constraint user_username_key UNIQUE (username)
+  CREATE INDEX user_anonymous ON service."user" USING btree (id) WHERE is_anonymous
   CREATE INDEX user_banned ON service."user" USING btree (id) WHERE banned
   CREATE INDEX user_by_admin ON service."user" USING btree (id) WHERE ('admin'::text = ANY (string_to_array(role, ','::text)))
   CREATE INDEX user_listed_by_ban_end ON service."user" USING btree (ban_expires, id) WHERE (ban_expires IS NOT NULL)
@@ -583,6 +586,14 @@ table service."wrong_code"
   constraint wrong_code_key PRIMARY KEY (two_factor_id, counter)
   constraint wrong_code_two_factor_id_fkey FOREIGN KEY (two_factor_id) REFERENCES service.two_factor(id) ON DELETE CASCADE
   CREATE INDEX wrong_code_by_begin ON service.wrong_code USING btree (began_at)
+
+table service."wrong_mail_code"
+  address text not null
+  counter text not null
+  failures integer not null
+  began_at timestamp with time zone not null
+  constraint wrong_mail_code_key PRIMARY KEY (address, counter)
+  CREATE INDEX wrong_mail_code_by_begin ON service.wrong_mail_code USING btree (began_at)
 
 CREATE OR REPLACE FUNCTION service.amr_of(shown text[])
  RETURNS text[]

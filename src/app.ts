@@ -7,6 +7,7 @@ import { type Clients, openClients } from '#databases/clients/clients.ts'
 import { createBackupRunner } from '#gateway/backups/jobs/runner.ts'
 import { backupSchedules } from '#gateway/backups/schedules.ts'
 import { createMirrors } from '#gateway/health/mirrors.ts'
+import type { InsightParts } from '#gateway/insights/routes.ts'
 import { createAuditLog } from '#gateway/management/audit.ts'
 import { createPipelineRegistry, type PipelineRegistry } from '#gateway/pipelines/registry.ts'
 import { createStepLog } from '#gateway/pipelines/run/step-log.ts'
@@ -29,6 +30,7 @@ import type { Log } from '#kernel/log.ts'
 import { DEV_MAIL, devMailRoutes, hasDevMail } from '#kernel/mail/dev-page.ts'
 import { deliverMail } from '#kernel/mail/mailer.ts'
 import { createMailTransport } from '#kernel/mail/transports.ts'
+import type { Figures } from '#kernel/metrics.ts'
 import type { Random } from '#kernel/random.ts'
 import type { Secrets } from '#kernel/secrets.ts'
 import { createDeadline, type Deadline, endWithin } from '#kernel/shutdown.ts'
@@ -54,6 +56,9 @@ type ServiceOptions = {
   readonly resolve?: Resolve
   /** Prometheus text of all processes, where there are several. */
   readonly metricsOfAll?: () => Promise<string>
+  readonly figuresOfAll?: () => Promise<readonly Figures[]>
+  /** Runs the checks of `gatehouse doctor`. Without it there are no findings. */
+  readonly doctor?: InsightParts['doctor']
 }
 
 export type Service = {
@@ -105,7 +110,14 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     mirrors,
     metrics: options.metricsOfAll ?? (() => kernel.metrics.registry.metrics()),
   }
-  const parts = { clients, sessions, jwtKeys, audit, backups, deliveries, pipelines, adminKey, health }
+  const insights = {
+    figures: options.figuresOfAll ?? (async () => [kernel.metrics.figures()]),
+    doctor: options.doctor ?? (async () => []),
+  }
+  const parts = {
+    ...{ clients, sessions, jwtKeys, audit, backups, deliveries, pipelines, adminKey },
+    ...{ health, insights },
+  }
   const { app, book } = addSurfaces(kernel, parts)
   measure(kernel, clients)
   measureDeliveries(kernel)

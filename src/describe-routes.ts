@@ -12,7 +12,11 @@ export async function describeRoutesOf(
   config: Config,
 ): Promise<{ readonly app: App; readonly book: RouteBook }> {
   const kernel = new Proxy(
-    { config, metrics: createMetrics(), log: createLog({ level: 'silent', format: 'json' }) },
+    {
+      config,
+      metrics: createMetrics(() => new Date(0)),
+      log: createLog({ level: 'silent', format: 'json' }),
+    },
     { get: (known, name) => Reflect.get(known, name) ?? ABSENT },
   )
   const parts = new Proxy({ adminKey: '' }, { get: (known, name) => Reflect.get(known, name) ?? ABSENT })

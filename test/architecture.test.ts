@@ -70,7 +70,7 @@ const upwardInPostgres = upwardIn('databases/drivers/postgres/', POSTGRES_FLOORS
 const featureOf = (file: string): string | undefined => /^(?:auth|gateway)\/[^/]+(?=\/)/.exec(file)?.[0]
 
 /** Files that may use time, randomness, environment or network directly. All other code gets these as arguments. */
-const TIME = ['kernel/clock.ts', 'cli/doctor.ts'] // the doctor compares this machine's clock with the database's
+const TIME = ['kernel/clock.ts', 'cli/doctor-checks.ts'] // the doctor compares this machine's clock with the database's
 /**
  * Users of the machine's clock. It may be wrong, so it never decides about shared rows (decision 33). `startup/control-database.ts` creates ids with
  * it. The doctor asks identity providers and issuers without a database.
@@ -104,20 +104,21 @@ const ABILITIES: Readonly<Record<string, readonly string[]>> = {
   'gateway/management/change.ts': ['management'],
   'gateway/management/indexes.ts': ['indexes'],
   'gateway/schema/schema.ts': ['indexes'],
-  'cli/doctor.ts': ['sql'], // checks the login of the SQL role
+  'cli/doctor-checks.ts': ['sql'], // checks the login of the SQL role
 }
 
 /** Files that may depend on one driver, and why. */
 const OF_ONE_DRIVER = [
   'databases/drivers/index.ts', // the list
   'databases/clients/custom.ts', // custom_supabase always uses that driver
-  'cli/doctor.ts', // finds tables without policies, on a separate connection
+  'cli/doctor-checks.ts', // finds tables without policies, on a separate connection
 ]
 
 /** The door itself, and transactions in which nobody has acted before: new users, and a hash that is renewed. */
 const OWN_TRANSACTIONS = [
   'identity/act.ts',
   'auth/sign-up/sign-up.ts',
+  'auth/anonymous/anonymous.ts',
   'auth/door/hidden-sign-ups.ts',
   'auth/social/enter.ts',
   'identity/import/import.ts',

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { type Config, ConfigError, loadConfig } from '#kernel/config/config.ts'
 import type { Environment } from '#kernel/config/environment.ts'
+import type { GivenOption } from '#kernel/config/file.ts'
 
 export type Trial = {
   /** The content of gatehouse.yaml. */
@@ -13,9 +14,10 @@ export type Trial = {
   readonly env?: Environment
   /** Value of `--config`. */
   readonly file?: string
+  readonly options?: readonly GivenOption[]
 }
 
-export function load({ yaml, files = {}, env = {}, file }: Trial): Config {
+export function load({ yaml, files = {}, env = {}, file, options = [] }: Trial): Config {
   const cwd = mkdtempSync(path.join(tmpdir(), 'gatehouse-config-'))
   try {
     const all = yaml === undefined ? files : { 'gatehouse.yaml': yaml, ...files }
@@ -23,11 +25,14 @@ export function load({ yaml, files = {}, env = {}, file }: Trial): Config {
       mkdirSync(path.dirname(path.join(cwd, name)), { recursive: true })
       writeFileSync(path.join(cwd, name), content)
     }
-    return loadConfig({ cwd, env, file })
+    return loadConfig({ cwd, env, file, options })
   } finally {
     rmSync(cwd, { recursive: true })
   }
 }
+
+/** For comparison: the same settings from other places. */
+export const withoutSources = (config: Config): Config => ({ ...config, sources: {} })
 
 /** The problems that a start would report; empty if the configuration is valid. */
 export function complaints(trial: Trial): string[] {

@@ -5,6 +5,8 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { after } from 'node:test'
 import { type Dispatcher, request } from 'undici'
+import type { DoctorContext, DoctorDatabases } from '#cli/doctor-checks.ts'
+import type { Doctor } from '#cli/running-doctor.ts'
 import { createKey, type NewKey } from '#gateway/keys/keys.ts'
 import { prepareLogging } from '#gateway/logging/logging-tables.ts'
 import type { PipelineRegistry } from '#gateway/pipelines/registry.ts'
@@ -79,6 +81,8 @@ export type Options = {
   readonly pipelines?: PipelineRegistry
   /** For the host names of outbound requests. */
   readonly resolve?: Resolve
+  /** Without it the service has no findings. */
+  readonly doctor?: (context: DoctorContext, databases: DoctorDatabases) => Doctor
 }
 
 /** Offset that is applied to the database's time. */
@@ -112,6 +116,7 @@ export async function testService({
   clock = testClock(),
   pipelines,
   resolve,
+  doctor,
 }: Options = {}): Promise<TestService> {
   const started = stoppedAfterTests()
   const dir = await mkdtemp(path.join(tmpdir(), 'gatehouse-test-service-'))
@@ -122,20 +127,26 @@ export async function testService({
 
   const config = testConfig(overrides, dir)
   const log: string[] = []
-  const service = await startService({
+  const databases = {
+    controlUrl: control,
+    // As with an old PgBouncer, which does not support prepared statements.
+    pooler: pooled(control) === control ? undefined : { url: pooled(control), prepares: false },
+    builtIn: { default: pooled(client.url) },
+    logging: { ownerUrl: logging.url, readerUrl: pooled(logging.url), reader: 'reader' },
+  }
+  const context = {
     config,
-    databases: {
-      controlUrl: control,
-      // As with an old PgBouncer, which does not support prepared statements.
-      pooler: pooled(control) === control ? undefined : { url: pooled(control), prepares: false },
-      builtIn: { default: pooled(client.url) },
-      logging: { ownerUrl: logging.url, readerUrl: pooled(logging.url), reader: 'reader' },
-    },
     secrets,
+    environment: (name: string) => environment[name],
+    log: createLog({ level: 'info', format: 'json', destination: { write: (line) => void log.push(line) } }),
+  }
+  const described = { ...databases, describes: 'PostgreSQL of the tests', advice: undefined }
+  const service = await startService({
+    ...context,
+    databases,
     adminKey: ADMIN_KEY,
     ...(pipelines !== undefined && { pipelines }),
-    environment: (name) => environment[name],
-    log: createLog({ level: 'info', format: 'json', destination: { write: (line) => void log.push(line) } }),
+    ...(doctor !== undefined && { doctor: doctor(context, described) }),
     turned: clock.turned,
     ...(resolve && { resolve }),
   })

@@ -65,6 +65,10 @@ export const AUTH_FAILURES = {
     'The token is not valid, was used, or has expired; ask for a new one in the session',
     'INVALID_TOKEN',
   ],
+  INVALID_HANDOFF_CODE: [
+    400,
+    'The code is not valid, was used, or has expired; ask impersonate-user for a new one',
+  ],
   TOO_MANY_DERIVED_SESSIONS: [403, 'This session comes from another one too many times over; sign in again'],
   INVALID_SESSION_TOKEN: [401, 'This browser has no such session'],
   VERIFICATION_EMAIL_NOT_ENABLED: [400, 'Verification mails are disabled'],
@@ -72,6 +76,11 @@ export const AUTH_FAILURES = {
   INVALID_OTP: [400, 'The code is wrong or was used'],
   OTP_EXPIRED: [400, 'The code has expired; ask for a new one'],
   TOO_MANY_ATTEMPTS: [403, 'Too many wrong codes; ask for a new one'],
+  TOO_MANY_WRONG_CODES: [
+    429,
+    'Too many wrong codes for this address within a day; use the link of the mail, or wait',
+    'TOO_MANY_ATTEMPTS',
+  ],
 
   EMAIL_IS_THE_SAME: [400, 'newEmail is the current email'],
   INVALID_PASSWORD: [400, 'The password is wrong'],
@@ -87,6 +96,13 @@ export const AUTH_FAILURES = {
   LAST_ADMIN: [400, 'The last admin cannot be removed'],
   ACCOUNT_NOT_FOUND: [404, 'The account does not exist'],
   FAILED_TO_UNLINK_LAST_ACCOUNT: [400, 'The last way of signing in cannot be removed'],
+
+  ANONYMOUS_USERS_CANNOT_SIGN_IN_AGAIN_ANONYMOUSLY: [400, 'This session is anonymous already'],
+  USER_IS_ANONYMOUS: [
+    403,
+    'An anonymous user may not do this: add an address first, or a passkey or an account of a provider',
+  ],
+  USER_IS_NOT_ANONYMOUS: [403, 'This user is not anonymous'],
 
   TEMPLATE_NOT_FOUND: [404, 'There is no such template of tokens'],
   NOT_WHILE_IMPERSONATING: [403, 'An impersonated session may not do this'],
@@ -179,6 +195,7 @@ export const AUTH_FAILURES = {
   YOU_ARE_NOT_ALLOWED_TO_UPDATE_USERS: [403, 'Your role may not change this user'],
   YOU_ARE_NOT_ALLOWED_TO_LIST_USERS_SESSIONS: [403, 'Your role may not list the sessions of this user'],
   YOU_ARE_NOT_ALLOWED_TO_REVOKE_USERS_SESSIONS: [403, 'Your role may not end the sessions of this user'],
+  YOU_ARE_NOT_ALLOWED_TO_LIST_ORGANIZATIONS: [403, 'Your role may not list all organizations'],
   YOU_ARE_NOT_ALLOWED_TO_LIST_AUDIT_EVENTS: [403, 'Your role may not list the audit trail'],
   YOU_ARE_NOT_ALLOWED_TO_SET_NON_EXISTENT_VALUE: [400, 'There is no such role'],
   YOU_CANNOT_BAN_YOURSELF: [400, 'You cannot ban yourself'],
@@ -257,7 +274,10 @@ export const LINK_FAILURES = [
   'PASSWORD_CHANGE_REQUIRED',
 ]
 /** Failures of a code that does what a mailed link does. */
-export const LINK_CODE_FAILURES = ['INVALID_EMAIL', 'INVALID_OTP', 'OTP_EXPIRED', 'TOO_MANY_ATTEMPTS']
+export const LINK_CODE_FAILURES = [
+  ...['INVALID_EMAIL', 'INVALID_OTP', 'OTP_EXPIRED'],
+  ...['TOO_MANY_ATTEMPTS', 'TOO_MANY_WRONG_CODES'],
+]
 /** Failures of `admit`. */
 export const ADMISSION_FAILURES = ['BANNED_USER', 'EMAIL_NOT_VERIFIED', 'PASSWORD_SIGN_IN_REQUIRED']
 

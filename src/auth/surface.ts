@@ -6,6 +6,7 @@ import { type App, addFeature, configureSurface } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { accountRoutes } from './account/routes.ts'
 import { adminRoutes } from './admin/routes.ts'
+import { anonymousRoutes } from './anonymous/routes.ts'
 import { auditRoutes } from './audit/routes.ts'
 import { captchaRoutes } from './captcha/routes.ts'
 import { confirmRoutes } from './confirm/routes.ts'
@@ -103,6 +104,11 @@ const FEATURES: readonly AuthFeature[] = [
       magicLinkRoutes(app, kernel, access)
       emailOtpRoutes(app, kernel, access)
     },
+  },
+  {
+    name: 'Anonymous sign-in',
+    description: 'Users without an address, if `auth.anonymous` enables them',
+    add: anonymousRoutes,
   },
   {
     name: 'Two-factor',

@@ -1,9 +1,9 @@
 import { Command } from 'commander'
 import { stringify } from 'yaml'
-import { maskedConfig } from '#kernel/config/config.ts'
+import { listSettings, maskedConfig } from '#kernel/config/config.ts'
 import { configOf } from './context.ts'
 import { startProblems } from './start-checks.ts'
-import { terminal } from './terminal.ts'
+import { printList, terminal } from './terminal.ts'
 
 export function configCommand(): Command {
   const config = new Command('config').description('check or print the configuration')
@@ -21,8 +21,14 @@ export function configCommand(): Command {
   config
     .command('show')
     .description('print every setting with its current value; secrets are masked')
+    .option(
+      '--sources',
+      'as a list, with the source of each setting: a line of the file, a variable or an option',
+    )
     .option('--json', 'as JSON')
-    .action(({ json }: { json?: boolean }, command: Command) => {
+    .action(({ json, sources }: { json?: boolean; sources?: boolean }, command: Command) => {
+      if (sources === true)
+        return printList(listSettings(configOf(command)), ['setting', 'value', 'source'], json === true)
       const shown = maskedConfig(configOf(command))
       terminal.say(json === true ? JSON.stringify(shown, null, 2) : stringify(shown).trimEnd())
     })

@@ -6,7 +6,7 @@ import type { ServiceDatabases } from '#startup/open-databases.ts'
 /** Clients of the configuration, and those that are built in. */
 export function configuredNames(
   { config }: Pick<Kernel, 'config'>,
-  { builtIn, logging }: ServiceDatabases,
+  { builtIn, logging }: Pick<ServiceDatabases, 'builtIn' | 'logging'>,
 ): ReadonlySet<string> {
   const logs = logging === undefined ? [] : [config.gateway.logging_client]
   return new Set([...Object.keys(config.clients), ...Object.keys(builtIn), ...logs])

@@ -18,6 +18,7 @@ import { returnMemory } from './memory.ts'
 import { port } from './option-values.ts'
 import { createPipelinesInUse, hasLostTerminal, type PipelinesInUse } from './pipelines-in-use.ts'
 import type { Running } from './running.ts'
+import type { Doctor } from './running-doctor.ts'
 import { expectStartable } from './start-checks.ts'
 import { terminal } from './terminal.ts'
 import { runWorker } from './worker.ts'
@@ -106,7 +107,7 @@ async function start(
   const databases = { ...prepared, loggingDatabase }
   const defaultKey = await unlessAborted(signal, ensureDefaultKey(context, databases))
   progress.step('listen')
-  opened.running = app === undefined ? startWorkers(context, databases) : serveHere(context, databases, app)
+  opened.running = startHere(context, databases, app)
   const port = await unlessAborted(signal, opened.running.port)
   progress.end()
   announce(context, databases, { port, defaultKey, seconds: (performance.now() - began) / 1_000 })
@@ -123,12 +124,33 @@ async function advise({ config, log }: Starting, { controlUrl }: ServiceDatabase
 
 type App = Promise<typeof import('../app.ts')>
 
-function serveHere(context: Starting, databases: ServiceDatabases, app: App): Running {
+function startHere(context: Starting, databases: ServiceDatabases, app: App | undefined): Running {
+  const doctor = createLazyDoctor(context, databases)
+  return app === undefined
+    ? startWorkers(context, databases, doctor)
+    : serveHere(context, databases, { app, doctor })
+}
+
+/** The checks are loaded when they are first asked for. */
+function createLazyDoctor(context: Starting, databases: ServiceDatabases): Doctor {
+  let loaded: Promise<Doctor> | undefined
+  return async () => {
+    loaded ??= import('./running-doctor.ts').then(({ createDoctor }) => createDoctor(context, databases))
+    return (await loaded)()
+  }
+}
+
+function serveHere(
+  context: Starting,
+  databases: ServiceDatabases,
+  { app, doctor }: { readonly app: App; readonly doctor: Doctor },
+): Running {
   let service: Service | undefined
   const listen = async () => {
     const { startService } = await app
     const { adminKey } = context.installation
-    service = await startService({ ...context, pipelines: context.pipelines.registry, databases, adminKey })
+    const { registry: pipelines } = context.pipelines
+    service = await startService({ ...context, pipelines, databases, adminKey, doctor })
     await service.work()
     return service.listen()
   }

@@ -1,8 +1,10 @@
 import cluster from 'node:cluster'
 import { createPipelineRegistry } from '#gateway/pipelines/registry.ts'
+import type { Figures } from '#kernel/metrics.ts'
 import { createDeadline } from '#kernel/shutdown.ts'
 import type { Service } from '../app.ts'
 import { type InstallingContext, pipelinesOf } from './context.ts'
+import type { Finding } from './finding.ts'
 import { returnMemory } from './memory.ts'
 import type { ToPrimary, ToWorker, WorkerStart } from './worker-messages.ts'
 
@@ -19,17 +21,23 @@ export async function runWorker(context: InstallingContext): Promise<void> {
   cluster.worker?.on('error', () => process.exit(1))
   const starting = Promise.withResolvers<WorkerStart>()
   const metrics = createQuestions<string>()
+  const figures = createQuestions<readonly Figures[]>()
+  const findings = createQuestions<readonly Finding[]>()
   let service: Service | undefined
 
   process.on('message', async (message: ToWorker) => {
     if (message === 'beat') send('beat')
     else if (message === 'collect') send({ collected: await reportOf(service) })
-    else if ('databases' in message) {
+    else if (message === 'report') {
+      if (service !== undefined) send({ reported: service.kernel.metrics.figures() })
+    } else if ('databases' in message) {
       pipelines.replace(pipelinesOf(config, message.pipelines))
       starting.resolve(message)
     } else if ('usePipelines' in message)
       pipelines.replace(pipelinesOf(config, message.usePipelines ?? undefined))
     else if ('metrics' in message) metrics.answer(message.metrics)
+    else if ('figures' in message) figures.answer(message.figures)
+    else if ('findings' in message) findings.answer(message.findings)
     else await stop(service, message.stop)
   })
   send('hello')
@@ -42,6 +50,8 @@ export async function runWorker(context: InstallingContext): Promise<void> {
     pipelines,
     adminKey: context.installation.adminKey,
     metricsOfAll: () => metrics.ask(() => send('metrics')),
+    figuresOfAll: () => figures.ask(() => send('figures')),
+    doctor: () => findings.ask(() => send('doctor')),
   })
   await service.work()
   send({ listening: await service.listen() })

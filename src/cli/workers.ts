@@ -2,17 +2,20 @@ import cluster, { type Worker } from 'node:cluster'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { AggregatorRegistry } from 'prom-client'
 import type { Log } from '#kernel/log.ts'
+import type { Figures } from '#kernel/metrics.ts'
 import type { Deadline } from '#kernel/shutdown.ts'
 import type { ServiceDatabases } from '#startup/open-databases.ts'
 import type { InstallingContext } from './context.ts'
 import type { PipelinesInUse } from './pipelines-in-use.ts'
 import type { Running } from './running.ts'
+import type { Doctor } from './running-doctor.ts'
 import type { ToPrimary, ToWorker, WorkerStart } from './worker-messages.ts'
 
 /** Forks `server.workers` processes that share the port. A worker that exits or stops responding is replaced. */
 export function startWorkers(
   { config, log, pipelines }: InstallingContext & { readonly pipelines: PipelinesInUse },
   databases: ServiceDatabases,
+  doctor: Doctor,
 ): Running {
   const { controlUrl, pooler, builtIn, callerRoles, logging, loggingDatabase, embedded } = databases
   const handles = new Set<Handle>()
@@ -24,7 +27,11 @@ export function startWorkers(
       port,
       pipelines: pipelines.file(),
     })
-    const handle = forkWorker(start, log, () => metricsOf([...handles], log))
+    const handle = forkWorker(start, log, {
+      metrics: async () => ({ metrics: await metricsOf([...handles], log) }),
+      figures: async () => ({ figures: await figuresOf([...handles]) }),
+      doctor: async () => ({ findings: await doctor() }),
+    })
     handles.add(handle)
     handle.listening.then(
       (found) => {
@@ -59,7 +66,10 @@ type Handle = {
   isAnswering(): boolean
 }
 
-function forkWorker(start: () => WorkerStart, log: Log, metricsOfAll: () => Promise<string>): Handle {
+/** The primary's answers to the questions of a worker. */
+type Answers = { readonly [Question in 'metrics' | 'figures' | 'doctor']: () => Promise<ToWorker> }
+
+function forkWorker(start: () => WorkerStart, log: Log, answers: Answers): Handle {
   const worker = cluster.fork()
   closeUnaccepted(worker)
   const listening = Promise.withResolvers<number>()
@@ -67,7 +77,8 @@ function forkWorker(start: () => WorkerStart, log: Log, metricsOfAll: () => Prom
   listening.promise.catch(() => {})
   worker.on('message', async (message: ToPrimary) => {
     if (message === 'hello') sendTo(worker, start())
-    else if (message === 'metrics') sendTo(worker, { metrics: await metricsOfAll() })
+    else if (message === 'metrics' || message === 'figures' || message === 'doctor')
+      sendTo(worker, await answers[message]())
     else if (typeof message === 'object' && 'listening' in message) listening.resolve(message.listening)
   })
   const exited = exitOf(worker)
@@ -175,30 +186,46 @@ const METRICS_MS = 3_000
 
 /** Merges the metrics of all workers. Workers that do not respond are missing from this scrape, which is logged. */
 async function metricsOf(handles: readonly Handle[], log: Log): Promise<string> {
-  const collected = await Promise.all(
-    handles.map((handle) => (handle.isAnswering() ? collect(handle) : undefined)),
+  const reports = await collectAll(handles, 'collect', (message) =>
+    'collected' in message ? message.collected : undefined,
   )
-  const reports = collected.filter((report) => report !== undefined)
   const missing = handles.length - reports.length
   if (missing > 0) {
     log.warn({ event: 'metrics_incomplete', missing }, 'some workers did not report their metrics in time')
   }
-  return AggregatorRegistry.aggregate(reports).metrics()
+  return AggregatorRegistry.aggregate([...reports]).metrics()
 }
 
-function collect({ worker, exited }: Handle): Promise<object[] | undefined> {
+/** Those of a worker that does not respond are missing. */
+const figuresOf = (handles: readonly Handle[]): Promise<readonly Figures[]> =>
+  collectAll(handles, 'report', (message) => ('reported' in message ? message.reported : undefined))
+
+type Read<T> = (message: Exclude<ToPrimary, string>) => T | undefined
+
+async function collectAll<T>(
+  handles: readonly Handle[],
+  question: ToWorker,
+  read: Read<T>,
+): Promise<readonly T[]> {
+  const answering = handles.filter((handle) => handle.isAnswering())
+  const reports = await Promise.all(answering.map((handle) => collect(handle, question, read)))
+  return reports.filter((report) => report !== undefined)
+}
+
+function collect<T>({ worker, exited }: Handle, question: ToWorker, read: Read<T>): Promise<T | undefined> {
   return new Promise((resolve) => {
     const onMessage = (message: ToPrimary) => {
-      if (typeof message === 'object' && 'collected' in message) done(message.collected)
+      const report = typeof message === 'object' ? read(message) : undefined
+      if (report !== undefined) done(report)
     }
     const timeout = setTimeout(() => done(undefined), METRICS_MS)
-    const done = (report: object[] | undefined): void => {
+    const done = (report: T | undefined): void => {
       clearTimeout(timeout)
       worker.off('message', onMessage)
       resolve(report)
     }
     worker.on('message', onMessage)
     exited.then(() => done(undefined))
-    sendTo(worker, 'collect')
+    sendTo(worker, question)
   })
 }

@@ -97,7 +97,7 @@ const GATEWAY_FAILURES = {
 export const fail = defineFailures(GATEWAY_FAILURES, {
   api_key_required: `Send the key in the header ${HEADER.apiKey}, or as Authorization: Bearer`,
   invalid_api_key: 'The key is unknown, revoked or incomplete: it begins with svc_ and has one dot',
-  session_required: `With ${HEADER.serviceSession}, send a session as Authorization: Bearer, or its cookie from a page of the service`,
+  session_required: `With ${HEADER.serviceSession}, send a session as Authorization: Bearer, or the cookie of a sign-in with that header, from a page of the service`,
   session_not_fresh: 'POST {auth_url}/reauthenticate; the proof counts for ten minutes',
   missing_client_header: 'Name a client in it, like default',
   api_key_client_mismatch: 'The key is bound to another client',

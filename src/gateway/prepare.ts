@@ -30,8 +30,10 @@ import type {
 } from '#databases/request/request.ts'
 import { exactlyCounted, within } from '#databases/request/scope.ts'
 import type { Kernel } from '#kernel/kernel.ts'
+import type { Timings } from '#kernel/timings.ts'
 import type { GatewayCaller } from './caller/caller.ts'
 import { requirePersona, rightsOf } from './caller/caller-rights.ts'
+import { planKey } from './plan-key.ts'
 import { explainImpersonated } from './read-only-client.ts'
 
 /** The data operations: the request and the result of each. */
@@ -147,6 +149,8 @@ export type Prepared<K extends Kind = Kind> = {
   readonly caller: GatewayCaller
   readonly plan: PlanFor<K>
   readonly event: DataEvent | undefined
+  /** Of the process, by plan. */
+  readonly timings: Timings
   run(on?: OpenTransaction): Promise<Result<K>>
 }
 
@@ -164,15 +168,16 @@ export async function prepare<K extends Kind>(
   const { scope, persona } = caller
   const request = persona === undefined ? read : exactlyCounted(read)
   const scoped = scope === undefined ? request : within(request, scope)
-  return prepared(caller, kind, await plan(caller, scoped), caller.presence)
+  const { statements: timings } = kernel.metrics
+  return prepared({ kind, caller, plan: await plan(caller, scoped), timings }, caller.presence)
 }
 
 /** The same operation with another request, which is planned and whose rights are required again. */
 export async function prepareAgain<K extends Kind>(
-  { caller, kind }: Prepared<K>,
+  { caller, kind, timings }: Prepared<K>,
   request: Request<K>,
 ): Promise<Prepared<K>> {
-  return prepared(caller, kind, await plan(caller, request), caller.presence)
+  return prepared({ kind, caller, plan: await plan(caller, request), timings }, caller.presence)
 }
 
 /**
@@ -183,11 +188,12 @@ export function joinInserts(
   first: Prepared<'insert'>,
   others: readonly Prepared<'insert'>[],
 ): Prepared<'insert'> {
-  const { caller, plan } = first
+  const { caller, plan, timings } = first
   if (others.some((other) => targetOf(other) !== targetOf(first)))
     throw new Error('Inserts into several tables')
   const rows = [first, ...others].flatMap((insert) => insert.plan.rows)
-  return prepared(caller, 'insert', { ...plan, rows, request: { ...plan.request, rows } }, undefined)
+  const joined = { ...plan, rows, request: { ...plan.request, rows } }
+  return prepared({ kind: 'insert', caller, plan: joined, timings }, undefined)
 }
 
 const targetOf = ({ caller: { client, persona }, plan: { request } }: Prepared<'insert'>): string =>
@@ -217,23 +223,27 @@ async function plan<K extends Kind>(caller: GatewayCaller, request: Request<K>):
 }
 
 function prepared<K extends Kind>(
-  caller: GatewayCaller,
-  kind: K,
-  plan: PlanFor<K>,
+  { kind, caller, plan, timings }: Omit<Prepared<K>, 'event' | 'run'>,
   presence: Presence | undefined,
 ): Prepared<K> {
   const { event, run } = OPERATIONS[kind]
   const driver = driverOf(caller)
-  const { isImpersonated } = caller
+  const { isImpersonated, client } = caller
   return {
     kind,
     caller,
     plan,
     event,
-    run: (on) =>
-      isImpersonated
-        ? run(driver, plan, on, presence).catch(explainImpersonated)
-        : run(driver, plan, on, presence),
+    timings,
+    async run(on) {
+      const began = performance.now()
+      try {
+        const result = run(driver, plan, on, presence)
+        return await (isImpersonated ? result.catch(explainImpersonated) : result)
+      } finally {
+        timings.observe(planKey(client.name, kind, plan), performance.now() - began)
+      }
+    },
   }
 }
 

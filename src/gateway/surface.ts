@@ -17,6 +17,7 @@ import { dataRoutes } from './data/routes.ts'
 import { GATEWAY_CODES } from './errors.ts'
 import { type HealthParts, healthRoutes } from './health/routes.ts'
 import { importRoutes } from './import/routes.ts'
+import { type InsightParts, insightRoutes } from './insights/routes.ts'
 import { keyConfigRoutes } from './keys/config-routes.ts'
 import { keyRoutes } from './keys/routes.ts'
 import type { AuditLog } from './management/audit.ts'
@@ -42,6 +43,7 @@ export type GatewayParts = {
   readonly deliveries: DeliveryWorkers
   readonly adminKey: string
   readonly health: HealthParts
+  readonly insights: InsightParts
   readonly backups: BackupSources
 }
 
@@ -83,7 +85,7 @@ export function gatewaySurface(app: App, kernel: Kernel, book: RouteBook, parts:
     done()
   })
 
-  const { clients, backups, deliveries, pipelines, health } = parts
+  const { clients, backups, deliveries, pipelines, health, insights } = parts
   addFeature(app, FEATURES.data, (app) => dataRoutes(app, kernel, access))
   addFeature(app, FEATURES.import, (app) => importRoutes(app, kernel, access))
   addFeature(app, FEATURES.sql, (app) => sqlRoutes(app, kernel, access))
@@ -106,6 +108,7 @@ export function gatewaySurface(app: App, kernel: Kernel, book: RouteBook, parts:
     deliveryRoutes(app, kernel, access, deliveries)
   })
   addFeature(app, FEATURES.backups, (app) => backupRoutes(app, kernel, access, backups))
+  addFeature(app, FEATURES.insights, (app) => insightRoutes(app, kernel, access, insights))
   addFeature(app, FEATURES.health, (app) => healthRoutes(app, kernel, access, book, health))
 }
 
@@ -140,6 +143,10 @@ const FEATURES = {
   },
   webhooks: { name: 'Webhooks', description: 'Signed requests to your servers after operations and events' },
   backups: { name: 'Backups', description: 'Backups of clients and of the embedded server, and restores' },
+  insights: {
+    name: 'Insights',
+    description: 'Problems, settings, recent activity and slowest statements of the service, for operators',
+  },
   health: { name: 'Health', description: 'Version, health and metrics of the service' },
 }
 

@@ -1,6 +1,7 @@
 import { isIP } from 'node:net'
 import { domainToASCII, domainToUnicode } from 'node:url'
 import { IsIdnEmail } from 'typebox/format'
+import { isPlaceholder } from './placeholders.ts'
 
 /**
  * The form of an address that is stored and compared: trimmed, NFC, lower case, the domain by UTS 46. Undefined for any other text
@@ -8,7 +9,7 @@ import { IsIdnEmail } from 'typebox/format'
  *
  * Quoted local parts are refused, and so are encoded words (RFC 2047), which are not in use: some mail readers decode `=?utf-8?q?a?=` to
  * another address. Invisible characters (spaces, zero-width, bidirectional and control characters, fillers, selectors) are refused
- * because they make two addresses look the same.
+ * because they make two addresses look the same. So is the placeholder of a user without an address.
  */
 export function emailFrom(text: string): string | undefined {
   // A bound before the work. UTS 46 expands one character to 18 at most.
@@ -22,6 +23,7 @@ export function emailFrom(text: string): string | undefined {
   const isUsable =
     Math.max(email.length, `${local}@${domain.ascii}`.length) <= MAX_LENGTH &&
     local.length <= 64 &&
+    !isPlaceholder(email) &&
     !local.includes('=?') &&
     !/["\p{C}\p{Z}\p{Default_Ignorable_Code_Point}\u2800]/u.test(email) &&
     // The displayed form has to conform to IDNA 2008, and the ASCII form to the lengths of DNS.

@@ -1,8 +1,24 @@
 import { sql } from 'kysely'
 import type { Db } from '#kernel/db/connect.ts'
 import type { Kernel } from '#kernel/kernel.ts'
+import type { Source } from './known-devices.ts'
 import type { MailedPurpose } from './ticket-purposes.ts'
-import { type NewTicket, SESSION_END, TICKET_COLUMNS, type Ticket, ticketFrom } from './tickets.ts'
+import {
+  type NewTicket,
+  SESSION_END,
+  TICKET_COLUMNS,
+  type Ticket,
+  type TicketRow,
+  ticketFrom,
+} from './tickets.ts'
+import {
+  type CodeCounters,
+  codeCountersOf,
+  countCode,
+  endOfLock,
+  lockedSince,
+  uncountCode,
+} from './wrong-mail-codes.ts'
 
 /** A code of six digits beside a mailed link, in the row of the link. Typing it does what the link does. */
 export type LinkCode = NonNullable<NewTicket<MailedPurpose>['code']>
@@ -41,38 +57,72 @@ export type CodeTry<P extends MailedPurpose> = {
   readonly hashes: readonly Buffer[]
   /** As in `LinkCode`, of the browser in which it was typed. */
   readonly browser: string | undefined
+  /** Of the user who has the address. */
+  readonly source: Source
 }
 
 /** `spent`: there were too many tries at each code. `expired`: there were codes. */
-export type CodeOutcome<P extends MailedPurpose> = RightCode<P> | 'wrong' | 'spent' | 'expired'
+export type CodeOutcome<P extends MailedPurpose> = RightCode<P> | LockedCodes | 'wrong' | 'spent' | 'expired'
+/** There were too many wrong codes for the address, so that this one was not compared. */
+type LockedCodes = { readonly lockedUntil: Date }
 export type RightCode<P extends MailedPurpose> = { readonly ticket: Ticket<P>; readonly key: Buffer }
 
 /**
- * Counts a try at every open code of the user, or of the address, and then compares: so any number of concurrent tries at a code are
- * three. A right code stays until it is redeemed. The address (act.ts) or the user's row has to be locked before.
+ * Counts a try for the address and at every open code of the user, or of the address, and then compares: so any number of concurrent tries
+ * at a code are three. A right code stays until it is redeemed. The address (act.ts) or the user's row has to be locked before.
  */
 export async function tryCode<P extends MailedPurpose>(
-  { db, now }: Kernel,
-  { purpose, address, hashes, browser }: CodeTry<P>,
+  kernel: Kernel,
+  typed: CodeTry<P>,
   userId: string | undefined,
 ): Promise<CodeOutcome<P>> {
-  const tried = await db
-    .updateTable('verification as v')
-    .set(countsAfter(browser, 1))
-    .where('v.address', '=', address)
-    .where('v.purpose', '=', purpose)
-    .where('v.codeExpiresAt', '>', now())
-    .where((of) => of.or([of('v.userId', 'is', null), of('v.userId', '=', userId ?? null)]))
-    .returning(['v.valueHash', ...TICKET_COLUMNS])
-    .returning(SESSION_END)
-    .returning(sql<number>`case when ${isAsker(browser)} then browser_attempts else attempts end`.as('tries'))
-    .returning(({ eb }) => eb('v.codeHash', 'in', hashes).$castTo<boolean>().as('isRight'))
-    .execute()
+  const { db, now } = kernel
+  const counters = await codeCountersOf(kernel, typed.address, { userId, source: typed.source })
+  const { since, tried } = await spendTry(kernel, typed, userId, counters)
   const open = tried.filter(({ tries }) => tries <= MAX_TRIES)
   const right = open.find(({ isRight }) => isRight)
+  if (right !== undefined || open.length === 0) await uncountCode(db, counters)
+  if (since !== null) return { lockedUntil: endOfLock(since) }
   if (right !== undefined) return { ticket: ticketFrom(right, now()), key: right.valueHash }
   if (tried.length > 0) return open.length > 0 ? 'wrong' : 'spent'
-  return (await hadCode(db, { purpose, address }, userId)) ? 'expired' : 'wrong'
+  return (await hadCode(db, typed, userId)) ? 'expired' : 'wrong'
+}
+
+/** One statement. When the address has had too many wrong codes, it tries none. */
+async function spendTry(
+  { db, now, config }: Kernel,
+  { purpose, address, hashes, browser }: CodeTry<MailedPurpose>,
+  userId: string | undefined,
+  counters: CodeCounters,
+) {
+  const since = lockedSince({ config })
+  const found = await db
+    .with('counted', () => countCode({ now }, counters))
+    .with('tried', (with_) =>
+      with_
+        .updateTable('verification as v')
+        .set(countsAfter(browser, 1))
+        .where('v.address', '=', address)
+        .where('v.purpose', '=', purpose)
+        .where('v.codeExpiresAt', '>', now())
+        .where((of) => of.or([of('v.userId', 'is', null), of('v.userId', '=', userId ?? null)]))
+        .where(since, 'is', null)
+        .returning(['v.valueHash', ...TICKET_COLUMNS])
+        .returning(SESSION_END)
+        .returning(
+          sql<number>`case when ${isAsker(browser)} then browser_attempts else attempts end`.as('tries'),
+        )
+        .returning(({ eb }) => eb('v.codeHash', 'in', hashes).$castTo<boolean>().as('isRight')),
+    )
+    .selectFrom(sql<object>`(select)`.as('one'))
+    .leftJoin('tried', (on) => on.onTrue())
+    .selectAll('tried')
+    .select(since.as('since'))
+    .execute()
+  const tried = found.flatMap(({ since: _, valueHash, tries, isRight, ...row }) =>
+    valueHash === null || tries === null ? [] : [{ ...(row as TicketRow), valueHash, tries, isRight }],
+  )
+  return { since: found[0]?.since ?? null, tried }
 }
 
 async function hadCode(

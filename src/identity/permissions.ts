@@ -16,7 +16,7 @@ export type AdminPermissions = {
   readonly [Resource in keyof typeof ADMIN_ACTIONS]?: readonly (typeof ADMIN_ACTIONS)[Resource][number][]
 }
 
-type Subject = Pick<User, 'id' | 'role'>
+type Subject = Pick<User, 'id' | 'role'> & Partial<Pick<User, 'isAnonymous'>>
 type Configured = { readonly config: Config }
 
 /** Several roles are joined by commas. */
@@ -57,9 +57,9 @@ export function roleFrom(configured: Configured, names: readonly string[]): stri
   return exist ? roles.join(',') : undefined
 }
 
-/** Whether the user has the role `admin`, or is in `auth.admin.user_ids`. */
-export const isAdmin = ({ config }: Configured, { id, role }: Subject): boolean =>
-  config.auth.admin.user_ids.includes(id) || splitRoles(role).includes('admin')
+/** Whether the user has the role `admin`, or is in `auth.admin.user_ids`. An anonymous user is no admin. */
+export const isAdmin = ({ config }: Configured, { id, role, isAnonymous = false }: Subject): boolean =>
+  !isAnonymous && (config.auth.admin.user_ids.includes(id) || splitRoles(role).includes('admin'))
 
 /** The roles that count for this user, joined by commas: `admin` is one of them for `auth.admin.user_ids`. */
 export function effectiveRole(configured: Configured, user: Subject): string {

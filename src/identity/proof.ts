@@ -13,6 +13,8 @@ export type Proof = {
     readonly id: string
     /** A session whose token was replaced does not count. Absent: a redeemed ticket names the session. */
     readonly token?: string
+    /** The same, by the hash of the token that the session had when a ticket was asked for. */
+    readonly tokenHash?: Buffer
     /** Of an impersonated session. It counts while this admin may act as the user, and the admin's own session is alive. */
     readonly impersonatedBy?: string | null
   }
@@ -67,9 +69,10 @@ async function findProven(
   { locks }: { readonly locks: boolean },
 ): Promise<User | undefined> {
   const { db, now, config } = kernel
+  const hash = session?.token === undefined ? session?.tokenHash : tokenHash(session.token)
   const parts = [
     session && {
-      join: sql`join service.session s on s.id = ${session.id} and s.user_id = u.id ${session.token === undefined ? NOTHING : sql`and s.token_hash = ${tokenHash(session.token)}`}`,
+      join: sql`join service.session s on s.id = ${session.id} and s.user_id = u.id ${hash === undefined ? NOTHING : sql`and s.token_hash = ${hash}`}`,
       lock: sql`for key share of s`,
     },
     password !== undefined && {

@@ -45,6 +45,7 @@ export async function isLastAdmin(kernel: Kernel, user: User): Promise<boolean> 
         is('id', '=', sql<string>`any (${config.auth.admin.user_ids}::uuid[])`),
       ]),
     )
+    .where('isAnonymous', '=', false)
     .where((is) => is.or([is('banned', '=', false), is('banExpires', '<=', now())]))
     .where('id', '!=', user.id)
     .limit(1)

@@ -14,6 +14,9 @@ const USER_PROPERTIES = {
   username: Nullable(Type.String()),
   displayUsername: Nullable(Type.String()),
   twoFactorEnabled: Type.Boolean(),
+  isAnonymous: Type.Boolean({
+    description: 'The user has no address and no way of signing in; the email is a placeholder',
+  }),
 }
 
 /** The reduced user of sign-up and sign-in answers. */

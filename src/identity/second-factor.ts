@@ -46,6 +46,21 @@ export async function hadFactor(
   return rows.some(({ methods }) => methods.some(isFactor))
 }
 
+export type FactorInForce = {
+  readonly method: 'totp' | 'otp'
+  readonly createdAt: Date
+  /** Those that are left. */
+  readonly backupCodes: number
+}
+
+/** Without its secret. */
+export async function findFactorInForce(db: Db, userId: string): Promise<FactorInForce | undefined> {
+  const { rows } = await sql<FactorInForce>`select f.method, f.created_at,
+      (select count(*)::int from service.backup_code c where c.two_factor_id = f.id) as backup_codes
+    from service.two_factor f where f.user_id = ${userId} and f.in_force`.execute(db)
+  return rows[0]
+}
+
 /**
  * Deletes the factor in force, or the one that was begun, with its backup codes, unless the session `exceptOf` has added it; false when
  * there is none.

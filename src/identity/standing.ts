@@ -8,6 +8,8 @@ import type { ProofColumns } from './shown.ts'
 export type Standing = ProofColumns &
   Mailbox & {
     readonly createdAt: Date
+    /** The user is: the session is all that this user has. */
+    readonly isAnonymous: boolean
     /** Those of now that were not added while the session lived. */
     readonly stillHas: readonly string[]
     /** When the user's password was added to the account; a change keeps it. Null without a password. */
@@ -30,7 +32,9 @@ export const findStanding = (db: Db, id: string): Promise<Standing | undefined> 
     .leftJoin('account as a', (on) =>
       on.onRef('a.userId', '=', 's.userId').on('a.providerId', '=', 'credential'),
     )
+    .innerJoin('user as u', 'u.id', 's.userId')
     .where('s.id', '=', id)
+    .select('u.isAnonymous')
     .select(['s.createdAt', 's.shown', 's.authTime', 's.passwordShownAt', 's.factorShownAt', 's.userHad'])
     .select(['a.createdAt as passwordAddedAt', 'a.passwordSetAt'])
     .select(sql<boolean>`coalesce(a.password_from_mail, false)`.as('passwordFromMail'))

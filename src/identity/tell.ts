@@ -1,5 +1,5 @@
 import type { Action } from '#kernel/audit/actions.ts'
-import { type Act, type Recorder, recordAct } from '#kernel/audit/record-act.ts'
+import { type Act, type Recorder, recordAct, recordActs } from '#kernel/audit/record-act.ts'
 import { emit, type Kernel } from '#kernel/kernel.ts'
 
 type OfUser = Act & { readonly targetId: string }
@@ -11,6 +11,8 @@ type OfOwner = OfUser & { readonly details: { readonly owner: string } }
 const EVENTS = {
   'user.created': (kernel: Kernel, { targetId }: OfUser) =>
     emit(kernel, 'auth_user_created', { user_id: targetId }),
+  'user.upgraded': (kernel: Kernel, { targetId }: OfUser) =>
+    emit(kernel, 'auth_user_upgraded', { user_id: targetId }),
   'user.deleted': (kernel: Kernel, { targetId }: OfUser) =>
     emit(kernel, 'auth_user_deleted', { user_id: targetId }),
   'user.banned': (kernel: Kernel, { targetId }: OfUser) =>
@@ -36,9 +38,23 @@ type Teller<A extends Action> = (A extends keyof typeof EVENTS ? Kernel : Record
 /** Writes the act into the audit trail, and its event, if it has one, into the outbox of the webhooks. Call it in the transaction that acts. */
 export async function tell<A extends Action>(kernel: Teller<A>, action: A, act: ActOf<A>): Promise<void> {
   await recordAct(kernel, action, act)
+  await emitFor(kernel, action, act)
+}
+
+async function emitFor<A extends Action>(kernel: Teller<A>, action: A, act: ActOf<A>): Promise<void> {
   const events: { readonly [A in Action]?: (kernel: never, act: never) => Promise<void> } = EVENTS
   // The types of the arguments are those of this action.
   await events[action]?.(kernel as never, act as never)
+}
+
+/** The same for many acts of one kind, with one statement for all rows of the trail. */
+export async function tellAll<A extends Action>(
+  kernel: Teller<A>,
+  action: A,
+  acts: readonly ActOf<A>[],
+): Promise<void> {
+  await recordActs(kernel, action, acts)
+  for (const act of acts) await emitFor(kernel, action, act)
 }
 
 /** The same for a change that may have changed nothing. */

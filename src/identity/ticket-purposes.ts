@@ -11,7 +11,7 @@ type Purposes = {
   'verify-email': Of<'user', SignUpMark>
   'reset-password': Of<'user', Nothing>
   'confirm-change-email': Of<'user', { readonly newEmail: string; readonly callbackURL?: string }>
-  'change-email': Of<'user', Nothing>
+  'change-email': Of<'user', NewAddress>
   'delete-user': Of<'user', Nothing>
   'sign-in': Of<'address', SignInRequest>
   'passkey-registration': Of<'user', PasskeyChallenge>
@@ -27,6 +27,8 @@ type Purposes = {
   captcha: Of<'nobody', Nothing>
   /** Begins a session that is derived from the one that asked. */
   'one-time-token': Of<'user', OfSession>
+  /** Begins a session of the user in the payload, for the admin whose ticket it is. */
+  'impersonation-handoff': Of<'user', OfSession & { readonly userId: string }>
   /** An approved device, by its device code (auth/device/). */
   'device-session': Of<'user', WrittenInheritance>
 }
@@ -54,6 +56,8 @@ type SignInRequest = {
   readonly fields?: FieldChange | undefined
   readonly newUserCallbackURL?: string | undefined
 }
+/** `password`: the hash of the first password of an anonymous user, who has signed up with the address. */
+type NewAddress = { readonly password?: string }
 type PendingSignIn = {
   readonly methods: readonly ('totp' | 'otp')[]
   readonly remember: boolean
@@ -79,6 +83,8 @@ export type SocialState = {
   readonly errorCallbackURL?: string | undefined
   readonly newUserCallbackURL?: string | undefined
   readonly requestSignUp?: boolean | undefined
+  /** It began in the console, whose session the browser gets. */
+  readonly isOfConsole?: boolean | undefined
   /** The time since when the person has to have signed in at the provider, as ISO 8601. */
   readonly since?: string
 }

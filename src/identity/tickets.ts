@@ -174,7 +174,8 @@ export const SESSION_END =
     'sessionExpiresAt',
   )
 
-type Row = {
+/** The columns of a ticket, as a statement returns them. */
+export type TicketRow = {
   readonly purpose: string
   readonly userId: string | null
   readonly sessionId: string | null
@@ -185,7 +186,7 @@ type Row = {
   readonly sessionExpiresAt: Date | null
 }
 
-export function ticketFrom<P extends TicketPurpose>(row: Row, now: Date): Ticket<P> {
+export function ticketFrom<P extends TicketPurpose>(row: TicketRow, now: Date): Ticket<P> {
   const { expiresAt, sessionExpiresAt, ...ticket } = row
   const expired = expiresAt <= now || (sessionExpiresAt !== null && sessionExpiresAt <= now)
   // `issueTicket` wrote them, and the statement asked for purposes of P.

@@ -32,6 +32,17 @@ export async function rotateTrustedDevice(
   return numUpdatedRows > 0n
 }
 
+/** Those that still count. */
+export async function countTrustedDevices(db: Db, userId: string, now: Date): Promise<number> {
+  const { count } = await db
+    .selectFrom('trustedDevice')
+    .select((of) => of.fn.countAll<string>().as('count'))
+    .where('userId', '=', userId)
+    .where('expiresAt', '>', now)
+    .executeTakeFirstOrThrow()
+  return Number(count)
+}
+
 /** Ends the trust in one browser. */
 export async function deleteTrustedDevice(db: Db, userId: string, token: string): Promise<void> {
   const all = db.deleteFrom('trustedDevice').where('userId', '=', userId)

@@ -22,6 +22,8 @@ export type NewUser = {
   readonly role?: string
   /** Default: none. */
   readonly fields?: CustomFields | null
+  /** Default: false. */
+  readonly isAnonymous?: boolean
 }
 
 /** Adds a user without a password. Throws a unique violation (`user_email_key`, `user_username_key`, `takenField`). */
@@ -64,7 +66,7 @@ export async function insertUserWithPassword(
 
 export const USER_COLUMNS = [
   'id', 'name', 'email', 'emailVerified', 'emailProvenAt', 'image', 'username', 'displayUsername', 'role', 'twoFactorEnabled',
-  'banned', 'banReason', 'banExpires', 'createdAt', 'updatedAt', 'fields',
+  'isAnonymous', 'banned', 'banReason', 'banExpires', 'createdAt', 'updatedAt', 'fields',
 ] as const satisfies readonly (keyof User)[] // biome-ignore format: one line reads better
 
 const withPassword = (column: string) =>
@@ -143,6 +145,7 @@ export type UserChange = Partial<
     | 'username'
     | 'displayUsername'
     | 'twoFactorEnabled'
+    | 'isAnonymous'
     | 'keepsFactor'
     | 'verifiedByAdmin'
   >

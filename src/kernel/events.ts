@@ -219,7 +219,8 @@ export const EVENTS = {
   auth_user_created: event<UserEvent>({
     category: 'auth',
     title: 'User created',
-    description: 'A user was added: by sign-up, social sign-in, an admin, the command line or an import.',
+    description:
+      'A user was added: by sign-up, social or anonymous sign-in, an admin, the command line or an import.',
     example: USER,
   }),
   auth_user_signed_in: event<UserEvent & { readonly session_id: string }>({
@@ -227,6 +228,12 @@ export const EVENTS = {
     title: 'User signed in',
     description: 'A user has a new session.',
     example: { ...USER, session_id: '0198c0de-0000-7000-8000-000000000004' },
+  }),
+  auth_user_upgraded: event<UserEvent>({
+    category: 'auth',
+    title: 'User upgraded',
+    description: 'An anonymous user has an address or a way of signing in from now on, and keeps the id.',
+    example: USER,
   }),
   auth_user_deleted: event<UserEvent>({
     category: 'auth',

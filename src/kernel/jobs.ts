@@ -98,9 +98,17 @@ type JobsOptions = {
   readonly migrate: boolean
   /** Called with every failure of a job or of the queue. */
   readonly onFailure: (error: unknown) => void
+  /** Called with the end of each job of a queue. */
+  readonly onOutcome?: (isDone: boolean) => void
 }
 
-export async function startJobs({ database, log, migrate, onFailure }: JobsOptions): Promise<Jobs> {
+export async function startJobs({
+  database,
+  log,
+  migrate,
+  onFailure,
+  onOutcome = () => {},
+}: JobsOptions): Promise<Jobs> {
   const boss = new PgBoss({
     db: database,
     schema: 'service_jobs',
@@ -136,7 +144,7 @@ export async function startJobs({ database, log, migrate, onFailure }: JobsOptio
         and data ->> 'recipient' = any(${recipients})`.execute(db)
     },
     async start(handlers, recurring) {
-      for (const name of NAMES) await workQueue({ boss, log, onFailure }, name, handlers)
+      for (const name of NAMES) await workQueue({ boss, log, onFailure, onOutcome }, name, handlers)
       const scheduled = recurring.filter((task) => 'cron' in task)
       for (const task of scheduled) await schedule(boss, task, known)
       for (const { name } of await boss.getSchedules())
@@ -165,7 +173,14 @@ export async function startJobs({ database, log, migrate, onFailure }: JobsOptio
  * worker looks again at once when it has done a job, since notifications of jobs that came meanwhile are gone.
  */
 async function workQueue<Name extends JobName>(
-  { boss, log, onFailure }: { readonly boss: PgBoss } & Pick<JobsOptions, 'log' | 'onFailure'>,
+  {
+    boss,
+    log,
+    onFailure,
+    onOutcome,
+  }: Required<Pick<JobsOptions, 'log' | 'onFailure' | 'onOutcome'>> & {
+    readonly boss: PgBoss
+  },
   name: Name,
   handlers: SomeHandlers,
 ): Promise<void> {
@@ -174,9 +189,11 @@ async function workQueue<Name extends JobName>(
   const outcome = async ({ id, data }: Job<JobData[Name]>): Promise<JobResult> => {
     try {
       await handle(data, id)
+      onOutcome(true)
       return { id, status: 'completed' }
     } catch (error) {
       onFailure(error)
+      onOutcome(false)
       log.warn(
         { event: 'job_failed', job: name, job_id: id, error },
         `job ${name} failed and will be tried again`,

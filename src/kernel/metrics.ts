@@ -1,5 +1,8 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import { type Activity, type ActivityAct, type ActivityReport, createActivity } from './activity.ts'
+import type { Clock } from './clock.ts'
 import { withTimeout } from './timeout.ts'
+import { createTimings, type Timings, type TimingsReport } from './timings.ts'
 
 export type Metrics = {
   readonly registry: Registry
@@ -13,7 +16,14 @@ export type Metrics = {
     collect: () => Promise<MetricValue[]> | MetricValue[],
   ): void
   count(name: CounterName): void
+  /** Of the statements on clients, by plan. */
+  readonly statements: Timings
+  /** The counts beside the registry: the last hour by minute, and the statements. */
+  figures(): Figures
 }
+
+/** Of one process. */
+export type Figures = { readonly activity: ActivityReport; readonly statements: TimingsReport }
 
 type MetricValue = { readonly labels: Record<string, string>; readonly value: number }
 
@@ -26,11 +36,31 @@ const COUNTERS = {
   gatehouse_webhook_deliveries_failed_total: 'Deliveries of webhooks that have failed for good',
   gatehouse_webhook_attempts_failed_total: 'Attempts of webhooks that have failed and are made again',
   gatehouse_pipeline_log_failures_total: 'Failed attempts to write the steps of a pipeline run to the log',
+  gatehouse_sign_ins_failed_total: 'Refused ways of signing in, as in the audit trail',
+  gatehouse_jobs_done_total: 'Jobs of the queue that are done',
+  gatehouse_jobs_failed_total: 'Jobs of the queue that have failed and are tried again',
   gatehouse_bodies_refused_total: 'Bodies of requests refused because limits.bodies was used up',
 } as const
 type CounterName = keyof typeof COUNTERS
 
-export function createMetrics(): Metrics {
+/** The counters and events that the last hour shows too. */
+const ACTS: Readonly<Record<string, ActivityAct>> = {
+  auth_user_signed_in: 'sign_ins',
+  gatehouse_sign_ins_failed_total: 'sign_ins_failed',
+  gatehouse_webhook_deliveries_succeeded_total: 'deliveries',
+  gatehouse_webhook_deliveries_failed_total: 'deliveries_failed',
+  gatehouse_webhook_attempts_failed_total: 'deliveries_retried',
+  gatehouse_jobs_done_total: 'jobs',
+  gatehouse_jobs_failed_total: 'jobs_failed',
+}
+
+export function createMetrics(now: Clock): Metrics {
+  const activity: Activity = createActivity(now)
+  const statements = createTimings(now())
+  const act = (name: string): void => {
+    const counted = ACTS[name]
+    if (counted !== undefined) activity.count(counted)
+  }
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
   const requests = new Counter({
@@ -64,9 +94,18 @@ export function createMetrics(): Metrics {
     request({ surface, route, method, status, seconds }) {
       requests.inc({ surface, route, method, status: String(status) })
       latency.observe({ surface, route, method }, seconds)
+      activity.request(surface, status)
     },
-    event: (event) => events.inc({ event }),
-    count: (name) => counters[name].inc(),
+    event(event) {
+      events.inc({ event })
+      act(event)
+    },
+    count(name) {
+      counters[name].inc()
+      act(name)
+    },
+    statements,
+    figures: () => ({ activity: activity.report(), statements: statements.report() }),
     gauge(name, help, labels, collect) {
       new Gauge({
         name,

@@ -66,16 +66,18 @@ export async function startKernel(options: KernelOptions): Promise<StartedKernel
   const disk = watchDisk(config)
   const outbound = createOutboundRequests(config, options.resolve)
   opened.defer(() => outbound.close())
+  const metrics = createMetrics(now)
   const jobs = await startJobs({
     database: createJobsDatabase(queue, coherence),
     log,
     migrate: config.database.migrate,
     onFailure: disk.noteFailure,
+    onOutcome: (isDone) =>
+      metrics.count(isDone ? 'gatehouse_jobs_done_total' : 'gatehouse_jobs_failed_total'),
   })
   opened.defer(() => jobs.stop())
   const limits = createRateLimits(config, counters, now)
   opened.defer(() => limits.close())
-  const metrics = createMetrics()
   const events = createEvents({ db: control.db, pipelined, coherence, now, random, metrics, log })
   events.subscribe((name) => metrics.event(name))
   let port = config.server.port

@@ -1,3 +1,4 @@
+import { pruneAnonymousUsers } from '#auth/anonymous/prune.ts'
 import { deleteExpiredDevices } from '#auth/device/store.ts'
 import { deleteOldInvitations } from '#auth/organization/invitation-store.ts'
 import { resealTotpSecrets } from '#auth/two-factor/reseal.ts'
@@ -10,6 +11,7 @@ import { resealProviderTokens } from '#identity/reseal-tokens.ts'
 import { deleteExpiredSessions } from '#identity/sessions.ts'
 import { deleteExpiredTickets } from '#identity/tickets.ts'
 import { deleteExpiredTrustedDevices } from '#identity/trusted-devices.ts'
+import { deleteOldCodeCounts } from '#identity/wrong-mail-codes.ts'
 import { pruneAuditEvents } from '#kernel/audit/prune.ts'
 import { deleteEndedLeases } from '#kernel/db/coherence.ts'
 import { deleteExpiredLimits } from '#kernel/http/limits/limits.ts'
@@ -54,9 +56,19 @@ export function recurringTable(kernel: Kernel): readonly RecurringTask[] {
       run: () => inBatches(() => deleteOldFailures(db, now(), BATCH)),
     },
     {
+      name: 'prune-wrong-mail-codes',
+      cron: '26 * * * *',
+      run: () => inBatches(() => deleteOldCodeCounts(db, now(), BATCH)),
+    },
+    {
       name: 'prune-invitations',
       cron: '29 * * * *',
       run: () => inBatches(() => deleteOldInvitations(db, now(), BATCH)),
+    },
+    {
+      name: 'prune-anonymous-users',
+      cron: '41 * * * *',
+      run: () => pruneAnonymousUsers(kernel),
     },
     {
       name: 'prune-limits',

@@ -12,6 +12,7 @@ import type { AuditEventTable } from '#kernel/db/tables.ts'
 import { withOrigin } from '#kernel/kernel.ts'
 import { linesOf } from '#kernel/lines.ts'
 import { uuidv7 } from '#kernel/random.ts'
+import { signInAnonymously } from '#test/anonymous.ts'
 import { createAuthenticator } from '#test/authenticator.ts'
 import { withClient } from '#test/database.ts'
 import { approve, askForCodes, deny } from '#test/devices.ts'
@@ -35,7 +36,9 @@ idp.serve([])
 const social = { providers: { acme: oidcSettings(idp) } }
 const device = { clients: { tv: {} } }
 const backups = { programs: await backupPrograms() }
-const t = await testService({ config: { outbound: TO_LOOPBACK, auth: { social, device }, backups } })
+const t = await testService({
+  config: { outbound: TO_LOOPBACK, auth: { social, device, anonymous: { enabled: true } }, backups },
+})
 const hiding = await testService({ controlUrl: t.controlUrl, config: { auth: HIDING } })
 await fill(t.controlUrl, { users: 20_000, members: 20_000 })
 const statements = watchStatements(t.controlUrl)
@@ -159,6 +162,10 @@ const CAUSES: Readonly<Record<Action, () => Promise<Seen>>> = {
   'user.updated': async () => {
     const ada = await newcomer()
     return bySelf(ada, ok(await ada.post('/api/auth/update-user', { name: `${NAME} II` })))
+  },
+  'user.upgraded': async () => {
+    const who = await signInAnonymously(t)
+    return bySelf(who, ok(await passkeys.register(who, createAuthenticator())))
   },
   'user.deleted': async () => {
     const ada = await newcomer()

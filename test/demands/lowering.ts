@@ -150,6 +150,8 @@ export const LOWERING: Readonly<Record<VerbName, Lowering | string>> = {
   'admin/revoke-user-session': 'ends a session',
   'admin/revoke-user-sessions': ENDS,
   'admin/impersonate-user': 'begins a session that none of these verbs is open to',
+  'admin/impersonate-user, handed off': NOTHING,
+  'admin/exchange-handoff': 'as "admin/impersonate-user"',
   'admin/unban-user by this user': NOTHING,
   'admin/create-user': NOTHING,
 }

@@ -38,11 +38,21 @@ const newSide = async (): Promise<Side> => ({
   other: await createPerson(t, { role: 'admin' }),
 })
 const impersonate: Act = ({ admin, user }) => post(admin, 'impersonate-user', { userId: user.id })
+/** Exchanges a code that the admin has asked for. */
+async function handedOff({ admin, user }: Side): Promise<Act> {
+  const { body } = await post(admin, 'impersonate-user', { userId: user.id, handoff: true })
+  return () => t.anon.post('/api/auth/admin/exchange-handoff', { code: body.code })
+}
 
-for (const [name, end] of Object.entries(ENDING)) {
+const BEGINNING = Object.entries(ENDING).flatMap(([name, end]) => [
+  { ...{ name, end }, title: 'an impersonation that begins', prepare: async () => impersonate },
+  { ...{ name, end }, title: 'a code that is exchanged', prepare: handedOff },
+])
+for (const { name, end, title, prepare } of BEGINNING) {
   for (const order of ['before', 'after'] as const) {
-    test(`an impersonation that begins ${order} the ${name} leaves no session`, async () => {
+    test(`${title} ${order} the ${name} leaves no session`, async () => {
       const side = await newSide()
+      const impersonate = await prepare(side)
       const held = await Promise.all([locks.lock(side.admin.id), locks.lock(side.user.id)])
       const acts = order === 'before' ? [impersonate, end] : [end, impersonate]
       const answers: Promise<Answer>[] = []

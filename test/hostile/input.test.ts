@@ -62,8 +62,15 @@ test('the service still works after the attacks, and has logged no warnings or e
   assert.deepEqual(problems, [])
 })
 
-/** Codes of values that the samples have made up: the token of a mailed link, the id of an organization. */
-const OF_SAMPLES = ['"INVALID_TOKEN"', '"USER_IS_NOT_A_MEMBER_OF_THE_ORGANIZATION"']
+/**
+ * Codes of values that the samples have made up: the token of a mailed link, the id of an organization. The user of the session is not
+ * anonymous.
+ */
+const OF_SAMPLES = [
+  '"INVALID_TOKEN"',
+  '"USER_IS_NOT_A_MEMBER_OF_THE_ORGANIZATION"',
+  '"USER_IS_NOT_ANONYMOUS"',
+]
 
 /** Asserts that the credentials are accepted, so that the attacks get past authentication. */
 async function mayPass(target: Target): Promise<void> {

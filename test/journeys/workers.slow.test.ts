@@ -65,6 +65,16 @@ test('once a sign-out, a ban, a removal or a change of the role has responded, e
       metrics.text,
     )
   assert.equal(Number(counted?.[1]), 240, 'the metrics are not the sum of both workers')
+  const ofAdmin = { headers: { apikey: await adminKey(home.folder) } }
+  const activity = await anon.get('/admin/activity', ofAdmin)
+  assert.ok(activity.body.data.total.requests.auth['4xx'] >= 240, activity.text.slice(0, 1_000))
+  // Both ask at once, and the primary runs the checks.
+  const findings = await Promise.all(connections.map(() => anon.get('/admin/doctor', ofAdmin)))
+  for (const { body, status } of findings) {
+    assert.equal(status, 200)
+    const database = body.data.findings.find(({ subject }: { subject: string }) => subject === 'database')
+    assert.equal(database?.ok, true)
+  }
 
   const signUp = async (name: string) => {
     const { body } = await anon.post('/api/auth/sign-up/email', {

@@ -16,6 +16,8 @@ const t = await testService({
 type Role = 'anon' | 'user' | 'support' | 'admin' | 'banned' | 'impersonating'
 
 const UNAUTHORIZED = [401, 'UNAUTHORIZED'] as const
+/** The code is the proof, and not the session. */
+const NO_CODE = [400, 'INVALID_HANDOFF_CODE'] as const
 /** Of a caller without a session, or with that of a banned user or an impersonated one. Every route but two answers so. */
 const CLOSED = {
   anon: UNAUTHORIZED,
@@ -61,6 +63,13 @@ const MATRIX: Matrix<Role, Request> = {
   ),
   'POST /admin/revoke-user-sessions': forAdmins('YOU_ARE_NOT_ALLOWED_TO_REVOKE_USERS_SESSIONS', 200, userId),
   'POST /admin/impersonate-user': forAdmins('YOU_ARE_NOT_ALLOWED_TO_IMPERSONATE_USERS', 200, userId),
+  'POST /admin/exchange-handoff': {
+    request: () => ({ code: 'A'.repeat(43) }),
+    expected: {
+      ...{ anon: NO_CODE, banned: NO_CODE, impersonating: CLOSED.impersonating },
+      ...{ user: NO_CODE, support: NO_CODE, admin: NO_CODE },
+    },
+  },
   'POST /admin/stop-impersonating': {
     request: () => ({}),
     expected: {
@@ -70,6 +79,13 @@ const MATRIX: Matrix<Role, Request> = {
       admin: [400, 'YOU_ARE_NOT_IMPERSONATING_ANYONE'],
     },
   },
+  'GET /admin/list-user-accounts': forAdmins('YOU_ARE_NOT_ALLOWED_TO_GET_USER', 200, userId),
+  'GET /admin/list-user-factors': forAdmins('YOU_ARE_NOT_ALLOWED_TO_GET_USER', 200, userId),
+  'GET /admin/list-organizations': forAdmins(
+    'YOU_ARE_NOT_ALLOWED_TO_LIST_ORGANIZATIONS',
+    'refused',
+    () => ({}),
+  ),
   'GET /admin/list-audit-events': forAdmins(
     'YOU_ARE_NOT_ALLOWED_TO_LIST_AUDIT_EVENTS',
     'refused',

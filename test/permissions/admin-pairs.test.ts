@@ -24,6 +24,9 @@ type Case = {
 const REQUESTS: Readonly<Record<string, (of: Case) => readonly object[]>> = {
   'GET /admin/list-users': () => [{}, { searchValue: bystander.email }],
   'GET /admin/get-user': ({ target }) => [{ id: target.id }],
+  'GET /admin/list-user-accounts': userIdOf,
+  'GET /admin/list-user-factors': userIdOf,
+  'GET /admin/list-organizations': () => [{}],
   'GET /admin/list-audit-events': () => [{}],
   'POST /admin/has-permission': () => [{ permissions: { user: ['set-email'] } }],
   'POST /admin/create-user': ({ mailbox }) => {
@@ -54,7 +57,9 @@ const REQUESTS: Readonly<Record<string, (of: Case) => readonly object[]>> = {
   'POST /admin/set-role': ({ holder, target }) =>
     [target.id, holder.id].flatMap((userId) => ['admin', 'user-set-role'].map((role) => ({ userId, role }))),
   'POST /admin/list-user-sessions': userIdOf,
-  'POST /admin/impersonate-user': userIdOf,
+  'POST /admin/impersonate-user': ({ target: { id: userId } }) => [{ userId }, { userId, handoff: true }],
+  // With a right code, after the request before (tokenOf).
+  'POST /admin/exchange-handoff': () => [{ code: 'A'.repeat(43) }],
   'POST /admin/stop-impersonating': () => [{}],
   'POST /admin/revoke-user-session': ({ target: { sessionId } }) => [{ sessionToken: `sh_${sessionId}` }],
   'POST /admin/revoke-user-sessions': userIdOf,
@@ -88,6 +93,7 @@ const EFFECTS: Readonly<Record<Effect, (seen: Seen) => boolean>> = {
   'session:list': ({ of, told }) => told.includes(`sh_${of.target.sessionId}`),
   'session:revoke': ({ now }) => now.session === undefined,
   'session:delete': ({ now }) => now.session === undefined,
+  'organization:list': ({ told }) => told.includes('"organizations"'),
   'audit:list': ({ told }) => told.includes('"nextCursor"'),
   'name and image': ({ before, now }) => isChanged(before, now, 'name'),
 }
@@ -151,6 +157,10 @@ async function enter({ target, mailbox }: Case): Promise<readonly Answer[]> {
   return answers
 }
 
+/** Of an impersonation, which may be handed off. */
+const tokenOf = async ({ session, code }: Answer['body']): Promise<string> =>
+  session?.token ?? (await t.anon.post('/api/auth/admin/exchange-handoff', { code })).body.session.token
+
 /** With a session of the target: its own, or an impersonated one. */
 async function use(token: string): Promise<readonly Answer[]> {
   const session = actor(t.url, { authorization: `Bearer ${token}` })
@@ -184,7 +194,7 @@ async function reachedBy(of: Case): Promise<ReadonlySet<Effect>> {
       assert.ok(status < 500, text)
       if (status === 200) texts.push(text)
       if (route === 'POST /admin/impersonate-user' && status === 200)
-        texts.push(...(await use(body.session.token)).map(({ text }) => text))
+        texts.push(...(await use(await tokenOf(body))).map(({ text }) => text))
     }
     texts.push(...(await enter(of)).map(({ text }) => text))
     await look()

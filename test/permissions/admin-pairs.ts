@@ -30,6 +30,7 @@ export const IMPLIED: Readonly<Record<Permission, readonly Effect[]>> = {
   'session:list': [],
   'session:revoke': ['session:delete'],
   'session:delete': ['session:revoke'],
+  'organization:list': [],
   'audit:list': [],
 }
 

@@ -169,10 +169,10 @@ export async function createUsers(
   await db
     .insertInto('verification')
     .values(
-      people.flatMap(({ id: userId, email, sessions, tickets }) =>
+      people.flatMap(({ id: userId, email, sessions, tickets, admin }) =>
         Object.entries(tickets).map(([name, token]) => ({
           ...{ userId: name === 'sign-in' ? null : userId, valueHash: tokenHash(token), createdAt: at },
-          ...ticketOf(kernel, name, email, sessions),
+          ...ticketOf(kernel, name, email, sessions, admin.id),
         })),
       ),
     )
@@ -261,7 +261,13 @@ async function insertPasskeys(
     .execute()
 }
 
-function ticketOf(kernel: Kernel, name: string, email: string, sessions: TestUser['sessions']) {
+function ticketOf(
+  kernel: Kernel,
+  name: string,
+  email: string,
+  sessions: TestUser['sessions'],
+  adminId: string,
+) {
   const [purpose, who] = name.split(' of ') as [TicketPurpose, Who?] // the names used in START and VERBS
   const isNew = purpose === 'change-email' && who !== undefined
   const newEmail = newAddress(email, who ?? 'S')
@@ -271,7 +277,7 @@ function ticketOf(kernel: Kernel, name: string, email: string, sessions: TestUse
     purpose,
     sessionId: who === undefined ? null : sessions[who].id,
     address,
-    payload: JSON.stringify(payloadOf(purpose, newEmail, sessions[who ?? 'S'].token)),
+    payload: JSON.stringify(payloadOf(purpose, newEmail, sessions[who ?? 'S'].token, adminId)),
     expiresAt,
     ...(WITH_CODE.has(purpose)
       ? {
@@ -282,9 +288,11 @@ function ticketOf(kernel: Kernel, name: string, email: string, sessions: TestUse
   }
 }
 
-function payloadOf(purpose: TicketPurpose, newEmail: string, token: string): object {
+function payloadOf(purpose: TicketPurpose, newEmail: string, token: string, userId: string): object {
   if (purpose === 'confirm-change-email') return { newEmail }
-  if (purpose === 'one-time-token') return { token: tokenHash(token).toString('base64url') }
+  const ofSession = { token: tokenHash(token).toString('base64url') }
+  if (purpose === 'one-time-token') return ofSession
+  if (purpose === 'impersonation-handoff') return { ...ofSession, userId }
   if (purpose === 'device-session') return approvalBy(new Date())
   if (purpose === 'passkey-registration') return { challenge: CHALLENGE }
   return purpose === 'second-factor' ? { methods: ['totp', 'otp'], remember: true } : {}

@@ -198,6 +198,7 @@ const signedIn = (state: UserState): UserState => ({
 })
 const BAD_LINK: Refusal = [401, 'INVALID_TOKEN']
 const BAD_RESET: Refusal = [400, 'INVALID_TOKEN']
+const BAD_HANDOFF: Refusal = [400, 'INVALID_HANDOFF_CODE']
 const BAD_CODE: Refusal = [400, 'INVALID_OTP']
 const enteredByMail = (state: UserState): UserState => redeemed(admitted(firstProof(state)), 'sign-in')
 const CHANGES = (['S', 'O'] as const).flatMap((who) => [
@@ -930,6 +931,22 @@ export const VERBS = {
     refused: (now, me) => alive(now, me) ?? isStillAdmin('YOU_ARE_NOT_ALLOWED_TO_BAN_USERS')(now),
     leaves: (state) => state,
   },
+  'admin/impersonate-user, handed off': {
+    start: { role: 'admin' },
+    action: ({ admin }, me) => post('/admin/impersonate-user', { userId: admin.id, handoff: true }, me),
+    refused: (now, me) => alive(now, me) ?? isStillAdmin('YOU_ARE_NOT_ALLOWED_TO_IMPERSONATE_USERS')(now),
+    leaves: (state, me) => ({ ...state, tickets: adding(state.tickets, `impersonation-handoff of ${me}`) }),
+  },
+  'admin/exchange-handoff': {
+    start: { role: 'admin', tickets: ['impersonation-handoff of O', 'impersonation-handoff of S'] },
+    action: ({ tickets }, me) =>
+      post('/admin/exchange-handoff', { code: tickets[`impersonation-handoff of ${me}`] ?? 'none' }),
+    // A new token of the session that asked for it makes it void.
+    refused: (now, me) =>
+      open(`impersonation-handoff of ${me}`, BAD_HANDOFF)(now) ??
+      (alive(now, me) === undefined && now.role === 'admin' ? undefined : BAD_HANDOFF),
+    leaves: (state, me) => redeemed(state, `impersonation-handoff of ${me}`),
+  },
   'admin/create-user': {
     start: { role: 'admin' },
     action: ({ email }, me) => {
@@ -987,6 +1004,9 @@ export const EXEMPT: Readonly<Record<string, string>> = {
   'GET /api/auth/admin/list-users': 'reads',
   'GET /api/auth/admin/get-user': 'reads',
   'POST /api/auth/admin/list-user-sessions': 'reads',
+  'GET /api/auth/admin/list-user-accounts': 'reads',
+  'GET /api/auth/admin/list-user-factors': 'reads',
+  'GET /api/auth/admin/list-organizations': 'reads',
   'GET /api/auth/admin/list-audit-events': 'reads',
   'POST /api/auth/admin/has-permission': 'reads',
   'POST /api/auth/admin/stop-impersonating': 'ends its own session, row "sign-out"',
@@ -1003,6 +1023,8 @@ export const EXEMPT: Readonly<Record<string, string>> = {
   'GET /api/auth/confirm/device': 'reads: the form acts',
   'POST /api/auth/confirm/device': 'acts like rows "device, approved" and "device, refused"',
   'POST /api/auth/sign-up/email': 'creates its user in the same transaction',
+  'POST /api/auth/sign-in/anonymous': 'creates its user in the same transaction',
+  'POST /api/auth/delete-anonymous-user': 'of anonymous users alone, and refused to this one',
   'POST /api/auth/send-verification-email': 'enqueues a job, row "send verification mail"',
   'POST /api/auth/forget-password': 'enqueues a job, row "send reset mail"',
   'POST /api/auth/request-password-reset': 'enqueues a job, row "send reset mail"',

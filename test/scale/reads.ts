@@ -69,6 +69,8 @@ const ofAdmin = (userId: string): readonly Request[] => [
   ['GET', '/admin/list-users?searchValue=user-77&searchOperator=starts_with&limit=10'],
   ['GET', `/admin/get-user?id=${userId}`],
   ['POST', '/admin/list-user-sessions', { userId }],
+  ['GET', `/admin/list-user-accounts?userId=${userId}`],
+  ['GET', `/admin/list-user-factors?userId=${userId}`],
   ['POST', '/admin/has-permission', { permissions: { user: ['ban'] } }],
   ['GET', '/admin/list-audit-events?limit=10'],
   ['GET', `/admin/list-audit-events?actorId=${userId}`],

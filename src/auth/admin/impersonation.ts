@@ -15,42 +15,33 @@ import { TO } from './permissions.ts'
 
 const HOUR = 3_600_000
 
-type Impersonation = { readonly token: string; readonly session: Session; readonly user: User }
+export type Impersonation = { readonly token: string; readonly session: Session; readonly user: User }
 /** From where the session is used, as the session records it. */
-type Place = { readonly ipAddress: string; readonly userAgent: string | undefined }
+export type Place = { readonly ipAddress: string; readonly userAgent: string | undefined }
 
-/** Begins a session of the user that lasts for an hour, and at most as long as the caller's own. The admin's oldest ones end beyond `max_per_user`. */
-export async function impersonate(
+/** Begins a session of the user that lasts for an hour, and at most as long as the caller's own. */
+export const impersonate = (
   kernel: Kernel,
   caller: Caller,
   userId: string,
   place: Place,
-): Promise<Impersonation> {
+): Promise<Impersonation> =>
+  actAsImpersonator(kernel, caller, userId, (kernel, act) =>
+    beginImpersonation(kernel, act, caller.session.id, place),
+  )
+
+/** Runs the work in a transaction in which the caller may act as the user. */
+export async function actAsImpersonator<T>(
+  kernel: Kernel,
+  caller: Caller,
+  userId: string,
+  work: (kernel: Kernel, act: Act) => Promise<T>,
+): Promise<T> {
   // A stolen session of an admin must not open the data of every user.
   await kernel.limits.consume('impersonation', caller.user.id)
-  return actOnUser(kernel, caller, { permission: TO.IMPERSONATE, userId }, async (kernel, act) => {
+  return actOnUser(kernel, caller, { permission: TO.IMPERSONATE, userId }, (kernel, act) => {
     expectImpersonable(kernel, act)
-    const { admin, user } = act
-    const token = randomToken(kernel.random)
-    const createdAt = kernel.now()
-    const session = await insertImpersonation(
-      kernel.db,
-      {
-        id: uuidv7(createdAt, kernel.random),
-        tokenHash: tokenHash(token),
-        userId,
-        createdAt,
-        remembered: false,
-        expiresAt: endWithinMaxAge(kernel.config, createdAt, new Date(createdAt.getTime() + HOUR)),
-        impersonatedBy: admin.id,
-        parentSessionId: caller.session.id,
-        ipAddress: place.ipAddress,
-        userAgent: place.userAgent?.slice(0, 512) ?? null,
-      },
-      kernel.config.session.max_per_user,
-    )
-    await tell(kernel, 'user.impersonated', { targetId: userId, details: { sessionId: session.id } })
-    return { token, session, user: withoutExpiredBan(user, createdAt) }
+    return work(kernel, act)
   })
 }
 
@@ -62,6 +53,35 @@ function expectImpersonable(kernel: Kernel, { admin, user }: Act): void {
       ? 'YOU_CANNOT_IMPERSONATE_ADMINS'
       : 'YOU_ARE_NOT_ALLOWED_TO_IMPERSONATE_USERS',
   )
+}
+
+/** Begins the session, which hangs on that of the admin. The admin's oldest ones end beyond `max_per_user`. */
+export async function beginImpersonation(
+  kernel: Kernel,
+  { admin, user }: Act,
+  parentSessionId: string,
+  { ipAddress, userAgent }: Place,
+): Promise<Impersonation> {
+  const token = randomToken(kernel.random)
+  const createdAt = kernel.now()
+  const session = await insertImpersonation(
+    kernel.db,
+    {
+      id: uuidv7(createdAt, kernel.random),
+      tokenHash: tokenHash(token),
+      userId: user.id,
+      createdAt,
+      remembered: false,
+      expiresAt: endWithinMaxAge(kernel.config, createdAt, new Date(createdAt.getTime() + HOUR)),
+      impersonatedBy: admin.id,
+      parentSessionId,
+      ipAddress,
+      userAgent: userAgent?.slice(0, 512) ?? null,
+    },
+    kernel.config.session.max_per_user,
+  )
+  await tell(kernel, 'user.impersonated', { targetId: user.id, details: { sessionId: session.id } })
+  return { token, session, user: withoutExpiredBan(user, createdAt) }
 }
 
 /** Ends the impersonated session. It begins none: the session of the admin has been alive all the time. */

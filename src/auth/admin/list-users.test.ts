@@ -126,7 +126,7 @@ test('a NUL character in a repeated parameter is refused', async () => {
 test('no column but those of a user leaves', async () => {
   const { body } = await list({ limit: '1' })
   assert.deepEqual(Object.keys(body.users[0]).toSorted(), [
-    'banExpires', 'banReason', 'banned', 'createdAt', 'displayUsername', 'email', 'emailVerified', 'id', 'image', 'name',
-    'role', 'twoFactorEnabled', 'updatedAt', 'username',
+    'banExpires', 'banReason', 'banned', 'createdAt', 'displayUsername', 'email', 'emailVerified', 'id', 'image',
+    'isAnonymous', 'name', 'role', 'twoFactorEnabled', 'updatedAt', 'username',
   ]) // biome-ignore format: one line reads better
 })

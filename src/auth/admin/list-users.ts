@@ -20,6 +20,7 @@ const FIELDS = {
   role: { key: sql`role collate "C"`, type: 'text' },
   emailVerified: { key: sql`email_verified`, type: 'flag' },
   twoFactorEnabled: { key: sql`two_factor_enabled`, type: 'flag' },
+  isAnonymous: { key: sql`is_anonymous`, type: 'flag' },
   banned: { key: sql`banned`, type: 'flag' },
   banExpires: { key: sql`ban_expires`, type: 'time' },
   createdAt: { key: sql`created_at`, type: 'time' },

@@ -33,6 +33,10 @@ export const TO = {
     permissions: { session: ['revoke'] },
     refusal: 'YOU_ARE_NOT_ALLOWED_TO_REVOKE_USERS_SESSIONS',
   },
+  LIST_ORGANIZATIONS: {
+    permissions: { organization: ['list'] },
+    refusal: 'YOU_ARE_NOT_ALLOWED_TO_LIST_ORGANIZATIONS',
+  },
   LIST_AUDIT: { permissions: { audit: ['list'] }, refusal: 'YOU_ARE_NOT_ALLOWED_TO_LIST_AUDIT_EVENTS' },
 } as const satisfies Readonly<Record<string, AdminPermission>>
 

@@ -22,6 +22,7 @@ export function setUserRole(
 
 /** For a user whose row is locked. The last admin stays one. */
 export async function giveRole(kernel: Kernel, user: User, role: string): Promise<User> {
+  if (user.isAnonymous && role !== user.role) throw fail('USER_IS_ANONYMOUS')
   if (!isAdmin(kernel, { ...user, role }) && (await isLastAdmin(kernel, user))) throw fail('LAST_ADMIN')
   return changeRole(kernel, user, role)
 }

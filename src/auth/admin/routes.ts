@@ -14,6 +14,7 @@ import type { AuthAccess } from '../door/access.ts'
 import { CUSTOM_FIELD_FAILURES, PASSWORD_POLICY_FAILURES } from '../errors.ts'
 import { REMOVAL_FAILURES } from '../profile/delete-account.ts'
 import { Email, Password, Status, SUCCESS, Succeeded } from '../schemas.ts'
+import { adminAccountRoutes } from './account-routes.ts'
 import { readUser } from './act-on-user.ts'
 import { banAsAdmin, unbanAsAdmin } from './bans.ts'
 import { FILTER_OPERATORS, listUsers, SEARCHED, TEXT_OPERATORS, userFields } from './list-users.ts'
@@ -61,6 +62,7 @@ const Permissions = Type.Record(Type.String(), Type.Array(Type.String(), { maxIt
 export function adminRoutes(app: App, kernel: Kernel, access: AuthAccess, sessions: Sessions): void {
   userRoutes(app, kernel, access)
   accountRoutes(app, access)
+  adminAccountRoutes(app, kernel, access)
   adminSessionRoutes(app, kernel, access, sessions)
   app.route({
     method: 'POST',
@@ -163,6 +165,7 @@ function userRoutes(app: App, kernel: Kernel, access: AuthAccess): void {
         'YOU_ARE_NOT_ALLOWED_TO_SET_USERS_EMAIL',
         'YOU_CANNOT_IMPERSONATE_ADMINS',
         'SESSION_NOT_FRESH',
+        'USER_IS_ANONYMOUS',
       ],
     },
     schema: {
@@ -206,7 +209,7 @@ function accountRoutes(app: App, access: AuthAccess): void {
     url: '/admin/set-role',
     config: {
       access: access.admin(TO.SET_ROLE),
-      failures: ['USER_NOT_FOUND', NO_SUCH_ROLE, 'LAST_ADMIN'],
+      failures: ['USER_NOT_FOUND', NO_SUCH_ROLE, 'LAST_ADMIN', 'USER_IS_ANONYMOUS'],
     },
     schema: {
       summary: 'Give a user another role',
@@ -274,6 +277,7 @@ function accountRoutes(app: App, access: AuthAccess): void {
         'USER_NOT_FOUND',
         'YOU_CANNOT_IMPERSONATE_ADMINS',
         'SESSION_NOT_FRESH',
+        'USER_IS_ANONYMOUS',
         ...PASSWORD_POLICY_FAILURES,
       ],
     },

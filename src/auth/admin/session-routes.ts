@@ -6,13 +6,20 @@ import type { Session } from '#identity/sessions.ts'
 import { named } from '#kernel/http/document/components.ts'
 import { HEADER } from '#kernel/http/header-names.ts'
 import { presentedToken } from '#kernel/http/presented-token.ts'
-import { Nullable } from '#kernel/http/schemas.ts'
+import { Nullable, Timestamp } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
-import type { AuthAccess } from '../door/access.ts'
+import type { AuthAccess, Caller } from '../door/access.ts'
 import { ADMIN_COOKIE, clearSessionToken, cookieAge, setSessionToken } from '../door/cookies.ts'
 import { SUCCESS, Succeeded } from '../schemas.ts'
-import { findParent, impersonate, stopImpersonating } from './impersonation.ts'
+import { handOff, redeemHandoff } from './handoff.ts'
+import {
+  findParent,
+  type Impersonation,
+  impersonate,
+  type Place,
+  stopImpersonating,
+} from './impersonation.ts'
 import { TO } from './permissions.ts'
 import { listUserSessions, revokeUserSession, revokeUserSessions } from './sessions.ts'
 
@@ -79,19 +86,54 @@ function impersonationRoutes(app: App, kernel: Kernel, access: AuthAccess, sessi
     schema: {
       summary: 'Begin a session of a user, for an hour',
       description:
-        'A request by cookie gets the new session as its cookie, and keeps its own in another one until stop-impersonating.',
-      body: UserBody,
+        'A request by cookie gets the new session as its cookie, and keeps its own in another one until stop-impersonating. ' +
+        'With `handoff` no session begins here: the answer has a code, which exchange-handoff takes.',
+      body: Type.Object({
+        ...UserBody.properties,
+        handoff: Type.Optional(
+          Type.Boolean({
+            default: false,
+            description: 'Answer a code for another page, and keep this session',
+          }),
+        ),
+      }),
+      response: { 200: Begun },
+    },
+    handler: async (request, reply) => {
+      const { caller, body } = request
+      if (body.handoff === true) return handOff(request.kernel, caller, body.userId)
+      const begun = await impersonate(request.kernel, caller, body.userId, placeOf(request))
+      if (isByCookie(request)) setImpersonation(reply, begun, caller)
+      else reply.header(HEADER.authToken, begun.token)
+      return answerOf(begun)
+    },
+  })
+  app.route({
+    method: 'POST',
+    url: '/admin/exchange-handoff',
+    // Knows the session, so that an impersonated one is refused.
+    config: {
+      access: access.known,
+      withoutSecondFactor: true,
+      startsSession: true,
+      limit: 'sign_in',
+      failures: ['INVALID_HANDOFF_CODE'],
+    },
+    schema: {
+      operationId: 'exchangeHandoff',
+      summary: 'Begin the impersonation of a code',
+      description:
+        'For the page that gets the user’s session: within a minute and once, while the admin’s session lives and the admin may still do it.',
+      body: Type.Object({ code: Type.String({ maxLength: 256 }) }),
       response: { 200: Type.Object({ session: CurrentSession, user: FullUser }) },
     },
     handler: async (request, reply) => {
-      const caller = request.caller
-      const place = { ipAddress: request.clientAddress, userAgent: request.headers['user-agent'] }
-      const { token, session, user } = await impersonate(request.kernel, caller, request.body.userId, place)
-      if (isByCookie(request)) {
-        setSessionToken(config, reply, token, session.expiresAt.getTime() - session.createdAt.getTime())
-        ADMIN_COOKIE.set(config, reply, caller.token, cookieAge(kernel, caller.session))
-      } else reply.header(HEADER.authToken, token)
-      return { session: { ...session, token }, user }
+      const { knownCaller, kernel, body } = request
+      const begun = await redeemHandoff(kernel, body.code, placeOf(request))
+      // In the admin's own browser the cookie takes the place of the admin's.
+      const isAdmin = knownCaller?.session.id === begun.session.parentSessionId && isByCookie(request)
+      setImpersonation(reply, begun, isAdmin ? knownCaller : undefined)
+      return answerOf(begun)
     },
   })
   app.route({
@@ -119,6 +161,16 @@ function impersonationRoutes(app: App, kernel: Kernel, access: AuthAccess, sessi
 
   const isByCookie = (request: FastifyRequest): boolean => presentedToken(config, request)?.by === 'cookie'
 
+  /** `admin`: whose session the browser keeps until stop-impersonating. */
+  function setImpersonation(
+    reply: FastifyReply,
+    { token, session }: Impersonation,
+    admin: Caller | undefined,
+  ): void {
+    setSessionToken(config, reply, token, session.expiresAt.getTime() - session.createdAt.getTime())
+    if (admin !== undefined) ADMIN_COOKIE.set(config, reply, admin.token, cookieAge(kernel, admin.session))
+  }
+
   function returnToken(
     request: FastifyRequest,
     reply: FastifyReply,
@@ -130,6 +182,22 @@ function impersonationRoutes(app: App, kernel: Kernel, access: AuthAccess, sessi
     else setSessionToken(config, reply, parent.token, cookieAge(kernel, parent.session))
   }
 }
+
+const placeOf = ({ clientAddress, headers }: FastifyRequest): Place => ({
+  ipAddress: clientAddress,
+  userAgent: headers['user-agent'],
+})
+
+const answerOf = ({ token, session, user }: Impersonation) => ({ session: { ...session, token }, user })
+
+const Begun = Type.Object({
+  session: Type.Optional(CurrentSession),
+  user: FullUser,
+  code: Type.Optional(
+    Type.String({ description: 'With `handoff`, in place of the session: valid for a minute, once' }),
+  ),
+  expiresAt: Type.Optional(Type.Unsafe<Date>({ ...Timestamp, description: 'The end of the code' })),
+})
 
 const Stopped = Type.Object({
   session: Nullable(CurrentSession),

@@ -1,5 +1,6 @@
 import { act } from '#identity/act.ts'
 import { hashPassword } from '#identity/passwords.ts'
+import { tell } from '#identity/tell.ts'
 import { deleteTickets } from '#identity/tickets.ts'
 import { hasProvenEmail, type User, type UserChange, updateUser, withoutExpiredBan } from '#identity/users.ts'
 import { isConflict } from '#kernel/db/conflicts.ts'
@@ -68,6 +69,8 @@ export function changeUser(kernel: Kernel, caller: Caller, userId: string, asked
       const demanding = hasProvenEmail(user) ? 'changeOwnEmail' : 'changeUnprovenEmail'
       if (change.email !== undefined) await expectShownByOneself(kernel, caller, act, demanding)
       const changed = await applyChange(kernel, user, change)
+      if (user.isAnonymous && !changed.isAnonymous)
+        await tell(kernel, 'user.upgraded', { targetId: user.id, details: { by: 'admin' } })
       // After the change, which may be refused: a notice that is not sent would count all the same.
       await markAddress(kernel, user, change)
       return withoutExpiredBan(changed, kernel.now())
@@ -94,8 +97,9 @@ async function markAddress(kernel: Kernel, user: User, { email, emailVerified }:
 
 function addressChange({ email, emailVerified }: UserData, user: User): UserChange {
   const given = email === undefined ? undefined : acceptableEmail(email)
+  if (user.isAnonymous && given === undefined && emailVerified === true) throw fail('USER_IS_ANONYMOUS')
   if (given === undefined || given === user.email) return emailVerified === undefined ? {} : { emailVerified }
-  return { email: given, emailVerified: emailVerified ?? false }
+  return { email: given, emailVerified: emailVerified ?? false, isAnonymous: false }
 }
 
 /** With sessions, tickets, memberships and all else that belongs to the user. */

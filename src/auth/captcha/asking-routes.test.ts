@@ -79,7 +79,7 @@ function routesOf(text: string): Route[] {
 }
 
 const isOfStrangers = ({ config }: Route): boolean =>
-  /\baccess: (?:open|access\.known|access\.signedInIfRequired)\b|\baccess,/.test(config)
+  /\baccess: (?:open|access\.known(?:IfAnonymous)?|access\.signedInIfRequired)\b|\baccess,/.test(config)
 
 /** Routes that ask for no captcha: each needs something that began at a route which does. */
 const NOT_ASKING: Readonly<Record<string, string>> = {

@@ -46,7 +46,7 @@ export function devicePage(app: App, kernel: Kernel, access: AuthAccess): void {
     part.route({
       method: 'POST',
       url: URL,
-      config: { ...config, failures: ['UNAUTHORIZED', 'SESSION_NOT_FRESH', ...ANSWER_FAILURES] },
+      config: { ...config, failures: [...Object.keys(SIGN_IN_TEXTS), ...ANSWER_FAILURES] },
       schema: {
         operationId: 'confirmDevice',
         summary: 'Approve or refuse a device: the buttons of that page',
@@ -132,6 +132,7 @@ function failurePage(failure: Failure): Page | undefined {
 const SIGN_IN_TEXTS: Readonly<Record<string, TextName>> = {
   UNAUTHORIZED: 'deviceSignInText',
   SESSION_NOT_FRESH: 'deviceSignInAgainText',
+  USER_IS_ANONYMOUS: 'deviceSignInText',
 }
 
 const signInPage = (text: TextName): Page => ({

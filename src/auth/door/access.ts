@@ -4,7 +4,7 @@ import type { LiveSession, Sessions } from '#identity/live-sessions.ts'
 import { isPermitted, permissionText } from '#identity/permissions.ts'
 import { proofHolds, type SessionProof } from '#identity/proof.ts'
 import { lacksSecondFactor } from '#identity/second-factor.ts'
-import type { Access } from '#kernel/http/access.ts'
+import { type Access, open } from '#kernel/http/access.ts'
 import { isGet } from '#kernel/http/methods.ts'
 import { presentedToken } from '#kernel/http/presented-token.ts'
 import type { Kernel } from '#kernel/kernel.ts'
@@ -49,6 +49,8 @@ export type AuthAccess = {
   admin(permission: AdminPermission): Access
   /** Only with an impersonated session. */
   readonly impersonating: Access
+  /** As `known` where there are anonymous users, who may add a way in so; else open, and no session is looked at. */
+  readonly knownIfAnonymous: Access
   /** With a live session, or without when `session_management.require_authentication` is off. */
   readonly signedInIfRequired: Access
 }
@@ -101,7 +103,7 @@ export function createAuthAccess(kernel: Kernel, sessions: Sessions): AuthAccess
   const fresh: Access = {
     name: 'signed in recently',
     security: SECURITY,
-    failures: [...SESSION_FAILURES, 'SESSION_NOT_FRESH'],
+    failures: [...SESSION_FAILURES, 'SESSION_NOT_FRESH', 'USER_IS_ANONYMOUS'],
     authorize: signedIn.authorize,
   }
   const admin = (permission: AdminPermission): Access => ({
@@ -129,6 +131,7 @@ export function createAuthAccess(kernel: Kernel, sessions: Sessions): AuthAccess
     fresh: renewing(fresh),
     admin: (permission) => renewing(admin(permission)),
     impersonating: renewing(impersonating),
+    knownIfAnonymous: config.auth.anonymous.enabled ? known : open,
     signedInIfRequired: renewing(require_authentication ? signedIn : known),
   }
 }

@@ -47,6 +47,7 @@ export async function addUser(kernel: Kernel, user: NewUser, password?: string):
   )
   // A user who signs up is the actor; an admin who adds one stays it.
   const acting = actingAsUser(kernel, added.id)
-  await tell(acting, 'user.created', { targetId: added.id, details: { role: added.role } })
+  const details = { role: added.role, ...(added.isAnonymous && { anonymous: true }) }
+  await tell(acting, 'user.created', { targetId: added.id, details })
   return added
 }

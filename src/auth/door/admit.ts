@@ -67,7 +67,7 @@ export async function admit(
   const { require_email_verification } = kernel.config.auth.email_password
   const outcome = await act(kernel, { ...proof, refuse }, async (kernel, { user }) => {
     if (isBanned(user, kernel.now())) throw fail('BANNED_USER')
-    const isUnverified = require_email_verification && !user.emailVerified
+    const isUnverified = require_email_verification && !user.emailVerified && !user.isAnonymous
     if (isUnverified) return { unverified: user }
     const words = given.flatMap((each) => wordsAtSignIn(kernel, each))
     const shown = address === user.email ? ([...words, 'mail'] as const) : words

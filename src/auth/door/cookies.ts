@@ -3,8 +3,9 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Session } from '#identity/sessions.ts'
 import { isTokenShaped, tokenHash } from '#identity/tokens.ts'
 import type { Config } from '#kernel/config/config.ts'
-import { COOKIE_PREFIX, HEADER } from '#kernel/http/header-names.ts'
+import { CONSOLE_COOKIE, COOKIE_PREFIX, HEADER } from '#kernel/http/header-names.ts'
 import type { PresentedToken } from '#kernel/http/presented-token.ts'
+import { asksToOperate, sessionCookieName } from '#kernel/http/session-cookie.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { UUID } from '#kernel/random.ts'
 
@@ -13,6 +14,20 @@ const options = ({ session }: Config): CookieSerializeOptions => ({
   secure: session.cookie_secure,
   httpOnly: session.cookie_http_only,
   sameSite: session.cookie_same_site.toLowerCase() as 'lax' | 'strict' | 'none', // the setting's three values
+})
+
+/** Of the console, whose pages have the origin of the service: no setting makes them weaker than it needs. */
+const consoleOptions = ({ session, server }: Config): CookieSerializeOptions => ({
+  path: '/',
+  secure: session.cookie_secure || server.public_url?.startsWith('https:') === true,
+  httpOnly: true,
+  sameSite: 'strict',
+})
+
+/** The session cookie that the request is about, the application's or the console's. */
+const sessionCookie = (config: Config, request: FastifyRequest) => ({
+  name: sessionCookieName(config, request),
+  attributes: asksToOperate(request) ? consoleOptions(config) : options(config),
 })
 
 /** Milliseconds; undefined: the cookie lasts until the browser closes. */
@@ -35,25 +50,35 @@ type SideCookie = {
   of(request: FastifyRequest): string | undefined
 }
 
-function sideCookie(shortName: string, more: CookieSerializeOptions = {}): SideCookie {
-  const name = `${COOKIE_PREFIX}.${shortName}`
-  const attributes = (config: Config) => ({ ...options(config), httpOnly: true, ...more })
-  const of = ({ cookies }: FastifyRequest) => cookies[name]
+/** `ofSession`: it belongs to a session cookie, so that the console has one of its own. */
+function sideCookie(
+  shortName: string,
+  { ofSession = false, ...more }: CookieSerializeOptions & { readonly ofSession?: boolean } = {},
+): SideCookie {
+  const isOfConsole = (request: FastifyRequest) => ofSession && asksToOperate(request)
+  const nameFor = (request: FastifyRequest) =>
+    `${isOfConsole(request) ? CONSOLE_COOKIE : COOKIE_PREFIX}.${shortName}`
+  const attributes = (config: Config, request: FastifyRequest) =>
+    isOfConsole(request) ? consoleOptions(config) : { ...options(config), httpOnly: true, ...more }
+  const of = (request: FastifyRequest) => request.cookies[nameFor(request)]
   return {
     of,
-    set: (config, reply, value, lifetime) =>
-      void reply.setCookie(name, value, { ...attributes(config), ...lasting(lifetime) }),
+    set(config, reply, value, lifetime) {
+      const { request } = reply
+      reply.setCookie(nameFor(request), value, { ...attributes(config, request), ...lasting(lifetime) })
+    },
     clear(config, reply) {
-      if (of(reply.request) !== undefined) reply.clearCookie(name, attributes(config))
+      const { request } = reply
+      if (of(request) !== undefined) reply.clearCookie(nameFor(request), attributes(config, request))
     },
   }
 }
 
 /** The admin's own token, while the session cookie has that of an impersonated session. */
-export const ADMIN_COOKIE = sideCookie('admin-session')
+export const ADMIN_COOKIE = sideCookie('admin-session', { ofSession: true })
 
 /** A sign-in that waits for its second factor. */
-export const PENDING_COOKIE = sideCookie('two-factor')
+export const PENDING_COOKIE = sideCookie('two-factor', { ofSession: true })
 
 /** A browser that needs no second factor. */
 export const TRUSTED_DEVICE_COOKIE = sideCookie('trusted-device')
@@ -93,14 +118,16 @@ export function setSessionToken(
   token: string,
   lifetime: Lifetime,
 ): void {
+  const { name, attributes } = sessionCookie(config, reply.request)
   reply.header(HEADER.authToken, token)
-  reply.setCookie(config.session.cookie_name, token, { ...options(config), ...lasting(lifetime) })
+  reply.setCookie(name, token, { ...attributes, ...lasting(lifetime) })
   ADMIN_COOKIE.clear(config, reply)
 }
 
 /** Clears the admin's own token too, which means nothing without the impersonated session. */
 export function clearSessionToken(config: Config, reply: FastifyReply): void {
-  reply.clearCookie(config.session.cookie_name, options(config))
+  const { name, attributes } = sessionCookie(config, reply.request)
+  reply.clearCookie(name, attributes)
   ADMIN_COOKIE.clear(config, reply)
 }
 
@@ -125,12 +152,12 @@ export type KeptSession = { readonly userId: string; readonly token: string }
 
 const keptName = ({ session }: Config, userId: string): string => `${session.cookie_name}_multi-${userId}`
 
-/** The sessions that the browser keeps, at most `maximum_sessions`. None with `multi_session.enabled: false`. */
-export function keptSessions(config: Config, { cookies }: FastifyRequest): readonly KeptSession[] {
+/** The sessions that the browser keeps, at most `maximum_sessions`. None with `multi_session.enabled: false`, and none of the console. */
+export function keptSessions(config: Config, request: FastifyRequest): readonly KeptSession[] {
   const { enabled, maximum_sessions } = config.auth.multi_session
-  if (!enabled) return []
+  if (!enabled || asksToOperate(request)) return []
   const prefix = keptName(config, '')
-  return Object.entries(cookies)
+  return Object.entries(request.cookies)
     .filter(([name]) => name.startsWith(prefix))
     .map(([name, token = '']) => ({ userId: name.slice(prefix.length), token }))
     .filter(({ userId, token }) => UUID.test(userId) && isTokenShaped(token))
@@ -145,8 +172,9 @@ export function keepSession(
   lifetime: Lifetime,
 ): void {
   const { enabled, maximum_sessions } = config.auth.multi_session
+  if (!enabled || asksToOperate(reply.request)) return
   const others = keptSessions(config, reply.request).filter((kept) => kept.userId !== userId)
-  if (!enabled || others.length >= maximum_sessions) return
+  if (others.length >= maximum_sessions) return
   reply.setCookie(keptName(config, userId), token, {
     ...{ ...options(config), httpOnly: true },
     ...lasting(lifetime),
@@ -159,9 +187,12 @@ export const forgetKept = (
   { userId }: Pick<KeptSession, 'userId'>,
 ): void => void reply.clearCookie(keptName(config, userId), { ...options(config), httpOnly: true })
 
-/** Tells the application how this browser has last begun to sign in: its pages read it. `method`: `email`, `passkey` or a provider's name. */
+/**
+ * Tells the application how this browser has last begun to sign in: its pages read it. `method`: `email`, `passkey` or a provider's name.
+ * Not of the console.
+ */
 export function noteLoginMethod({ config }: Kernel, reply: FastifyReply, method: string): void {
   const { enabled, cookie_name, max_age } = config.auth.last_login_method
-  if (enabled)
+  if (enabled && !asksToOperate(reply.request))
     reply.setCookie(cookie_name, method, { ...options(config), ...lasting(max_age), httpOnly: false })
 }

@@ -45,6 +45,14 @@ export const DEMANDS = {
 
 export type DemandingVerb = keyof typeof DEMANDS
 
+/** Open to anonymous users, of whom nothing can be demanded: the session is all that they have. Other verbs wait for a way in or an address. */
+const OPEN_TO_ANONYMOUS: readonly DemandingVerb[] = [
+  'linkAccount',
+  'addPasskey',
+  'changeUnprovenEmail',
+  'deleteUser',
+]
+
 /**
  * `fresh`: a proof within `session.fresh_age`. `proof`: one within ten minutes. `settled proof`: not by a new password alone. `password`,
  * `factor`: this one within ten minutes, if the user has it; without a password a proof. `settled password`: this one within ten minutes,
@@ -102,8 +110,10 @@ export async function recordShown(
   return { ...standing, ...columns }
 }
 
-/** Names of proofs that meet the first unmet demand. Undefined: all are met. */
+/** Names of proofs that meet the first unmet demand. Undefined: all are met. Throws for a verb that is closed to anonymous users. */
 function missing(kernel: Kernel, standing: Standing, verb: DemandingVerb): readonly string[] | undefined {
+  if (standing.isAnonymous && OPEN_TO_ANONYMOUS.includes(verb)) return undefined
+  if (standing.isAnonymous) throw fail('USER_IS_ANONYMOUS')
   const demands: readonly Demand[] = DEMANDS[verb]
   const unmet = demands.find((demand) => !JUDGES[demand](kernel, standing))
   return unmet && acceptedBy(kernel, standing, unmet)
@@ -133,10 +143,12 @@ const JUDGES: Readonly<Record<Demand, (kernel: Kernel, standing: Standing) => bo
   'passed factor': (_kernel, standing) => !asksForFactor(standing) || hasPassedFactor(standing.shown),
 }
 
-/** Until when a way in that the session adds is no proof of its own. Null: the session has shown one lately. */
+/** Until when a way in that the session adds is no proof of its own. Null: the session has shown one lately, or the way is the user's first. */
 export async function settlingOf(kernel: Kernel, { id }: Pick<Session, 'id'>): Promise<Date | null> {
-  const isProven = isLatelyProven(kernel, await getStanding(kernel.db, id))
-  return isProven ? null : new Date(kernel.now().getTime() + SETTLING)
+  const standing = await getStanding(kernel.db, id)
+  return standing.isAnonymous || isLatelyProven(kernel, standing)
+    ? null
+    : new Date(kernel.now().getTime() + SETTLING)
 }
 
 const proofOf = (standing: Standing): Date | null => lastProof(standing, standing.has)

@@ -1,7 +1,7 @@
 import type { FastifyRequest, RouteOptions } from 'fastify'
 import { HEADER } from '#kernel/http/header-names.ts'
 import { isGet } from '#kernel/http/methods.ts'
-import { crossSite, redirectTarget } from '#kernel/http/origins.ts'
+import { beyondReach, redirectTarget } from '#kernel/http/origins.ts'
 import { presentedToken } from '#kernel/http/presented-token.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
@@ -20,6 +20,8 @@ declare module 'fastify' {
      * session says so: false if it needs a link, a code, a provider's answer or a pending sign-in, which began at a route that asks.
      */
     captcha?: boolean
+    /** A caller with a session has to solve it too: else one session would add any number of users. */
+    captchaInSession?: boolean
   }
 }
 
@@ -49,7 +51,8 @@ export function protect(app: App, kernel: Kernel): void {
   if (kernel.config.auth.captcha.provider === undefined) return
   // After the body is judged, so that a mistake in a form does not cost its solution.
   app.addHook('preHandler', async ({ routeOptions, knownCaller, headers, clientAddress: address }) => {
-    if (routeOptions.config.captcha !== true || knownCaller !== undefined) return
+    const { captcha, captchaInSession = false } = routeOptions.config
+    if (captcha !== true || (knownCaller !== undefined && !captchaInSession)) return
     await expectCaptcha(kernel, { response: headers[HEADER.captcha], address })
   })
 }
@@ -67,7 +70,8 @@ function refusalsOf({ method, config }: RouteOptions): readonly string[] {
   return [
     ...(knowsSession && !whileImpersonating ? ['NOT_WHILE_IMPERSONATING'] : []),
     ...(startsSession ? ADMISSION_FAILURES : []),
-    ...(method === 'GET' || anyOrigin ? [] : ['INVALID_ORIGIN', 'MISSING_OR_NULL_ORIGIN']),
+    // A GET is refused its cookie when it asks to operate.
+    ...(anyOrigin || (method === 'GET' && !knowsSession) ? [] : ['INVALID_ORIGIN', 'MISSING_OR_NULL_ORIGIN']),
     ...(redirects.length > 0 ? ['INVALID_CALLBACK_URL'] : []),
     'TOO_MANY_REQUESTS',
   ]
@@ -87,8 +91,8 @@ function judgeRedirects(kernel: Kernel, names: readonly string[], part: unknown)
 }
 
 function checkOrigin(kernel: Kernel, request: FastifyRequest): void {
-  if (isGet(request) || request.routeOptions.config.anyOrigin === true) return
-  const from = crossSite(kernel, request.headers)
+  if (request.routeOptions.config.anyOrigin === true) return
+  const from = beyondReach(kernel, request)
   if (from === undefined) return
   const presented = presentedToken(kernel.config, request)
   const byOtherCookie = () =>

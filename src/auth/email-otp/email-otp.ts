@@ -7,7 +7,8 @@ import type { Kernel } from '#kernel/kernel.ts'
 import { acceptableFields } from '../custom-fields/acceptable.ts'
 import { bySession, type Caller } from '../door/access.ts'
 import type { SignInContext } from '../door/sign-in-context.ts'
-import { changeNow, type FollowedLink, followTicket } from '../email/email.ts'
+import { followTicket } from '../email/email.ts'
+import { changeNow, type FollowedLink } from '../email/new-address.ts'
 import { fail } from '../errors.ts'
 import { enterByMail, type MailSignIn } from '../magic-link/magic-link.ts'
 import type { LinkClick } from '../mailing/link-click.ts'
@@ -87,12 +88,15 @@ export const changeEmailByCode = (
   caller: Caller,
   typed: TypedCode,
   click: LinkClick,
-): Promise<User> =>
+): Promise<FollowedLink> =>
   act(kernel, bySession(caller), async (kernel, { user }) => {
     if (typed.address === user.email) throw fail('EMAIL_IS_THE_SAME')
-    const outcome = await tryCode(kernel, codeTry(kernel, 'change-email', typed), user.id)
-    await redeemCode(kernel.db, expectRight(kernel, user, outcome))
-    return changeNow(kernel, user, { ...click, evidence: { by: 'link' } }, typed.address)
+    // The address is not the user's yet, so that a device of the user counts for it as a stranger.
+    const byStranger = { ...typed, source: {} }
+    const outcome = await tryCode(kernel, codeTry(kernel, 'change-email', byStranger), user.id)
+    const right = expectRight(kernel, user, outcome)
+    await redeemCode(kernel.db, right)
+    return changeNow(kernel, user, { ...click, evidence: { by: 'link' } }, right.ticket)
   })
 
 /** Redeems the code, and runs the work as `act` does; throws when it is not right. */

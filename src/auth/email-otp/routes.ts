@@ -244,7 +244,8 @@ function changeRoutes(app: App, kernel: Kernel, access: AuthAccess): void {
       const { newEmail, otp } = request.body
       const typed = typedCode(request, acceptableEmail(newEmail), otp)
       const click = linkClickOf(kernel, request, reply)
-      await changeEmailByCode(request.kernel, request.caller, typed, click)
+      const { admission } = await changeEmailByCode(request.kernel, request.caller, typed, click)
+      if (admission !== undefined) finishSignIn(kernel, reply, admission)
       return { success: true }
     },
   })

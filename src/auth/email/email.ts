@@ -2,10 +2,9 @@ import { act, actOnTicket } from '#identity/act.ts'
 import { redeemCode, tryCode } from '#identity/link-codes.ts'
 import { tell } from '#identity/tell.ts'
 import type { SignUpMark } from '#identity/ticket-purposes.ts'
-import { deleteTickets, deleteTicketsFor, type Ticket } from '#identity/tickets.ts'
+import { deleteTicketsFor, type Ticket } from '#identity/tickets.ts'
 import { findUser, hasProvenEmail, type User } from '#identity/users.ts'
 import type { Config } from '#kernel/config/config.ts'
-import { isConflict } from '#kernel/db/conflicts.ts'
 import { Failure } from '#kernel/errors.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { sendMail } from '#kernel/mail/mailer.ts'
@@ -25,16 +24,14 @@ import { codeTry, expectRight, type TypedCode } from '../mailing/typed-code.ts'
 import { checkPassword } from '../password/password.ts'
 import { showCode } from '../two-factor/verification.ts'
 import { acceptableEmail } from '../user-fields.ts'
-import { type Evidence, proveEmail, proveNewEmail, readEvidence } from './first-proof.ts'
+import { type ProvingClick, proveEmail, readEvidence } from './first-proof.ts'
+import { changeNow, type FollowedLink } from './new-address.ts'
 import { type ProofTexts, proofView } from './proof-view.ts'
 
 const EMAIL_LINKS = ['verify-email', 'confirm-change-email', 'change-email'] as const
 type EmailTicket = Ticket<(typeof EMAIL_LINKS)[number]>
 
 const invalidToken = () => fail('INVALID_TOKEN')
-
-/** The user after the link has acted, and a session if `auth.email.sign_in_after_verification` is on. */
-export type FollowedLink = { readonly user: User; readonly admission: Admission | undefined }
 
 /** Redeems a link for an application that calls the endpoint itself, without a page. */
 export const followEmailLink = (kernel: Kernel, token: string, click: LinkClick): Promise<FollowedLink> =>
@@ -48,15 +45,11 @@ export async function confirmEmailLink(
   values: FormValues,
 ): Promise<FollowedLink> {
   // An unknown token is refused before a password is hashed.
-  const { user } = await openLink(kernel, EMAIL_LINKS, token)
-  return redeem(kernel, token, { ...click, evidence: await readEvidence(kernel, user, click, values) })
+  const evidence = await readEvidence(kernel, await openLink(kernel, EMAIL_LINKS, token), click, values)
+  return redeem(kernel, token, { ...click, evidence })
 }
 
-const redeem = (
-  kernel: Kernel,
-  token: string,
-  click: LinkClick & { readonly evidence: Evidence },
-): Promise<FollowedLink> =>
+const redeem = (kernel: Kernel, token: string, click: ProvingClick): Promise<FollowedLink> =>
   actOnTicket(kernel, { purposes: EMAIL_LINKS, token }, invalidToken, async (kernel, user, ticket) => {
     if (ticket.expired) throw fail('TOKEN_EXPIRED')
     return followTicket(kernel, user, ticket, click)
@@ -67,17 +60,17 @@ export async function followTicket(
   kernel: Kernel,
   user: User,
   ticket: EmailTicket,
-  click: LinkClick & { readonly evidence: Evidence },
+  click: ProvingClick,
 ): Promise<FollowedLink> {
-  const changed = await follow(kernel, user, ticket, click)
+  const followed = await follow(kernel, user, ticket, click)
   // An attacker may send a victim the link of the attacker's own account. It must not sign the victim in to that account,
   // neither from the attacker's page nor by our button, which asks for no password when the address is proven already.
   const mayStart = click.caller === undefined && !click.context.isCrossSite && !hasProvenEmail(user)
   const signsIn = kernel.config.auth.email.sign_in_after_verification && mayStart
-  if (!signsIn || ticket.purpose !== 'verify-email') return { user: changed, admission: undefined }
+  if (!signsIn || ticket.purpose !== 'verify-email') return followed
   const proof = { userId: user.id }
   const entrance = { way: 'mail', shown: ['mail'], proof, refuse: invalidToken } as const
-  return { user: changed, admission: await admitUnlessByPassword(kernel, entrance, click.context) }
+  return { ...followed, admission: await admitUnlessByPassword(kernel, entrance, click.context) }
 }
 
 /** Undefined for a user who has to sign in with the password. The address is proven all the same. */
@@ -94,33 +87,20 @@ async function admitUnlessByPassword(
   }
 }
 
-function follow(
+async function follow(
   kernel: Kernel,
   user: User,
-  { purpose, payload, address, sessionId }: EmailTicket,
-  click: LinkClick & { readonly evidence: Evidence },
-): Promise<User> {
+  ticket: EmailTicket,
+  click: ProvingClick,
+): Promise<FollowedLink> {
   // The payloads of these purposes.
-  if (purpose === 'verify-email') return proveEmail(kernel, user, click, payload as SignUpMark)
-  if (purpose === 'change-email') return changeNow(kernel, user, click, address)
-  return mailNewAddress(kernel, { user, sessionId }, payload as NewAddress)
-}
-
-/** Completes a change of address. It is the first proof of the new address, and ends every other link of the user. */
-export async function changeNow(
-  kernel: Kernel,
-  user: User,
-  click: LinkClick & { readonly evidence: Evidence },
-  newEmail: string,
-): Promise<User> {
-  try {
-    const changed = await proveNewEmail(kernel, user, click, newEmail)
-    await deleteTickets(kernel.db, user)
-    return changed
-  } catch (error) {
-    // Another account has taken it meanwhile.
-    throw isConflict(error, 'user_email_key') ? fail('INVALID_TOKEN') : error
-  }
+  const { purpose, payload, sessionId } = ticket
+  if (purpose === 'change-email') return changeNow(kernel, user, click, ticket as Ticket<'change-email'>)
+  const followed =
+    purpose === 'verify-email'
+      ? await proveEmail(kernel, user, click, payload as SignUpMark)
+      : await mailNewAddress(kernel, { user, sessionId }, payload as NewAddress)
+  return { user: followed, admission: undefined }
 }
 
 type NewAddress = { readonly newEmail: string; readonly callbackURL?: string | undefined }
@@ -170,7 +150,7 @@ async function redeemConfirmation(
 ): Promise<boolean> {
   const typed = { ...otp, address: user.email }
   const ofChange = await tryCode(kernel, codeTry(kernel, 'confirm-change-email', typed), user.id)
-  if (typeof ofChange === 'object' && ofChange.ticket.payload.newEmail === newEmail) {
+  if (typeof ofChange === 'object' && 'ticket' in ofChange && ofChange.ticket.payload.newEmail === newEmail) {
     await redeemCode(kernel.db, ofChange)
     return true
   }
@@ -192,6 +172,17 @@ function mailOldAddress(
   return mailLink(kernel, CONFIRM_CHANGE_EMAIL, { ticket, recipient: user, callbackURL, asked })
 }
 
+/** Begins to add an address to an anonymous user, with the hash of a password, and ends an attempt that was begun before. */
+export async function beginNewAddress(
+  kernel: Kernel,
+  from: AddressChange,
+  to: NewAddress & { readonly password: string },
+): Promise<void> {
+  await deleteTicketsFor(kernel.db, from.user.id, CHANGE)
+  await tell(kernel, 'email.change_requested', { targetId: from.user.id })
+  await mailNewAddress(kernel, from, to)
+}
+
 /**
  * The old address gets a notice if it is proven; the new one gets its link only when it has no account. The queue decides that, so
  * that the time of the answer does not show it.
@@ -199,11 +190,16 @@ function mailOldAddress(
 async function mailNewAddress(
   kernel: Kernel,
   { user, sessionId }: AddressChange,
-  { newEmail: address, callbackURL, asked }: NewAddress & Pick<ChangeEmail, 'asked'>,
+  {
+    newEmail: address,
+    callbackURL,
+    asked,
+    password,
+  }: NewAddress & Pick<ChangeEmail, 'asked'> & { readonly password?: string },
 ): Promise<User> {
   await noticeTo(kernel, user, MAILS.emailIsChanging(user, address))
   await mailLink(kernel, CHANGE_EMAIL, {
-    ticket: { userId: user.id, sessionId, address, payload: {} },
+    ticket: { userId: user.id, sessionId, address, payload: password === undefined ? {} : { password } },
     recipient: user,
     ...{ callbackURL, asked },
     deliver: (kernel, mail) => requestMail(kernel, 'change-email', { email: address, mail }),
@@ -258,8 +254,8 @@ export const CHANGE_EMAIL: MailFlow<'change-email'> = {
   mail: MAILS.changeEmail,
   view: (kernel, link, click) => proofView(kernel, link, click, CHANGE_TEXTS),
   async act(kernel, _link, { token, click, values }) {
-    await confirmEmailLink(kernel, token, click, values)
-    return { title: 'changeNewDone', text: 'changeNewDoneText' }
+    const { admission } = await confirmEmailLink(kernel, token, click, values)
+    return { title: 'changeNewDone', text: 'changeNewDoneText', admission }
   },
 }
 

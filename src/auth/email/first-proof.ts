@@ -14,7 +14,7 @@ import { proofOf } from '../door/access.ts'
 import { browserMark } from '../door/cookies.ts'
 import { fail } from '../errors.ts'
 import { noticeTo } from '../mailing/allowance.ts'
-import type { FormValues } from '../mailing/flow.ts'
+import type { FormValues, OpenLink } from '../mailing/flow.ts'
 import { type LinkClick, sourceOf } from '../mailing/link-click.ts'
 import { MAILS } from '../mailing/texts.ts'
 import { forgetLastOrganization } from '../organization/initial.ts'
@@ -27,7 +27,7 @@ import { removeSecondFactor } from '../two-factor/enrolment.ts'
  * Evidence, besides the click, that the owner of the account has clicked. `link`: no page was shown, so nothing was asked for.
  * `page`: the page was shown and nothing was entered. `password`: it was right; `stored` is the hash. `new password`: its hash.
  */
-export type Evidence =
+type Evidence =
   | { readonly by: 'link' }
   | { readonly by: 'page' }
   | { readonly by: 'password'; readonly stored: string }
@@ -36,7 +36,7 @@ export type Evidence =
 /** Checks what was entered before any row is locked, since hashing takes long. */
 export async function readEvidence(
   kernel: Kernel,
-  user: User,
+  { user, ticket }: OpenLink<UserPurpose>,
   click: LinkClick,
   values: FormValues,
 ): Promise<Evidence> {
@@ -48,10 +48,16 @@ export async function readEvidence(
     }
   }
   if (password === '') return { by: 'page' }
-  return { by: 'password', stored: await checkPasswordOf(kernel, user, password, sourceOf(user, click)) }
+  const waiting = waitingPassword(ticket)
+  const stored = await checkPasswordOf(kernel, user, password, sourceOf(user, click), waiting)
+  return { by: 'password', stored }
 }
 
-type ProvingClick = LinkClick & { readonly evidence: Evidence }
+/** The hash of a password that the account gets when the link is followed (auth/anonymous/). */
+export const waitingPassword = ({ payload }: Ticket<UserPurpose>): string | undefined =>
+  'password' in payload ? payload.password : undefined
+
+export type ProvingClick = LinkClick & { readonly evidence: Evidence }
 
 /**
  * First proof of the address that the account was opened with (decision 15). Before it, another person may have opened the account with
@@ -205,7 +211,7 @@ async function storeProof(
   { email = user.email, isOwner, evidence }: NewProof,
 ): Promise<User> {
   const now = kernel.now()
-  const proof = { email, emailVerified: true, emailProvenAt: now }
+  const proof = { email, emailVerified: true, emailProvenAt: now, isAnonymous: false }
   const proven = (await updateUser(kernel.db, user.id, proof, now)) ?? user
   if (!isOwner && evidence?.by === 'new password') await choosePassword(kernel, proven, evidence.hash)
   const isChange = email !== user.email

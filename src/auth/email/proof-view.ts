@@ -4,7 +4,7 @@ import type { Kernel } from '#kernel/kernel.ts'
 import type { OpenLink, View } from '../mailing/flow.ts'
 import type { LinkClick } from '../mailing/link-click.ts'
 import type { TextName } from '../pages/texts.ts'
-import { isOwnClick } from './first-proof.ts'
+import { isOwnClick, waitingPassword } from './first-proof.ts'
 
 /** Texts of a page for the first proof of an address. */
 export type ProofTexts = {
@@ -27,7 +27,7 @@ export async function proofView(
   if (isOwnClick(user, ticket, click)) return plainView(texts)
   const { title, button, chooseButton, proveText, chooseText, chooseFirstText } = texts
   const choose = { fields: ['newPassword'], button: chooseButton } as const
-  if ((await findPassword(kernel.db, user.id)) === undefined)
+  if ((waitingPassword(ticket) ?? (await findPassword(kernel.db, user.id))) === undefined)
     return { title, paragraphs: [chooseFirstText], forms: [choose] }
   return {
     title,

@@ -90,7 +90,7 @@ function claimsOf(kernel: Kernel, { session, user, organizationRole }: LiveSessi
     ...(org !== null && organizationRole !== null && { org_role: organizationRole }),
     ...(amr !== null && { amr }),
     ...(authTime !== null && { auth_time: seconds(authTime.getTime()) }),
-    is_anonymous: false,
+    is_anonymous: user.isAnonymous,
   }
 }
 

@@ -59,7 +59,8 @@ export async function createOrganization(
   if (!isOwn) expectMayCreateFor(kernel, caller.user)
   if (!UUID.test(userId)) throw fail('USER_NOT_FOUND')
   return withFreeSlug('ORGANIZATION_ALREADY_EXISTS', () =>
-    act(kernel, { ...bySession(caller), others: isOwn ? [] : [userId] }, async (kernel, { user }) => {
+    act(kernel, { ...bySession(caller), others: isOwn ? [] : [userId] }, async (kernel, { user, others }) => {
+      if (user.isAnonymous || others.get(userId)?.isAnonymous === true) throw fail('USER_IS_ANONYMOUS')
       if (!isOwn) await expectAdmin(kernel, user, userId)
       const created = await insertWithOwner(kernel, fields, userId)
       if (isOwn && !keepCurrentActiveOrganization)

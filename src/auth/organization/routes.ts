@@ -7,6 +7,7 @@ import type { Kernel } from '#kernel/kernel.ts'
 import type { AuthAccess } from '../door/access.ts'
 import { asAnswer } from '../redirect.ts'
 import { createOrganizationAccess, type OrganizationAccess } from './access.ts'
+import { adminOrganizationRoutes } from './admin-routes.ts'
 import { invitationPage } from './invitation-page.ts'
 import { invitationRoutes } from './invitation-routes.ts'
 import { memberRoutes } from './member-routes.ts'
@@ -49,6 +50,7 @@ export function organizationRoutes(app: App, kernel: Kernel, auth: AuthAccess): 
   memberRoutes(app, kernel, access)
   invitationRoutes(app, kernel, access)
   invitationPage(app, kernel, auth)
+  adminOrganizationRoutes(app, kernel, auth)
 }
 
 function changingRoutes(app: App, access: OrganizationAccess): void {
@@ -59,6 +61,7 @@ function changingRoutes(app: App, access: OrganizationAccess): void {
       access: access.signedIn,
       failures: [
         'ORGANIZATION_ALREADY_EXISTS',
+        'USER_IS_ANONYMOUS',
         'YOU_ARE_NOT_ALLOWED_TO_CREATE_A_NEW_ORGANIZATION',
         'YOU_HAVE_REACHED_THE_MAXIMUM_NUMBER_OF_ORGANIZATIONS',
         'USER_NOT_FOUND',

@@ -95,12 +95,27 @@ export async function findOrganization(db: Db, key: OrganizationKey): Promise<Or
 /** The newest organizations whose name or slug contains the text. Reads every row. */
 export async function searchOrganizations(
   db: Db,
-  { search = '', limit }: { readonly search: string | undefined; readonly limit: number },
+  {
+    search,
+    limit,
+    offset = 0,
+  }: { readonly search: string | undefined; readonly limit: number; readonly offset?: number },
 ): Promise<Organization[]> {
-  const pattern = `%${search.replace(/[\\%_]/g, '\\$&')}%`
   const { rows } = await sql<Organization>`select ${ORGANIZATION} from service.organization o
-    where o.name ilike ${pattern} or o.slug ilike ${pattern} order by o.id desc limit ${limit}`.execute(db)
+    where ${contains(search)} order by o.id desc limit ${limit} offset ${offset}`.execute(db)
   return rows
+}
+
+export async function countOrganizations(db: Db, search: string | undefined): Promise<number> {
+  const { rows } = await sql<{ count: string }>`select count(*) from service.organization o
+    where ${contains(search)}`.execute(db)
+  return Number(rows[0]?.count ?? 0)
+}
+
+function contains(search = ''): RawBuilder<boolean> {
+  if (search === '') return sql`true`
+  const pattern = `%${search.replace(/[\\%_]/g, '\\$&')}%`
+  return sql`(o.name ilike ${pattern} or o.slug ilike ${pattern})`
 }
 
 /** Whether the user is in at least `max` organizations. */

@@ -1,5 +1,6 @@
 import type { Static } from 'typebox'
 import type { Passkey } from '#identity/passkeys.ts'
+import { isPlaceholder } from '#identity/placeholders.ts'
 import type { User } from '#identity/users.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { CHALLENGE_LIFETIME, type Challenge } from './challenges.ts'
@@ -68,7 +69,11 @@ export function requestOptions(
   }
 }
 
-const entityOf = ({ id, email, name }: User) => ({ id: userHandle(id), name: email, displayName: name })
+/** Authenticators show it to the user, to whom a placeholder says nothing. */
+const entityOf = ({ id, email, name }: User) => ({
+  ...{ id: userHandle(id), displayName: name },
+  name: isPlaceholder(email) ? name : email,
+})
 
 const verificationIn = ({ config }: Kernel) =>
   config.auth.passkey.require_user_verification ? 'required' : 'preferred'

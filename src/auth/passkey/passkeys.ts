@@ -15,8 +15,11 @@ import type { User } from '#identity/users.ts'
 import { isLastWayIn } from '#identity/ways-in.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { UUID, uuidv7 } from '#kernel/random.ts'
+import { upgrade } from '../anonymous/upgrade.ts'
 import { bySession, type Caller } from '../door/access.ts'
+import { type Admission, admit } from '../door/admit.ts'
 import { expectShown, settlingOf } from '../door/demands.ts'
+import type { SignInContext } from '../door/sign-in-context.ts'
 import { fail } from '../errors.ts'
 import { noticeTo } from '../mailing/allowance.ts'
 import { MAILS } from '../mailing/texts.ts'
@@ -37,12 +40,16 @@ type Registration = {
   readonly revokeOtherSessions?: boolean | undefined
 }
 
+/** The session is that of an anonymous user, who is a known one now. */
+type Registered = { readonly passkey: Passkey; readonly admission: Admission | undefined }
+
 /** Adds the passkey that the caller's authenticator has made for the challenge. */
 export async function registerPasskey(
   kernel: Kernel,
   caller: Caller,
   { response, challengeId, name: asked = '', revokeOtherSessions }: Registration,
-): Promise<Passkey> {
+  context: SignInContext,
+): Promise<Registered> {
   const rp = relyingParty(kernel)
   const name = asked.trim() === '' ? null : acceptableName(asked)
   const { require_user_verification } = kernel.config.auth.passkey
@@ -63,8 +70,22 @@ export async function registerPasskey(
     await noticeTo(kernel, user, MAILS.passkeyAdded(user, name))
     // The first factor where one is required: a stranger may have signed in while there was none.
     if (isRestricted) await deleteUserSessions(kernel.db, user.id, caller.session.id)
-    return added
+    const admission = user.isAnonymous ? await upgradeByPasskey(kernel, user, added, context) : undefined
+    return { passkey: added, admission }
   })
+}
+
+/** Gives the user a new session. A registration does not tell whether the authenticator has verified the user. */
+async function upgradeByPasskey(
+  kernel: Kernel,
+  user: User,
+  { id, createdAt: addedAt }: Passkey,
+  context: SignInContext,
+): Promise<Admission> {
+  await upgrade(kernel, user, { by: 'passkey' })
+  const shown = [{ way: 'unverified passkey', addedAt, settlesAt: null }] as const
+  const refuse = () => new Error('the passkey was added in this transaction and is gone')
+  return admit(kernel, { way: 'passkey', shown, proof: { userId: user.id, passkey: id }, refuse }, context)
 }
 
 /** The challenge is used up all the same. */

@@ -124,10 +124,18 @@ function ceremonyRoutes(app: App, kernel: Kernel, access: AuthAccess): void {
       }),
       response: { 200: PasskeyRecord },
     },
-    handler: (request, reply) => {
+    handler: async (request, reply) => {
       const challengeId = takeChallengeId(kernel, request, reply, request.body)
       const registration = { ...request.body, challengeId }
-      return registerPasskey(request.kernel, request.caller, registration)
+      const context = signInContextOf(kernel, request, reply)
+      const { passkey, admission } = await registerPasskey(
+        request.kernel,
+        request.caller,
+        registration,
+        context,
+      )
+      if (admission !== undefined) finishSignIn(kernel, reply, admission)
+      return passkey
     },
   })
   for (const method of ['GET', 'POST'] as const) {

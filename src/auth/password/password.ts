@@ -93,14 +93,18 @@ export async function checkPassword(
   }
 }
 
-/** The stored hash, for a user who may have no session, after the password was right; throws otherwise. */
+/** The stored hash, or the one that waits to be stored, for a user who may have no session, after the password was right; throws otherwise. */
 export async function checkPasswordOf(
   kernel: Kernel,
   user: User,
   password: string,
   source: Source,
+  waiting?: string,
 ): Promise<string> {
-  const found = await findCredential(kernel.db, user.id)
+  const found =
+    waiting === undefined
+      ? await findCredential(kernel.db, user.id)
+      : { password: waiting, mustChangePassword: false }
   return usableHash(kernel, { user, found, source }, password)
 }
 
@@ -152,6 +156,7 @@ export async function assignPassword(
   password: string,
   origin: PasswordOrigin = 'other',
 ): Promise<void> {
+  if (user.isAnonymous) throw fail('USER_IS_ANONYMOUS')
   await storePassword(kernel, user, { password, ended: 'all', origin })
   const ended = await deleteUserSessions(kernel.db, user.id)
   await tell(kernel, 'password.assigned', { targetId: user.id, details: { sessionsEnded: ended } })

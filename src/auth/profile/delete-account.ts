@@ -1,5 +1,6 @@
 import { findPassword } from '#identity/accounts.ts'
 import { act, actOnTicket, actWithoutProof } from '#identity/act.ts'
+import { isPlaceholder } from '#identity/placeholders.ts'
 import { lockProvenUser } from '#identity/proof.ts'
 import { isLastAdmin } from '#identity/roles.ts'
 import { tell } from '#identity/tell.ts'
@@ -8,7 +9,7 @@ import { deleteUser, type User } from '#identity/users.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { forgetMails } from '#kernel/mail/mailer.ts'
 import { bySession, type Caller } from '../door/access.ts'
-import { hasShown } from '../door/demands.ts'
+import { expectShown, hasShown } from '../door/demands.ts'
 import { fail, LINK_FAILURES } from '../errors.ts'
 import type { MailFlow, OpenLink, View } from '../mailing/flow.ts'
 import { type LinkClick, sourceOf } from '../mailing/link-click.ts'
@@ -38,6 +39,8 @@ export async function deleteAccount(
   return act(kernel, bySession(proven), async (kernel, { user }) => {
     // A password that this session has set is no proof (auth.md 2).
     const inBody = proven.password === undefined ? [] : (['password'] as const)
+    // No mail reaches who has no address.
+    if (isPlaceholder(user.email)) await expectShown(kernel, caller.session, 'deleteUser', inBody)
     const isProven = await hasShown(kernel, caller.session, 'deleteUser', inBody)
     await (isProven ? removeUser(kernel, user) : mailDeletion(kernel, caller, user, asked.callbackURL))
     return isProven ? 'deleted' : 'mailed'

@@ -25,6 +25,7 @@ const UpdateUser = Type.Object(
 const Deleted = Type.Object({ success: Type.Boolean(), message: Type.String() })
 const DELETING = [
   'DELETE_USER_DISABLED',
+  'SESSION_NOT_FRESH',
   ...PASSWORD_CHECK_FAILURES,
   'INVALID_RESET_TOKEN',
   ...REMOVAL_FAILURES,

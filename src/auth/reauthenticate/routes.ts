@@ -3,6 +3,7 @@ import { CurrentSession, SignedInUser } from '#identity/schemas.ts'
 import { named } from '#kernel/http/document/components.ts'
 import { edge } from '#kernel/http/failures.ts'
 import { NOT_EMPTY } from '#kernel/http/schemas.ts'
+import { asksToOperate } from '#kernel/http/session-cookie.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import type { AuthAccess } from '../door/access.ts'
@@ -80,7 +81,8 @@ export function reauthenticateRoutes(
       if (provider !== undefined && idToken === undefined) {
         const client = providers.find(provider)
         const from = { mark: markOf(kernel, request, reply), caller }
-        return { url: await beginReauthentication(acting, client, asked, from), redirect: !disableRedirect }
+        const visit = { ...asked, isOfConsole: asksToOperate(request) }
+        return { url: await beginReauthentication(acting, client, visit, from), redirect: !disableRedirect }
       }
       if (password === undefined && code === undefined && response === undefined && idToken === undefined)
         throw edge('validation_error', { message: 'Send password, code, response or provider' })

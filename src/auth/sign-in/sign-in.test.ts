@@ -39,7 +39,8 @@ test('sign-in by email answers token, user and url, and starts a session of its 
   assert.deepEqual(Object.keys(answer.body).toSorted(), ['redirect', 'token', 'url', 'user'])
   assert.deepEqual([answer.body.redirect, answer.body.url], [false, null])
   assert.deepEqual(Object.keys(answer.body.user).toSorted(), [
-    'createdAt', 'displayUsername', 'email', 'emailVerified', 'id', 'image', 'name', 'twoFactorEnabled', 'updatedAt', 'username',
+    'createdAt', 'displayUsername', 'email', 'emailVerified', 'id', 'image', 'isAnonymous', 'name',
+    'twoFactorEnabled', 'updatedAt', 'username',
   ]) // biome-ignore format: one line reads better
   assert.notEqual(answer.body.token, token)
   assert.equal(answer.headers.get('set-auth-token'), answer.body.token)

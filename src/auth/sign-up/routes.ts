@@ -2,12 +2,13 @@ import { Type } from 'typebox'
 import { IMAGE_MAX } from '#identity/images.ts'
 import { NAME_MAX } from '#identity/names.ts'
 import { SignedInUser } from '#identity/schemas.ts'
-import { open } from '#kernel/http/access.ts'
 import { named } from '#kernel/http/document/components.ts'
 import { Nullable } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
+import { signUpAsAnonymous } from '../anonymous/sign-up.ts'
 import { withFields } from '../custom-fields/bodies.ts'
+import type { AuthAccess } from '../door/access.ts'
 import { noteLoginMethod } from '../door/cookies.ts'
 import { finishSignIn } from '../door/finish-sign-in.ts'
 import { signInContextOf } from '../door/sign-in-context.ts'
@@ -34,14 +35,16 @@ const SignedUp = Type.Object(
   named('SignedUp'),
 )
 
-export function signUpRoutes(app: App, kernel: Kernel): void {
+export function signUpRoutes(app: App, kernel: Kernel, access: AuthAccess): void {
+  const { enabled: hasAnonymous } = kernel.config.auth.anonymous
   app.route({
     method: 'POST',
     url: '/sign-up/email',
     config: {
-      access: open,
+      access: access.knownIfAnonymous,
       startsSession: true,
       captcha: true,
+      captchaInSession: true,
       limit: 'sign_up',
       redirects: ['callbackURL'],
       failures: [
@@ -52,20 +55,25 @@ export function signUpRoutes(app: App, kernel: Kernel): void {
         'USERNAME_IS_ALREADY_TAKEN',
         ...CUSTOM_FIELD_FAILURES,
         'SIGN_UP_DISABLED',
+        ...(hasAnonymous ? ['USER_IS_NOT_ANONYMOUS'] : []),
       ],
     },
     schema: {
       summary: 'Sign up with email and password',
+      ...(hasAnonymous && {
+        description:
+          'In the session of an anonymous user it adds no user: address and password become those of this user when the link in the mail ' +
+          'is followed.',
+      }),
       body: withFields(kernel.config, SignUpEmail, { by: 'user', isNew: true }),
       response: { 200: SignedUp },
     },
     handler: async (request, reply) => {
-      const { body } = request
-      const { user, admission } = await signUp(
-        request.kernel,
-        body,
-        signInContextOf(kernel, request, reply, body),
-      )
+      const { body, knownCaller: caller } = request
+      const context = signInContextOf(kernel, request, reply, body)
+      if (caller?.user.isAnonymous === true)
+        return { token: null, user: await signUpAsAnonymous(request.kernel, caller, body, context) }
+      const { user, admission } = await signUp(request.kernel, body, context)
       if (admission !== undefined) noteLoginMethod(kernel, reply, 'email')
       return { token: null, ...(admission && finishSignIn(kernel, reply, admission)), user }
     },

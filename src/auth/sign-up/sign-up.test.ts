@@ -35,6 +35,7 @@ test('sign-up answers the token and the reduced user, and nothing else', async (
     username: null,
     displayUsername: null,
     twoFactorEnabled: false,
+    isAnonymous: false,
   })
   assert.equal(answer.headers.get('set-auth-token'), token)
   assert.match(

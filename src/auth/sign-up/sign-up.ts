@@ -64,6 +64,7 @@ const asIfAdded = (user: NewUser): Omit<User, 'role'> => ({
   fields: user.fields,
   emailProvenAt: null,
   twoFactorEnabled: false,
+  isAnonymous: false,
   banned: false,
   banReason: null,
   banExpires: null,

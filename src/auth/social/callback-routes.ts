@@ -3,6 +3,7 @@ import { type Static, Type } from 'typebox'
 import { open } from '#kernel/http/access.ts'
 import { presentedToken } from '#kernel/http/presented-token.ts'
 import { NOT_EMPTY } from '#kernel/http/schemas.ts'
+import { continueInConsole } from '#kernel/http/session-cookie.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import type { AuthAccess } from '../door/access.ts'
@@ -56,12 +57,12 @@ export function callbackRoutes(
       // A look at the address redeems nothing.
       if (request.method === 'HEAD') return asAnswer(reply.send())
       const context = signInContextOf(kernel, request, reply)
-      const { target, admission } = await completeVisit(
-        request.kernel,
-        providers,
-        returnOf(kernel, request),
-        context,
-      )
+      const {
+        target,
+        admission,
+        isOfConsole = false,
+      } = await completeVisit(request.kernel, providers, returnOf(kernel, request), context)
+      continueInConsole(request, isOfConsole)
       if (admission !== undefined) noteLoginMethod(kernel, reply, request.params.provider)
       const to = admission === undefined ? target : finishRedirectedSignIn(kernel, reply, admission, target)
       return asAnswer(reply.redirect(to, 302))

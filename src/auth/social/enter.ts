@@ -100,9 +100,14 @@ async function findOrAdd(kernel: Kernel, entering: Entrant, context: SignInConte
   return hides ? refuseHidden(kernel, user.id, context) : linkByEmail(kernel, entering, user)
 }
 
+/** Does a sign-in with an account that nobody has linked add a user? */
+export function maySignUp({ config }: Kernel, isRequested: boolean): boolean {
+  const { sign_up } = config.auth.social
+  return sign_up === 'always' || (sign_up === 'requested' && isRequested)
+}
+
 function expectSignUp(kernel: Kernel, { requestSignUp }: Entrant): void {
-  const { sign_up } = kernel.config.auth.social
-  if (sign_up === 'never' || (sign_up === 'requested' && !requestSignUp)) throw fail('SIGN_UP_DISABLED')
+  if (!maySignUp(kernel, requestSignUp)) throw fail('SIGN_UP_DISABLED')
   // Here too, so that this refusal does not tell an address without an account.
   fieldsOfNew(kernel, {})
 }

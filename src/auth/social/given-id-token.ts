@@ -1,6 +1,6 @@
 import type { Kernel } from '#kernel/kernel.ts'
 import { type Caller, proofOf } from '../door/access.ts'
-import type { RenewedSession } from '../door/admit.ts'
+import type { Admission, RenewedSession } from '../door/admit.ts'
 import { recordingRefusal } from '../door/record-refusal.ts'
 import type { SignInContext } from '../door/sign-in-context.ts'
 import { fail } from '../errors.ts'
@@ -20,35 +20,43 @@ type GivenIdToken = {
   readonly expiresAt?: number | undefined
 }
 
+type SignInAsked = {
+  readonly idToken: GivenIdToken
+  readonly requestSignUp: boolean
+  /** An anonymous user, whose first way in the account becomes unless another user has it. */
+  readonly upgrading: Caller | undefined
+}
+
 /** Signs in by an ID token that a native app, or a script of the provider on a page, has received. */
 export async function signInWithIdToken(
   kernel: Kernel,
   client: ProviderClient,
-  asked: { readonly idToken: GivenIdToken; readonly requestSignUp: boolean },
+  { idToken, requestSignUp, upgrading }: SignInAsked,
   context: SignInContext,
 ): Promise<Entrance> {
   const identity = await recordingRefusal(kernel, unknownAccount, () =>
-    identityOfGiven(kernel, client, asked.idToken),
+    identityOfGiven(kernel, client, idToken),
   )
-  return enter(kernel, { provider: client.name, identity, requestSignUp: asked.requestSignUp }, context)
+  const proven = { provider: client.name, identity }
+  if (upgrading !== undefined) await linkIdentity(kernel, { ...inSession(upgrading), ...proven })
+  return enter(kernel, { ...proven, requestSignUp }, context)
 }
 
-/** Links the account of such an ID token. */
+const inSession = (caller: Caller) => ({ proof: proofOf(caller), refuse: () => fail('UNAUTHORIZED') })
+
+/** Links the account of such an ID token. The session that begins for an anonymous user, who is a known one then. */
 export async function linkIdToken(
   kernel: Kernel,
   client: ProviderClient,
-  idToken: GivenIdToken,
-  caller: Caller,
-): Promise<void> {
-  const identity = await identityOfGiven(kernel, client, idToken)
-  const refuse = () => fail('UNAUTHORIZED')
-  const linked = await linkIdentity(kernel, {
-    proof: proofOf(caller),
-    refuse,
-    provider: client.name,
-    identity,
-  })
-  if (linked === 'linked already') throw fail('SOCIAL_ACCOUNT_ALREADY_LINKED')
+  { idToken, caller }: { readonly idToken: GivenIdToken; readonly caller: Caller },
+  context: SignInContext,
+): Promise<Admission | undefined> {
+  const proven = { provider: client.name, identity: await identityOfGiven(kernel, client, idToken) }
+  const outcome = await linkIdentity(kernel, { ...inSession(caller), ...proven })
+  if (outcome === 'linked already') throw fail('SOCIAL_ACCOUNT_ALREADY_LINKED')
+  if (outcome === 'of another user') throw fail('ACCOUNT_ALREADY_LINKED_TO_DIFFERENT_USER')
+  if (outcome === 'linked') return undefined
+  return (await enter(kernel, { ...proven, requestSignUp: false }, context)).admission
 }
 
 /** Milliseconds that an ID token stands for a sign-in, as a session's own proof does (demands.ts). */

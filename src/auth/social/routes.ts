@@ -1,15 +1,17 @@
+import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
-import { open } from '#kernel/http/access.ts'
 import { readForms } from '#kernel/http/bodies/body.ts'
+import { asksToOperate } from '#kernel/http/session-cookie.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
-import type { AuthAccess } from '../door/access.ts'
+import type { AuthAccess, Caller } from '../door/access.ts'
 import { noteLoginMethod } from '../door/cookies.ts'
 import { finishSignIn, SignInAnswer } from '../door/finish-sign-in.ts'
 import { signInContextOf } from '../door/sign-in-context.ts'
 import { PROVIDER_FAILURES } from '../errors.ts'
 import { CallbackUrl } from '../schemas.ts'
 import { callbackRoutes } from './callback-routes.ts'
+import { maySignUp } from './enter.ts'
 import { linkIdToken, signInWithIdToken } from './given-id-token.ts'
 import type { SocialProviders } from './social-providers.ts'
 import { beginLink, beginSocialSignIn } from './visit.ts'
@@ -39,9 +41,10 @@ export function socialRoutes(app: App, kernel: Kernel, access: AuthAccess, provi
     method: 'POST',
     url: '/sign-in/social',
     config: {
-      access: open,
+      access: access.knownIfAnonymous,
       startsSession: true,
       captcha: true,
+      captchaInSession: true,
       limit: 'sign_in',
       redirects: ['callbackURL', 'errorCallbackURL', 'newUserCallbackURL'],
       failures: [
@@ -60,13 +63,17 @@ export function socialRoutes(app: App, kernel: Kernel, access: AuthAccess, provi
     handler: async (request, reply) => {
       const { provider, idToken, disableRedirect = false, requestSignUp = false, ...asked } = request.body
       const client = providers.find(provider)
+      const upgrading = maySignUp(kernel, requestSignUp) ? anonymousCaller(request) : undefined
       if (idToken === undefined) {
-        const visit = { ...asked, requestSignUp }
-        const url = await beginSocialSignIn(kernel, client, visit, markOf(kernel, request, reply))
+        const visit = { ...asked, requestSignUp, isOfConsole: asksToOperate(request) }
+        const mark = markOf(kernel, request, reply)
+        const url = await (upgrading === undefined
+          ? beginSocialSignIn(kernel, client, visit, mark)
+          : beginLink(kernel, client, visit, { mark, caller: upgrading }))
         return { url, redirect: !disableRedirect, token: null }
       }
       const context = signInContextOf(kernel, request, reply, asked)
-      const given = { idToken, requestSignUp }
+      const given = { idToken, requestSignUp, upgrading }
       const { admission } = await signInWithIdToken(request.kernel, client, given, context)
       noteLoginMethod(kernel, reply, provider)
       return finishSignIn(kernel, reply, admission)
@@ -91,12 +98,19 @@ export function socialRoutes(app: App, kernel: Kernel, access: AuthAccess, provi
       const client = providers.find(provider)
       const caller = request.caller
       if (idToken !== undefined) {
-        await linkIdToken(request.kernel, client, idToken, caller)
+        const context = signInContextOf(kernel, request, reply)
+        const admission = await linkIdToken(request.kernel, client, { idToken, caller }, context)
+        if (admission !== undefined) finishSignIn(kernel, reply, admission)
         return { url: '', redirect: false, status: true }
       }
       const mark = markOf(kernel, request, reply)
-      const url = await beginLink(kernel, client, asked, { mark, caller })
+      const visit = { ...asked, isOfConsole: asksToOperate(request) }
+      const url = await beginLink(kernel, client, visit, { mark, caller })
       return { url, redirect: !disableRedirect }
     },
   })
 }
+
+/** In whose session the account would be the first way in, and no user is added. */
+const anonymousCaller = ({ knownCaller: caller }: FastifyRequest): Caller | undefined =>
+  caller?.user.isAnonymous === true ? caller : undefined

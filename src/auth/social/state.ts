@@ -17,6 +17,7 @@ export type Visit = {
   readonly errorCallbackURL?: string | undefined
   readonly newUserCallbackURL?: string | undefined
   readonly requestSignUp?: boolean | undefined
+  readonly isOfConsole?: boolean
   /** The person has to sign in at the provider, also if the provider still knows the browser. */
   readonly isAgain?: boolean
 }

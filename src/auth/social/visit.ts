@@ -84,7 +84,11 @@ export type Return = ProviderReturn & {
 }
 
 /** Where the browser goes, and the session that it gets if it was no linking. */
-type Arrival = { readonly target: string; readonly admission?: Admission | RenewedSession }
+type Arrival = {
+  readonly target: string
+  readonly admission?: Admission | RenewedSession
+  readonly isOfConsole?: boolean | undefined
+}
 
 /** Completes a sign-in, a linking or a reauthentication at the way back from the provider. Every expected failure is a redirect with `?error=`. */
 export async function completeVisit(
@@ -102,7 +106,8 @@ export async function completeVisit(
     if (!isSignIn) expectSessionOf(ticket, returned)
     const identify = () => identityOfReturn(kernel, client, ticket, returned)
     const identity = await (isSignIn ? recordingRefusal(kernel, unknownAccount, identify) : identify())
-    return await arrive(kernel, { provider: client.name, identity, ticket }, context)
+    const { isOfConsole } = ticket.payload
+    return { ...(await arrive(kernel, { provider: client.name, identity, ticket }, context)), isOfConsole }
   } catch (error) {
     if (!(error instanceof Failure)) throw error
     return { target: withQuery(errorTarget, { error: errorName(error) }) }
@@ -110,8 +115,9 @@ export async function completeVisit(
 }
 
 /** A browser that has another session by now must not finish what this one has begun. */
-function expectSessionOf({ sessionId }: StateTicket, { session }: Return): void {
-  if (session === undefined) return
+function expectSessionOf({ sessionId, payload }: StateTicket, { session }: Return): void {
+  // The cookie of the application is not about the console.
+  if (session === undefined || payload.isOfConsole === true) return
   if (session === 'none' || session.session.id !== sessionId) throw fail('STATE_MISMATCH')
 }
 
@@ -148,18 +154,20 @@ async function arrive(
   context: SignInContext,
 ): Promise<Arrival> {
   const { callbackURL: target = '/', newUserCallbackURL = target, requestSignUp = false } = ticket.payload
-  if (ticket.purpose !== 'social-sign-in') {
-    const proof = { userId: ticket.userId, session: { id: ticket.sessionId ?? '' } }
-    if (ticket.purpose === 'social-reauthentication') {
-      const account = { providerId: provider, accountId: identity.accountId }
-      return { target, admission: await reauthenticateByProvider(kernel, { ...proof, account }) }
-    }
-    await linkIdentity(kernel, { proof, refuse: () => fail('STATE_MISMATCH'), provider, identity })
-    return { target }
+  const proof = { userId: ticket.userId ?? '', session: { id: ticket.sessionId ?? '' } }
+  if (ticket.purpose === 'social-reauthentication') {
+    const account = { providerId: provider, accountId: identity.accountId }
+    return { target, admission: await reauthenticateByProvider(kernel, { ...proof, account }) }
   }
+  const refuse = () => fail('STATE_MISMATCH')
+  const outcome =
+    ticket.purpose === 'social-link'
+      ? await linkIdentity(kernel, { proof, refuse, provider, identity })
+      : undefined
+  if (outcome === 'linked' || outcome === 'linked already') return { target }
   const entering = { provider, identity, requestSignUp }
   const { admission, isNewUser } = await enter(kernel, entering, { ...context, callbackURL: target })
-  return { target: isNewUser ? newUserCallbackURL : target, admission }
+  return { target: isNewUser || outcome === 'upgraded' ? newUserCallbackURL : target, admission }
 }
 
 /** The codes of redirects, as clients of better-auth know them. */

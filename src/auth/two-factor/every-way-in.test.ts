@@ -166,7 +166,9 @@ const WAYS: Readonly<Record<string, Way>> = {
 
 /** Routes that declare the failures of a sign-in, and start no session before a second factor for another reason. */
 const OTHERS: Readonly<Record<string, string>> = {
+  'POST /sign-in/anonymous': 'an anonymous user has no second factor',
   'POST /sign-up/email': 'a new user has no second factor',
+  'POST /admin/exchange-handoff': 'an impersonated session has what the session of its admin has shown',
   'POST /device/token': 'its session has shown what the one that approved it had shown',
   'POST /one-time-token/verify': 'its session has shown what the one that generated the token had shown',
   'POST /two-factor/verify-totp': 'verifies the second factor',

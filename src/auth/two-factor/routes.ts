@@ -49,7 +49,7 @@ const PendingToken = Type.Optional(
 
 export function twoFactorRoutes(app: App, kernel: Kernel, access: AuthAccess): void {
   const config = { access: access.signedIn, enrols: true, limit: 'two_factor' } as const
-  const failures = [...PASSWORD_CHECK_FAILURES, 'SESSION_NOT_FRESH']
+  const failures = [...PASSWORD_CHECK_FAILURES, 'SESSION_NOT_FRESH', 'USER_IS_ANONYMOUS']
   app.route({
     method: 'POST',
     url: '/two-factor/enable',

@@ -7,9 +7,9 @@ import { hasSecondFactor, lacksSecondFactor } from '#identity/second-factor.ts'
 import { OF_ISSUER } from '#kernel/audit/origin.ts'
 import type { FailureFacts } from '#kernel/errors.ts'
 import { HEADER } from '#kernel/http/header-names.ts'
-import { isGet } from '#kernel/http/methods.ts'
-import { crossSite } from '#kernel/http/origins.ts'
+import { beyondReach } from '#kernel/http/origins.ts'
 import { bearerOf, presentedToken, tokenOf } from '#kernel/http/presented-token.ts'
+import { sessionCookieName } from '#kernel/http/session-cookie.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { fail } from '../errors.ts'
 import { createJwtCallers } from '../row-level-security/jwt-callers.ts'
@@ -107,6 +107,7 @@ const claimsOf = (kernel: Kernel, { session, user, organizationRole, impersonato
   organization_role: organizationRole,
   two_factor: hasSecondFactor({ session, impersonator }),
   impersonated_by: session.impersonatedBy,
+  is_anonymous: user.isAnonymous,
 })
 
 /**
@@ -139,7 +140,7 @@ export function createSessionReader(kernel: Kernel, isAdminKey: (text: string) =
       return { token, kind }
     }
     if (security.refusesSessions === true) return undefined
-    const from = isGet(request) ? undefined : crossSite(kernel, request.headers)
+    const from = beyondReach(kernel, request)
     if (from !== undefined) throw fail(from === 'foreign' ? 'invalid_origin' : 'missing_or_null_origin')
     // No cookie of ours has a JWT.
     return { token, kind: 'session' }
@@ -148,11 +149,11 @@ export function createSessionReader(kernel: Kernel, isAdminKey: (text: string) =
 
 /** Where sessions count, one beside a JWT leaves open who the caller is. */
 function requireNoCookie(
-  { config: { session } }: Kernel,
-  { cookies }: FastifyRequest,
+  { config }: Kernel,
+  request: FastifyRequest,
   { refusesSessions = false }: RowLevelSecurity,
 ): void {
-  if (!refusesSessions && (cookies[session.cookie_name] ?? '') !== '')
+  if (!refusesSessions && (request.cookies[sessionCookieName(config, request)] ?? '') !== '')
     throw fail('ambiguous_session', { message: 'The request contains a session and a JWT' })
 }
 

@@ -1,13 +1,14 @@
 import type { FastifyRequest } from 'fastify'
 import type { Clients } from '#databases/clients/clients.ts'
 import { type CoherentCache, createCoherentCache } from '#kernel/db/coherent-cache.ts'
+import { asksToOperate } from '#kernel/http/session-cookie.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import type { AdminKey } from '../keys/admin-key.ts'
 import { type ApiKey, keyNamed } from '../keys/keys.ts'
 import { presentedKey, provenKey } from '../keys/presented-key.ts'
 import { clientHeader } from './called-client.ts'
 import type { Grant } from './grant.ts'
-import { asksToOperate, type SessionGrants } from './operating-session.ts'
+import type { SessionGrants } from './operating-session.ts'
 
 /** Determines the grant of a request from its key, or from the session that it operates by. */
 export type Grants = {

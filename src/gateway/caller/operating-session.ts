@@ -26,9 +26,6 @@ declare module 'fastify' {
   }
 }
 
-export const asksToOperate = ({ headers }: Pick<FastifyRequest, 'headers'>): boolean =>
-  headers[HEADER.serviceSession] === '1'
-
 /** Determines the grant of a request that asks to operate. Throws when it has no session that may. */
 export type SessionGrants = (request: FastifyRequest) => Promise<SessionGrant>
 
@@ -61,7 +58,7 @@ function refuseOthers({ headers, query }: FastifyRequest): void {
     })
   if ([HEADER.sessionToken, HEADER.sessionBearer].some((name) => headers[name] !== undefined))
     throw fail('ambiguous_session', {
-      message: `With ${HEADER.serviceSession} the session comes as Authorization: Bearer, or by its cookie`,
+      message: `With ${HEADER.serviceSession} the session comes as Authorization: Bearer, or by the cookie of a sign-in with that header`,
     })
 }
 

@@ -1,13 +1,13 @@
 import type { FastifyRequest } from 'fastify'
 import type { OperatorRight } from '#kernel/config/sections/auth-admin.ts'
 import type { Access } from '#kernel/http/access.ts'
+import { asksToOperate } from '#kernel/http/session-cookie.ts'
 import { fail, REFUSED } from '../errors.ts'
 import type { AdminKey } from '../keys/admin-key.ts'
 import { presentedKey } from '../keys/presented-key.ts'
 import { lackingInRole } from './caller-rights.ts'
 import { isApiKey } from './caller-role.ts'
 import type { Grant } from './grant.ts'
-import { asksToOperate } from './operating-session.ts'
 import type { OperatorDemand } from './operator-proof.ts'
 
 declare module 'fastify' {

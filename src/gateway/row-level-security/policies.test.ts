@@ -34,6 +34,7 @@ test('policies see user, organization and organization role of the session', asy
     organization_role: 'member',
     two_factor: false,
     impersonated_by: null,
+    is_anonymous: false,
   })
   assert.equal((await whoIs(signedIn(dora))).claims.organization_id, null)
 })

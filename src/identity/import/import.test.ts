@@ -65,6 +65,7 @@ test('a user is imported with every member of the line, and signs in with the ol
     displayUsername: 'Ada_L',
     role: 'admin',
     twoFactorEnabled: false,
+    isAnonymous: false,
     banned: false,
     banReason: null,
     banExpires: null,

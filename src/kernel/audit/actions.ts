@@ -23,6 +23,7 @@ export const ACTIONS = {
   'user.signed_out': 'user',
   'user.reauthenticated': 'user',
   'user.updated': 'user',
+  'user.upgraded': 'user',
   'user.deleted': 'user',
   'user.banned': 'user',
   'user.unbanned': 'user',

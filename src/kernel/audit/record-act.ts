@@ -20,10 +20,15 @@ export type Recorder = Pick<Kernel, 'db' | 'now' | 'random' | 'origin' | 'operat
 
 /** Writes the act into the audit trail. Call it in the transaction that acts: if that is rolled back, no row remains. */
 export async function recordAct(kernel: Recorder, action: Action, act: Act): Promise<void> {
-  const record = auditRecord(kernel, action, act)
+  await recordActs(kernel, action, [act])
+}
+
+/** The same for several acts, in one statement. */
+export async function recordActs(kernel: Recorder, action: Action, acts: readonly Act[]): Promise<void> {
+  const records = acts.map((act) => auditRecord(kernel, action, act))
   await kernel.db
     .insertInto('auditEvent')
-    .values({ ...record, details: JSON.stringify(record.details) })
+    .values(records.map((record) => ({ ...record, details: JSON.stringify(record.details) })))
     .execute()
 }
 

@@ -22,6 +22,7 @@ export async function recordFailure(
   { targetId, reason }: FailedAct,
 ): Promise<void> {
   if (kernel.db.isTransaction) throw new Error('a failure is recorded outside of the transaction that failed')
+  if (action === 'sign_in.failed') kernel.metrics.count('gatehouse_sign_ins_failed_total')
   const { actorId, ipAddress = '' } = kernel.origin
   const key = hash(
     'sha256',

@@ -21,7 +21,7 @@ describe('without a file and without variables', () => {
   })
 
   test('every default is accepted by its own schema and form', () => {
-    const { production: _, builtInClient: __, ...config } = load({})
+    const { production: _, builtInClient: __, sources: ___, ...config } = load({})
     assert.deepEqual([...Value.Errors(settings, config)], [])
   })
 

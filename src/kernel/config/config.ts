@@ -1,13 +1,14 @@
 import { type ConfigFacts, fillDefaults, type Values } from './defaults.ts'
 import { emptied, treeOfEnvironment } from './environment.ts'
 import { type ConfigSource, type GivenOption, treeOfFile } from './file.ts'
-import { ConfigError, type Problem, type Report } from './problems.ts'
+import { type ListedSetting, listed } from './listed.ts'
+import { ConfigError, type Problem, placeText, type Report } from './problems.ts'
 import { isOff, readSettings } from './read.ts'
 import { brokenRules } from './rules.ts'
 import { BUILT_IN_CLIENT } from './sections/database.ts'
 import { type Config, settings } from './settings.ts'
 import { described, masked, type SettingDescription } from './show.ts'
-import { merge, nest, type Tree, treeAt } from './tree.ts'
+import { merge, nest, placesIn, type Tree, treeAt } from './tree.ts'
 
 export { ConfigError, type Problem } from './problems.ts'
 export { type Config, settings } from './settings.ts'
@@ -34,6 +35,7 @@ export function loadConfig(source: ConfigSource): Config {
   const config = completed(readSettings(settings, tree, report), {
     production: source.env.NODE_ENV === 'production',
     builtInClient: !isOff(treeAt(tree, ['clients', BUILT_IN_CLIENT])),
+    sources: Object.fromEntries(placesIn(tree).map(([name, place]) => [name, placeText(place)])),
   })
   problems.push(
     ...brokenRules(config, tree, problems),
@@ -51,7 +53,7 @@ function treeOfOption({ option, setting, text }: GivenOption): Tree {
 /** For tests: the defaults without file and environment, with unchecked overrides. */
 export function defaultConfig(overrides: DeepPartial<Config> = {}): Config {
   const { production = false, builtInClient = true, ...given } = overrides
-  return completed(given, { production, builtInClient })
+  return completed(given, { production, builtInClient, sources: {} })
 }
 
 // The values were read by this schema, and `fillDefaults` leaves out only what is optional.
@@ -59,6 +61,9 @@ const completed = (given: Values, facts: ConfigFacts) => fillDefaults(settings, 
 
 /** For `gatehouse config show`: values as they are written in the file, secrets masked. */
 export const maskedConfig = (config: Config): Values => masked(settings, config)
+
+/** Every setting with its value, default and source, secrets masked: for the operator, by command and by route. */
+export const listSettings = (config: Config): readonly ListedSetting[] => listed(settings, config)
 
 /** Every setting, for the documentation. */
 export const describeConfig = (): SettingDescription[] => described(settings)

@@ -8,6 +8,8 @@ export type ConfigFacts = {
   readonly production: boolean
   /** False with `clients.default: false`. */
   readonly builtInClient: boolean
+  /** The source of each setting that is not left to its default, by its dotted name: `gatehouse.yaml:3`, `SERVICE_SERVER__PORT`, `--port`. */
+  readonly sources: Readonly<Record<string, string>>
 }
 
 /** Adds every default to the given values: first the fixed ones, then those that depend on other settings. */

@@ -22,7 +22,10 @@ export class ConfigError extends Error {
   }
 }
 
-function inWords({ source, line, setting, says }: Problem): string {
-  const place = line === undefined ? source : `${source}:${line}`
+export const placeText = ({ source, line }: Place): string =>
+  line === undefined ? source : `${source}:${line}`
+
+function inWords({ setting, says, ...from }: Problem): string {
+  const place = placeText(from)
   return setting === '' ? `${place}: ${says}` : `${place} ${setting}: ${says}`
 }

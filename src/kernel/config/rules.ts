@@ -1,3 +1,4 @@
+import { CONSOLE_COOKIE } from '../http/header-names.ts'
 import { clientUrlForms, driversTaking, takes } from './addresses.ts'
 import { fieldRules } from './field-rules.ts'
 import { issuerRules } from './issuer-rules.ts'
@@ -44,6 +45,11 @@ const RULES: readonly Rule[] = [
     settings: ['session.cookie_name', 'session.cookie_secure'],
     broken: ({ session }) => /^__(Secure|Host)-/i.test(session.cookie_name) && !session.cookie_secure,
     says: 'browsers refuse this prefix without session.cookie_secure: true',
+  },
+  {
+    settings: ['session.cookie_name'],
+    broken: ({ session }) => session.cookie_name === CONSOLE_COOKIE,
+    says: 'is the cookie of requests with x-service-session: 1; choose another name',
   },
   {
     settings: ['limits.bodies', 'limits.body', 'limits.body_bulk'],

@@ -9,7 +9,8 @@ export function masked(settings: TSchema, config: unknown): Values {
   return asValues(show(settings, config))
 }
 
-function show(schema: TSchema, value: unknown): unknown {
+/** A value below `schema` as it is written in the file, without secrets; undefined when it is absent. */
+export function show(schema: TSchema, value: unknown): unknown {
   if (Type.IsObject(schema)) {
     const shown = Object.entries(schema.properties).map(([name, inner]) => [
       name,
@@ -92,7 +93,7 @@ const inEnvironment = (variables: readonly string[]) =>
 // Every section is created with a description.
 const descriptionOf = (schema: TSchema) => (schema as TSchema & { description: string }).description
 
-function defaultOf({
+export function defaultOf({
   default: value,
   derived,
   absent,

@@ -43,6 +43,13 @@ export function treeAt(tree: Tree, [name, ...path]: readonly string[]): Tree | u
   return inner && treeAt(inner, path)
 }
 
+/** The place of each value, by its dotted name. A list is one value. */
+export function placesIn(tree: Tree, path: readonly string[] = []): readonly (readonly [string, Place])[] {
+  if (tree.kind === 'nothing') return []
+  if (tree.kind !== 'section') return [[path.join('.'), tree.place]]
+  return [...tree.entries].flatMap(([name, inner]) => placesIn(inner, [...path, name]))
+}
+
 /** The tree of a value that JSON.parse returned. */
 export function treeOfJson(value: unknown, place: Place): Tree {
   if (value === null) return { kind: 'nothing', place }

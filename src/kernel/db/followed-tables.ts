@@ -59,6 +59,7 @@ function note(written: Written, change: string): void {
 const QUIET = new Set([
   'verification',
   'wrong_code',
+  'wrong_mail_code',
   'webhook_event',
   'webhook_delivery',
   'known_device',

@@ -334,6 +334,7 @@ export interface UserTable {
   keepsFactor: Generated<boolean>
   verifiedByAdmin: Generated<boolean>
   devicesEndedAt: Date | null
+  isAnonymous: Generated<boolean>
   fields: ColumnType<unknown | null, string | undefined, string>
 }
 
@@ -407,6 +408,13 @@ export interface WrongCodeTable {
   lockedUntil: Date | null
 }
 
+export interface WrongMailCodeTable {
+  address: string
+  counter: string
+  failures: number
+  beganAt: Date
+}
+
 export interface DB {
   account: AccountTable
   apiKey: ApiKeyTable
@@ -440,5 +448,6 @@ export interface DB {
   webhookDelivery: WebhookDeliveryTable
   webhookEvent: WebhookEventTable
   wrongCode: WrongCodeTable
+  wrongMailCode: WrongMailCodeTable
 }
 

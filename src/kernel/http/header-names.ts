@@ -33,3 +33,6 @@ export const shownHeader = (name: string): string =>
 
 /** Cookies besides the session's begin with this. */
 export const COOKIE_PREFIX = 'service-auth'
+
+/** The session cookie of requests with `x-service-session: 1`. */
+export const CONSOLE_COOKIE = `${COOKIE_PREFIX}.console`

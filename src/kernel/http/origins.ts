@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Kernel } from '../kernel.ts'
 import { isGet } from './methods.ts'
+import { asksToOperate } from './session-cookie.ts'
 
 /** Origins whose pages may send a user's cookie and be redirect targets. */
 export const ownOrigins = (kernel: Kernel): ReadonlySet<string> =>
@@ -54,6 +55,15 @@ export function beyondOwnPages(
   if (site !== undefined) return site === 'same-origin' ? undefined : 'foreign'
   if (referer === undefined) return 'unknown'
   return isOwn(URL.parse(referer)?.origin) ? undefined : 'foreign'
+}
+
+/** Why a request may not use its session cookie. GET changes nothing, and a browser shows its answer to no page of another origin. */
+export function beyondReach(
+  kernel: Kernel,
+  request: { readonly headers: IncomingHttpHeaders; readonly method: string },
+): 'foreign' | 'unknown' | undefined {
+  if (asksToOperate(request)) return beyondOwnPages(kernel, request)
+  return isGet(request) ? undefined : crossSite(kernel, request.headers)
 }
 
 /**

@@ -1,18 +1,19 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyRequest } from 'fastify'
 import type { Config } from '../config/config.ts'
+import { sessionCookieName } from './session-cookie.ts'
 
 export type PresentedToken = { readonly token: string; readonly by: 'header' | 'cookie' }
 
 /** The session token of a request, for both halves. A header wins over the cookie, which pages of other sites can make a browser send. */
 export function presentedToken(
-  { session }: Config,
+  config: Config,
   request: FastifyRequest,
   inHeader: (request: FastifyRequest) => string | undefined = bearerOf,
 ): PresentedToken | undefined {
   const given = inHeader(request)
   if (given !== undefined) return { token: given, by: 'header' }
-  const token = request.cookies[session.cookie_name]
+  const token = request.cookies[sessionCookieName(config, request)]
   return token === undefined || token === '' ? undefined : { token, by: 'cookie' }
 }
 

@@ -8,6 +8,7 @@ export const ADMIN_ACTIONS = {
     'create', 'list', 'get', 'set-role', 'ban', 'impersonate', 'delete', 'set-password', 'set-email', 'update',
   ], // biome-ignore format: one line reads better
   session: ['list', 'revoke', 'delete'],
+  organization: ['list'],
   audit: ['list'],
 } as const
 
@@ -53,6 +54,7 @@ export const admin = section('Administration of users.', {
     section('A role of users, and what it allows.', {
       user: list('Actions on users.', choiceForm<string>(ADMIN_ACTIONS.user)),
       session: list('Actions on sessions of users.', choiceForm<string>(ADMIN_ACTIONS.session)),
+      organization: list('Actions on organizations.', choiceForm<string>(ADMIN_ACTIONS.organization)),
       audit: list('Actions on the audit trail.', choiceForm<string>(ADMIN_ACTIONS.audit)),
       operator: list(
         "Operator's routes of the gateway that a session of the role opens; `audit` includes the action `list` of the audit trail.",

@@ -1,4 +1,4 @@
-import { duration, flag, section } from '../setting.ts'
+import { duration, flag, integer, section } from '../setting.ts'
 
 const signUp = flag('Whether an address without an account opens one by signing in so.', { default: true })
 
@@ -16,5 +16,10 @@ export const emailOtp = section(
       default: false,
     }),
     sign_up: signUp,
+    max_wrong_codes: integer(
+      'Wrong codes within a day for the codes of one address: of all strangers together, and of each known device and session. Beyond it only links of mails work.',
+      { min: 1, max: 10_000 },
+      { default: 30 },
+    ),
   },
 )

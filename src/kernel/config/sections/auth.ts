@@ -5,6 +5,7 @@ import { colourForm } from '../colours.ts'
 import { textForm } from '../forms.ts'
 import { choice, duration, flag, integer, list, section, text } from '../setting.ts'
 import { admin } from './auth-admin.ts'
+import { anonymous } from './auth-anonymous.ts'
 import { captcha } from './auth-captcha.ts'
 import { device } from './auth-device.ts'
 import { jwt } from './auth-jwt.ts'
@@ -161,6 +162,7 @@ export const auth = section('Authentication.', {
   email,
   magic_link: magicLink,
   email_otp: emailOtp,
+  anonymous,
   pages,
   delete_user: deleteUser,
   two_factor: twoFactor,

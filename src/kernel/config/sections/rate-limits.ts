@@ -15,6 +15,7 @@ const rules = section('The rate limits.', {
   sign_in: rule('Sign-in, per address', 10, '1m'),
   sign_in_account: rule('Failed sign-ins, per account', 10, '15m'),
   sign_up: rule('Sign-up, per address', 5, '1m'),
+  anonymous: rule('Anonymous sign-ins, per address', 30, '1h'),
   mail: rule('Requests that send mail, per address', 3, '1m'),
   mail_recipient: rule('Mails, per recipient and kind of sender; three times as many in all', 10, '1h'),
   two_factor: rule('Second factors, per address', 5, '1m'),

@@ -9,7 +9,7 @@ import { documentedEvents } from '../../events/documented-events.ts'
 import type { Kernel } from '../../kernel.ts'
 import { VERSION } from '../../version.ts'
 import { open } from '../access.ts'
-import { HEADER } from '../header-names.ts'
+import { CONSOLE_COOKIE, HEADER } from '../header-names.ts'
 import type { App } from '../surface.ts'
 import { type JsonSchema, withComponents } from './components.ts'
 import { withOptionalBodies, withSharedFailures } from './document-operations.ts'
@@ -78,8 +78,7 @@ const securitySchemes = ({ session }: Config) =>
       type: 'apiKey',
       in: 'header',
       name: HEADER.serviceSession,
-      description:
-        '1: the session acts by the rights of its user’s roles (auth.admin.roles), in place of a key; a cookie only from pages of the service itself',
+      description: `1: the session acts by the rights of its user’s roles (auth.admin.roles), in place of a key. Its cookie is ${CONSOLE_COOKIE}, from pages of the service itself; a sign-in with this header sets it`,
     },
     apiKey: {
       type: 'apiKey',

@@ -17,6 +17,7 @@ import { createSynchronizedLimit } from './synchronized-limit.ts'
 export type RuleName =
   | 'sign_in'
   | 'sign_up'
+  | 'anonymous'
   | 'mail'
   | 'mail_recipient'
   | 'mail_recipient_total'

@@ -1,0 +1,42 @@
+import { upsertPassword } from '#identity/accounts.ts'
+import { deleteUserSessions } from '#identity/sessions.ts'
+import { tell } from '#identity/tell.ts'
+import { deleteTickets } from '#identity/tickets.ts'
+import { type User, type UserChange, updateUser } from '#identity/users.ts'
+import type { Kernel } from '#kernel/kernel.ts'
+import { uuidv7 } from '#kernel/random.ts'
+import { fail } from '../errors.ts'
+
+type FirstWayIn = {
+  readonly by: 'passkey' | 'provider'
+  /** The address and the name of a provider's account. */
+  readonly change?: UserChange
+}
+
+/**
+ * Ends the anonymity of a user whose row is locked and who has just got the first way in. With a policy that asks for a verified address,
+ * the change has to bring one: otherwise the user could never sign in.
+ */
+export async function upgrade(kernel: Kernel, user: User, { by, change = {} }: FirstWayIn): Promise<void> {
+  const { require_email_verification } = kernel.config.auth.email_password
+  if (require_email_verification && change.emailVerified !== true) throw fail('USER_IS_ANONYMOUS')
+  await updateUser(kernel.db, user.id, { ...change, isAnonymous: false }, kernel.now())
+  await endAnonymity(kernel, user, by)
+}
+
+/** The password that an anonymous user has signed up with, by its hash. It is as old as the account, as that of any other sign-up. */
+export const addFirstPassword = (
+  { db, now, random }: Kernel,
+  { id: userId }: User,
+  password: string,
+): Promise<void> => upsertPassword(db, { id: uuidv7(now(), random), userId, password, now: now() })
+
+/**
+ * Ends every session and every link, in the transaction that sets `isAnonymous` to false. Until now a session was all that it took to be this
+ * user, so another may hold one, or may have put it into this browser. Whoever has shown the first way in gets a new one by `admit`.
+ */
+export async function endAnonymity(kernel: Kernel, user: User, by: string): Promise<void> {
+  const sessionsEnded = await deleteUserSessions(kernel.db, user.id)
+  await deleteTickets(kernel.db, user)
+  await tell(kernel, 'user.upgraded', { targetId: user.id, details: { by, sessionsEnded } })
+}

@@ -1,0 +1,56 @@
+import { lockProvenUser } from '#identity/proof.ts'
+import { deleteTickets, type Ticket } from '#identity/tickets.ts'
+import type { User } from '#identity/users.ts'
+import { isConflict } from '#kernel/db/conflicts.ts'
+import type { Kernel } from '#kernel/kernel.ts'
+import { addFirstPassword, endAnonymity } from '../anonymous/upgrade.ts'
+import { proofOf } from '../door/access.ts'
+import { type Admission, admit } from '../door/admit.ts'
+import { fail } from '../errors.ts'
+import { type ProvingClick, proveNewEmail } from './first-proof.ts'
+
+/** The user after the link has acted, and a session if it has started one. */
+export type FollowedLink = { readonly user: User; readonly admission: Admission | undefined }
+
+type NewAddress = Pick<Ticket<'change-email'>, 'address' | 'payload'>
+
+/**
+ * Completes a change of address. It is the first proof of the new address, and ends every other link of the user. An anonymous user is a known
+ * one from then on, and gets a new session in place of the one that has clicked.
+ */
+export async function changeNow(
+  kernel: Kernel,
+  user: User,
+  click: ProvingClick,
+  given: NewAddress,
+): Promise<FollowedLink> {
+  try {
+    if (user.isAnonymous) return await upgradeNow(kernel, user, click, given)
+    const changed = await proveNewEmail(kernel, user, click, given.address)
+    await deleteTickets(kernel.db, user)
+    return { user: changed, admission: undefined }
+  } catch (error) {
+    // Another account has taken it meanwhile.
+    throw isConflict(error, 'user_email_key') ? invalidToken() : error
+  }
+}
+
+const invalidToken = () => fail('INVALID_TOKEN')
+
+async function upgradeNow(
+  kernel: Kernel,
+  user: User,
+  click: ProvingClick,
+  { address, payload: { password } }: NewAddress,
+): Promise<FollowedLink> {
+  const { caller } = click
+  const isInSession =
+    caller?.user.id === user.id && (await lockProvenUser(kernel, proofOf(caller))) !== undefined
+  // Before the proof, which decides whether it stays usable.
+  if (password !== undefined) await addFirstPassword(kernel, user, password)
+  const changed = await proveNewEmail(kernel, user, click, address)
+  await endAnonymity(kernel, user, 'email')
+  const proof = { userId: user.id }
+  const entrance = { way: 'mail', shown: ['mail'], proof, refuse: invalidToken } as const
+  return { user: changed, admission: isInSession ? await admit(kernel, entrance, click.context) : undefined }
+}
