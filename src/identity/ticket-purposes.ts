@@ -51,13 +51,13 @@ export type SignUpMark = {
   readonly session?: string
 }
 /** For an address that has no account yet. */
-/** `password`: the hash of the first password of an anonymous user, who has signed up with the address. */
-type NewAddress = { readonly password?: string }
 type SignInRequest = {
   readonly name?: string | undefined
   readonly fields?: FieldChange | undefined
   readonly newUserCallbackURL?: string | undefined
 }
+/** `password`: the hash of the first password of an anonymous user, who has signed up with the address. */
+type NewAddress = { readonly password?: string }
 type PendingSignIn = {
   readonly methods: readonly ('totp' | 'otp')[]
   readonly remember: boolean

@@ -20,10 +20,10 @@ export type NewUser = {
   readonly emailProvenAt?: Date | null
   /** Default: `user`. */
   readonly role?: string
-  /** Default: false. */
-  readonly isAnonymous?: boolean
   /** Default: none. */
   readonly fields?: CustomFields | null
+  /** Default: false. */
+  readonly isAnonymous?: boolean
 }
 
 /** Adds a user without a password. Throws a unique violation (`user_email_key`, `user_username_key`, `takenField`). */

@@ -1,4 +1,4 @@
-import { type TProperties, Type } from 'typebox'
+import { Type } from 'typebox'
 import { IMAGE_MAX } from '#identity/images.ts'
 import type { Sessions } from '#identity/live-sessions.ts'
 import { NAME_MAX } from '#identity/names.ts'
@@ -15,7 +15,8 @@ import { CUSTOM_FIELD_FAILURES, PASSWORD_POLICY_FAILURES } from '../errors.ts'
 import { Email, Password } from '../schemas.ts'
 import { adminAccountRoutes } from './account-routes.ts'
 import { readUser } from './act-on-user.ts'
-import { FILTER_OPERATORS, listUsers, SEARCHED, TEXT_OPERATORS, userFields } from './list-users.ts'
+import { filterOf, SEARCH } from './list-query.ts'
+import { listUsers, userFields } from './list-users.ts'
 import { TO } from './permissions.ts'
 import { NO_SUCH_ROLE, Role, User, UserId } from './schemas.ts'
 import { adminSessionRoutes } from './session-routes.ts'
@@ -115,8 +116,7 @@ function userRoutes(app: App, kernel: Kernel, access: AuthAccess): void {
       summary: 'Search, filter and sort all users',
       querystring: Type.Object({
         ...SEARCH,
-        ...FILTER,
-        filterField: Type.Optional(OneOf(userFields(kernel.config), { default: 'email' })),
+        ...filterOf(kernel.config),
         limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 500, default: 100 })),
         offset: Type.Optional(Type.Integer({ minimum: 0, maximum: 1_000_000_000, default: 0 })),
         sortBy: Type.Optional(OneOf(userFields(kernel.config))),
@@ -168,25 +168,5 @@ function userRoutes(app: App, kernel: Kernel, access: AuthAccess): void {
     handler: ({ kernel, caller, body: { userId, data } }) => changeUser(kernel, caller, userId, data),
   })
 }
-
-const SEARCH = {
-  searchValue: Type.Optional(Type.String({ maxLength: 320 })),
-  searchField: Type.Optional(OneOf(SEARCHED, { default: 'email' })),
-  searchOperator: Type.Optional(OneOf(TEXT_OPERATORS, { default: 'contains' })),
-} satisfies TProperties
-
-const FILTER = {
-  filterOperator: Type.Optional(OneOf(FILTER_OPERATORS, { default: 'eq' })),
-  filterValue: Type.Optional(
-    Type.Unsafe<string | readonly string[]>({
-      type: ['string', 'array'],
-      items: { type: 'string', maxLength: 320 },
-      // Together they fit in the headers of a request (`limits.header`).
-      maxItems: 32,
-      maxLength: 8_000,
-      description: 'For `in` and `not_in` several, as repeated parameters or joined by commas',
-    }),
-  ),
-} satisfies TProperties
 
 /** Role, ban, password and removal of a user. */

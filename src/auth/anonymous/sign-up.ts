@@ -4,7 +4,6 @@ import type { User } from '#identity/users.ts'
 import { isConflict } from '#kernel/db/conflicts.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { uuidv7 } from '#kernel/random.ts'
-import { fieldsOfNew } from '../custom-fields/acceptable.ts'
 import { bySession, type Caller } from '../door/access.ts'
 import type { UserFields } from '../door/add-user.ts'
 import { requestFirstLink } from '../door/admit.ts'
@@ -28,7 +27,8 @@ export async function signUpAsAnonymous(
   if (!kernel.config.auth.email_password.enable_signup) throw fail('SIGN_UP_DISABLED')
   kernel.hashQueue.expectRoom()
   const newEmail = acceptableEmail(email)
-  fieldsOfNew(kernel, fields)
+  // Refused before the password is hashed.
+  changeOf(kernel, fields, caller.user)
   const password = await hashPassword(kernel, await acceptablePassword(kernel, chosen))
   try {
     return await act(kernel, bySession(caller), async (kernel, { user }) => {

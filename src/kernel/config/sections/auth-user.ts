@@ -15,7 +15,16 @@ const BUILT_IN = [
     'displayUsername',
     'role',
   ],
-  ...['banned', 'banReason', 'banExpires', 'twoFactorEnabled', 'keepsFactor', 'verifiedByAdmin', 'fields'],
+  ...[
+    'banned',
+    'banReason',
+    'banExpires',
+    'twoFactorEnabled',
+    'keepsFactor',
+    'verifiedByAdmin',
+    'fields',
+    'isAnonymous',
+  ],
   ...[
     'permissionLostAt',
     'devicesEndedAt',
