@@ -13,7 +13,6 @@ import type { AuthAccess } from '../door/access.ts'
 import { PASSWORD_POLICY_FAILURES } from '../errors.ts'
 import { REMOVAL_FAILURES } from '../profile/delete-account.ts'
 import { Email, Password, Status, SUCCESS, Succeeded } from '../schemas.ts'
-import { adminAccountRoutes } from './account-routes.ts'
 import { readUser } from './act-on-user.ts'
 import { banAsAdmin, unbanAsAdmin } from './bans.ts'
 import { FILTER_OPERATORS, listUsers, SEARCHED, TEXT_OPERATORS, USER_FIELDS } from './list-users.ts'
@@ -60,7 +59,6 @@ const Permissions = Type.Record(Type.String(), Type.Array(Type.String(), { maxIt
 export function adminRoutes(app: App, kernel: Kernel, access: AuthAccess, sessions: Sessions): void {
   userRoutes(app, kernel, access)
   accountRoutes(app, access)
-  adminAccountRoutes(app, kernel, access)
   adminSessionRoutes(app, kernel, access, sessions)
   app.route({
     method: 'POST',
