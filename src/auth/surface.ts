@@ -5,6 +5,7 @@ import type { RouteBook } from '#kernel/http/routes.ts'
 import { type App, addFeature, configureSurface } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { accountRoutes } from './account/routes.ts'
+import { adminAccountRoutes } from './admin/account-routes.ts'
 import { adminRoutes } from './admin/routes.ts'
 import { anonymousRoutes } from './anonymous/routes.ts'
 import { auditRoutes } from './audit/routes.ts'
@@ -177,7 +178,10 @@ const FEATURES: readonly AuthFeature[] = [
   {
     name: 'Administration',
     description: 'Users, their roles, bans and sessions, and impersonation',
-    add: (app, kernel, access, { sessions }) => adminRoutes(app, kernel, access, sessions),
+    add(app, kernel, access, { sessions }) {
+      adminRoutes(app, kernel, access, sessions)
+      adminAccountRoutes(app, kernel, access)
+    },
   },
   { name: 'Audit', description: 'The audit trail of both halves, for administrators', add: auditRoutes },
   {

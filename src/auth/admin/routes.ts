@@ -13,7 +13,6 @@ import { withFields } from '../custom-fields/bodies.ts'
 import type { AuthAccess } from '../door/access.ts'
 import { CUSTOM_FIELD_FAILURES, PASSWORD_POLICY_FAILURES } from '../errors.ts'
 import { Email, Password } from '../schemas.ts'
-import { adminAccountRoutes } from './account-routes.ts'
 import { readUser } from './act-on-user.ts'
 import { filterOf, SEARCH } from './list-query.ts'
 import { listUsers, userFields } from './list-users.ts'
@@ -50,7 +49,6 @@ const Permissions = Type.Record(Type.String(), Type.Array(Type.String(), { maxIt
 export function adminRoutes(app: App, kernel: Kernel, access: AuthAccess, sessions: Sessions): void {
   userRoutes(app, kernel, access)
   standingRoutes(app, access)
-  adminAccountRoutes(app, kernel, access)
   adminSessionRoutes(app, kernel, access, sessions)
   app.route({
     method: 'POST',
@@ -168,5 +166,3 @@ function userRoutes(app: App, kernel: Kernel, access: AuthAccess): void {
     handler: ({ kernel, caller, body: { userId, data } }) => changeUser(kernel, caller, userId, data),
   })
 }
-
-/** Role, ban, password and removal of a user. */
