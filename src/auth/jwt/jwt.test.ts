@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
 import { test } from 'node:test'
 import { createLocalJWKSet, decodeJwt, decodeProtectedHeader, jwtVerify } from 'jose'
 import { setRoleByOperator } from '#auth/admin/operator.ts'
@@ -43,6 +44,7 @@ test('a session gets a token that says who it is, and no more', async () => {
     role: 'user',
     amr: ['pwd'],
     auth_time: payload.auth_time,
+    at_hash: createHash('sha256').update(ada.token).digest().subarray(0, 16).toString('base64url'),
     is_anonymous: false,
     iat: now,
     exp: now + 300,

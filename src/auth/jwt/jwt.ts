@@ -1,6 +1,6 @@
 import { type Claims, signJwt } from '#identity/jwt/jws.ts'
 import type { JwtKeys } from '#identity/jwt/key-ring.ts'
-import { audienceOf } from '#identity/jwt/session-of-jwt.ts'
+import { audienceOf, tokenMark } from '#identity/jwt/session-of-jwt.ts'
 import type { LiveSession } from '#identity/live-sessions.ts'
 import { effectiveRole } from '#identity/permissions.ts'
 import { lacksSecondFactor } from '#identity/second-factor.ts'
@@ -74,11 +74,12 @@ function kindOf({ config }: Kernel, name: string | undefined): Kind {
 
 /** All that a token may say, but for its times. */
 export const CLAIMS = [
-  ...['iss', 'aud', 'sub', 'sid', 'role', 'org', 'org_role', 'amr', 'auth_time', 'is_anonymous'],
+  ...['iss', 'aud', 'sub', 'sid', 'role', 'org', 'org_role', 'amr', 'auth_time', 'at_hash', 'is_anonymous'],
 ] as const
 
 /** Absent members are left out. */
-function claimsOf(kernel: Kernel, { session, user, organizationRole }: LiveSession): Claims {
+function claimsOf(kernel: Kernel, live: LiveSession): Claims {
+  const { session, user, organizationRole } = live
   const { activeOrganizationId: org, amr, authTime } = session
   return {
     iss: kernel.publicUrl(),
@@ -90,6 +91,7 @@ function claimsOf(kernel: Kernel, { session, user, organizationRole }: LiveSessi
     ...(org !== null && organizationRole !== null && { org_role: organizationRole }),
     ...(amr !== null && { amr }),
     ...(authTime !== null && { auth_time: seconds(authTime.getTime()) }),
+    at_hash: tokenMark(live),
     is_anonymous: false,
   }
 }

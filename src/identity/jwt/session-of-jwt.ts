@@ -8,9 +8,14 @@ import type { JwtKeys, KeyRing } from './key-ring.ts'
 /** `aud` of the tokens that count as their session here. One for another audience is for that service alone. */
 export const audienceOf = ({ config, publicUrl }: Kernel): string => config.auth.jwt.audience ?? publicUrl()
 
+/** `at_hash`: names the session's token (OpenID Connect Core 1.0, 3.1.3.6), whose half of a hash opens nothing. */
+export const tokenMark = ({ tokenHash }: Pick<LiveSession, 'tokenHash'>): string =>
+  tokenHash.subarray(0, tokenHash.length / 2).toString('base64url')
+
 /**
  * Finds the live session of a token of ours. The token says which session it is; all else, such as roles, comes from the session.
- * Undefined for every other text, and for tokens whose session or time has ended.
+ * Undefined for every other text, and for tokens whose session or time has ended, or whose session has another token by now: a proof
+ * replaces it because a stranger may have the former one, who shall not act as the session that has shown more.
  */
 export type SessionOfJwt = (token: string, address: string) => Promise<LiveSession | undefined>
 
@@ -30,8 +35,9 @@ export function createSessionOfJwt(kernel: Kernel, keys: JwtKeys, sessions: Sess
     if (claims === undefined || named === undefined) return undefined
     if (known === undefined) keepVerified(ring, hash, claims)
     const live = await sessions.findById(named.session, address)
+    if (live?.user.id !== named.user || tokenMark(live) !== claims.at_hash) return undefined
     // No impersonated session has a token.
-    return live?.user.id === named.user && live.session.impersonatedBy === null ? live : undefined
+    return live.session.impersonatedBy === null ? live : undefined
   }
 }
 

@@ -17,7 +17,7 @@ const templateNameForm = textForm(
 /** Claims that say whose token it is, for whom, and until when. */
 const OURS = [
   ...['iss', 'sub', 'aud', 'exp', 'nbf', 'iat', 'jti', 'sid', 'azp', 'client_id', 'scope', 'cnf', 'act'],
-  ...['amr', 'acr', 'auth_time', 'nonce', 'org', 'org_role', 'is_anonymous'],
+  ...['amr', 'acr', 'auth_time', 'at_hash', 'nonce', 'org', 'org_role', 'is_anonymous'],
 ]
 
 const claimNameForm = textForm(
