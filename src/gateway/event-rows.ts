@@ -1,5 +1,6 @@
 import type { RowsResult } from '#databases/drivers/driver.ts'
 import type { ReadPlan, WritePlan } from '#databases/plan/plan.ts'
+import { tablesOf } from '#databases/plan/required-rights.ts'
 import { endable } from '#kernel/endable.ts'
 import type { RowsOf } from '#kernel/events/outbox.ts'
 import { MAX_ROWS_BYTES } from '#kernel/events/payload.ts'
@@ -12,6 +13,7 @@ type AnsweredRows = {
   readonly json: readonly Buffer[] | undefined
   readonly affected: number
   readonly areOld?: boolean
+  readonly ofOtherTables?: boolean
 }
 
 /** The rows of an event, from the answer of the caller's own statement: what is not in it, a filter cannot judge. */
@@ -21,14 +23,21 @@ export const rowsOfPlan = (kernel: Kernel, answered: AnsweredRows, plan: ReadPla
         json: null,
         judge: async () => (plan.kind === 'read' || answered.affected > 0 ? 'unknown' : 'unmet'),
       })
-    : rowsOf(kernel, { ...answered, areOld: plan.kind === 'delete' }, fieldsOf(plan))
+    : rowsOf(
+        kernel,
+        { ...answered, areOld: plan.kind === 'delete', ofOtherTables: hasOtherTables(plan) },
+        fieldsOf(plan),
+      )
+
+const hasOtherTables = (plan: ReadPlan | WritePlan): boolean =>
+  tablesOf(plan).some(({ schema, name }) => schema !== plan.table.schema || name !== plan.table.name)
 
 /** Rows whose columns have no known type. */
 export const rowsOfAnswer = (kernel: Kernel, answered: AnsweredRows): RowsOf =>
   rowsOf(kernel, answered, (member) => ({ member, column: undefined, isStripped: false }))
 
 const rowsOf =
-  (kernel: Kernel, { json: chunks, affected, areOld = false }: AnsweredRows, fieldOf: FieldOf): RowsOf =>
+  (kernel: Kernel, { json: chunks, affected, ...facts }: AnsweredRows, fieldOf: FieldOf): RowsOf =>
   () => {
     const size = chunks?.reduce((sum, { length }) => sum + length, 0) ?? Number.POSITIVE_INFINITY
     if (chunks === undefined || size > MAX_ROWS_BYTES)
@@ -36,7 +45,7 @@ const rowsOf =
     const json = Buffer.concat(chunks, size).toString()
     return {
       json,
-      areOld,
+      ...facts,
       judge: (filter) => judgeRows(json, conditionOf(kernel, filter), fieldOf, affected),
     }
   }

@@ -18,6 +18,8 @@ import { isBanned, USER_COLUMNS, type User, withoutExpiredBan } from './users.ts
 /** A valid session and its user. */
 export type LiveSession = {
   readonly session: Session
+  /** The hash of its token, which a new proof replaces. */
+  readonly tokenHash: Buffer
   readonly user: User
   /** The user's roles in the session's active organization, joined by commas. Null without one. */
   readonly organizationRole: string | null
@@ -127,7 +129,7 @@ const IMPERSONATOR_COLUMNS = [
 ] as const satisfies readonly (keyof Impersonator)[]
 const sessionWhere = (condition: string) =>
   preparedStatement<Record<string, unknown>>(
-    `select ${selectList('s', SESSION_COLUMNS, 's.')}, ${selectList('u', USER_COLUMNS, 'u.')}, m.role as organization_role,
+    `select ${selectList('s', SESSION_COLUMNS, 's.')}, ${selectList('u', USER_COLUMNS, 'u.')}, s.token_hash, m.role as organization_role,
      ${selectList('a', IMPERSONATOR_COLUMNS, 'a.')}, p.created_at as parent_begin, p.expires_at as parent_end,
      p.shown as parent_shown
    from service.session s join service."user" u on u.id = s.user_id
@@ -156,6 +158,7 @@ async function findSession(
       parent.expiresAt === null
         ? session
         : endingBy(session, endWithinMaxAge(config, parent.createdAt, parent.expiresAt)),
+    tokenHash: row.token_hash as Buffer,
     user: pick('u', USER_COLUMNS) as User,
     organizationRole: row.organization_role as string | null,
     impersonator:

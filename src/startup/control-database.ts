@@ -1,4 +1,5 @@
 import type pg from 'pg'
+import { forget } from '#gateway/backups/archive/forget.ts'
 import type { EmbeddedSource } from '#gateway/backups/sources.ts'
 import { systemClock } from '#kernel/clock.ts'
 import type { Config } from '#kernel/config/config.ts'
@@ -75,7 +76,10 @@ export async function inspectControl(
   return seen
 }
 
-/** The installation of this database: the recorded one, or a new one. A copy becomes an installation of its own. */
+/**
+ * The installation of this database: the recorded one, or a new one. A copy becomes an installation of its own, without what both would use
+ * or send: a session that the original ends would live on here.
+ */
 export async function settleInstallation(
   url: string,
   seen: InstallationState,
@@ -88,7 +92,11 @@ export async function settleInstallation(
     return withClient(url, (client) => establishInstallation(client, options, now))
   }
   if (!seen.isCopy) return seen.standing
-  return withClient(url, (client) => recordCopy(client, secrets, now))
+  return withClient(url, async (client) => {
+    // First: a copy that was recorded is never one again.
+    await forget(client)
+    return recordCopy(client, secrets, now)
+  })
 }
 
 export async function recordCurrentSecret(url: string, standing: Standing, secrets: Secrets): Promise<void> {

@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict'
 import { createHmac, createPrivateKey, randomUUID } from 'node:crypto'
 import { test } from 'node:test'
-import { decodeJwt, SignJWT } from 'jose'
+import { decodeJwt, decodeProtectedHeader, SignJWT } from 'jose'
 import { banByOperator, setRoleByOperator } from '#auth/admin/operator.ts'
 import { type Claims, generateKey, type SigningKey, signJwt } from '#identity/jwt/jws.ts'
 import { type JwtKeyState, listJwtKeys } from '#identity/jwt/key-store.ts'
 import { privateKeyOf, retireJwtKey, rotateJwtKeys } from '#identity/jwt/keys.ts'
+import { MARK, tokenMark } from '#identity/jwt/session-of-jwt.ts'
+import { tokenHash } from '#identity/tokens.ts'
 import { actor, type User } from '#test/harness.ts'
 import { impersonated, sessionIdOf } from '#test/permissions/impersonated.ts'
 import { createTenants, docsOf, fetchDocs, whoIs } from '#test/tenants.ts'
@@ -30,6 +32,8 @@ async function keyIn(state: JwtKeyState): Promise<SigningKey> {
   assert.ok(key && privateKey)
   return { kid: key.id, algorithm: key.algorithm, privateKey }
 }
+/** Names the session's token, as the header of this token does. */
+const markIn = (token: string): Claims => ({ [MARK]: decodeProtectedHeader(token)[MARK] })
 const refused = async (token: string, why: string) => {
   const answer = await fetchDocs(as(token))
   assert.deepEqual([answer.status, answer.body.code], [401, 'invalid_session'], why)
@@ -73,12 +77,8 @@ test('role and organization are those of the live session, not of the token', as
   for (const { id } of [await t.signUp('Root'), bea]) await setRoleByOperator(kernel, id, 'admin')
   assert.equal((await whoIs(as(token))).claims.role, 'admin')
   await setRoleByOperator(kernel, bea.id, 'user')
-  const lie = signJwt(await keyIn('signing'), {
-    ...decodeJwt(token),
-    role: 'admin',
-    org: acme,
-    org_role: 'owner',
-  })
+  const claims = { ...decodeJwt(token), role: 'admin', org: acme, org_role: 'owner' }
+  const lie = signJwt(await keyIn('signing'), claims, markIn(token))
   assert.partialDeepStrictEqual((await whoIs(as(lie))).claims, { role: 'user', organization_id: null })
 })
 
@@ -88,7 +88,7 @@ test('forged and mistaken tokens are refused, each alone', async () => {
   const key = await keyIn('signing')
   await rotateJwtKeys(kernel, { atOnce: true })
   const now = Math.floor(kernel.now().getTime() / 1_000)
-  const sign = (changed: object) => signJwt(key, { ...claims, ...changed })
+  const sign = (changed: object) => signJwt(key, { ...claims, ...changed }, markIn(token))
   const [head = '', body = '', mac = ''] = token.split('.')
   const text = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url')
   const header = (changed: object) => text({ alg: 'ES256', typ: 'JWT', kid: key.kid, ...changed })
@@ -110,13 +110,21 @@ test('forged and mistaken tokens are refused, each alone', async () => {
     'HS256 with nothing': `${header({ alg: 'HS256' })}.${body}.${hmac('')}`,
     'another header under the signature': `${header({ jku: 'https://evil.example' })}.${body}.${mac}`,
     'other claims under the signature': `${head}.${text({ ...claims, sub: cem.id })}.${mac}`,
-    'a key of a stranger': signJwt(stranger, claims),
-    'a key of a stranger, by its own name': signJwt({ ...stranger, kid: randomUUID() }, claims),
+    'a key of a stranger': signJwt(stranger, claims, markIn(token)),
+    'a key of a stranger, by its own name': signJwt(
+      { ...stranger, kid: randomUUID() },
+      claims,
+      markIn(token),
+    ),
     'an embedded key': await new SignJWT({ ...claims })
       .setProtectedHeader({ alg: 'ES256', kid: randomUUID(), jwk: keys[0] })
       .sign(stranger.privateKey),
     'no kid': await new SignJWT({ ...claims }).setProtectedHeader({ alg: 'ES256' }).sign(key.privateKey),
-    'the kid of another key of ours': signJwt({ ...key, kid: (await keyIn('signing')).kid }, claims),
+    'the kid of another key of ours': signJwt(
+      { ...key, kid: (await keyIn('signing')).kid },
+      claims,
+      markIn(token),
+    ),
     'another type': await new SignJWT({ ...claims })
       .setProtectedHeader({ alg: 'ES256', kid: key.kid, typ: 'at+jwt' })
       .sign(key.privateKey),
@@ -176,6 +184,7 @@ test('a token that names an impersonated session is refused', async () => {
   const session = await impersonated(t, root, ada, { parentId: await sessionIdOf(root) })
   assert.equal((await whoIs(as(session.token))).claims.impersonated_by, root.id)
   const sid = await sessionIdOf(session)
+  const header = { [MARK]: tokenMark({ tokenHash: tokenHash(session.token) }) }
   const claims = decodeJwt(await tokenOf(ada))
-  await refused(signJwt(await keyIn('signing'), { ...claims, sid }), 'impersonated')
+  await refused(signJwt(await keyIn('signing'), { ...claims, sid }, header), 'impersonated')
 })

@@ -1,6 +1,6 @@
 import { type Claims, signJwt } from '#identity/jwt/jws.ts'
 import type { JwtKeys } from '#identity/jwt/key-ring.ts'
-import { audienceOf } from '#identity/jwt/session-of-jwt.ts'
+import { audienceOf, MARK, tokenMark } from '#identity/jwt/session-of-jwt.ts'
 import type { LiveSession } from '#identity/live-sessions.ts'
 import { effectiveRole } from '#identity/permissions.ts'
 import { lacksSecondFactor } from '#identity/second-factor.ts'
@@ -15,7 +15,7 @@ export type Tokens = {
 type Minted = {
   readonly token: string
   readonly kid: string
-  /** The claims but for their times, as text. */
+  /** The claims but for their times, and the header, as text. */
   readonly about: string
   /** Milliseconds: until then the token is given out again. */
   readonly until: number
@@ -42,12 +42,13 @@ export function createTokens(kernel: Kernel, keys: JwtKeys): Tokens {
       const { expiresAt } = live.session
       const id = `${live.session.id} ${template ?? ''}`
       const claims = { ...claimsOf(kernel, live), ...kind.claims }
-      const about = JSON.stringify(claims)
+      const header = { [MARK]: tokenMark(live) }
+      const about = JSON.stringify([claims, header])
       const now = kernel.now().getTime()
       const held = minted.get(id)
       if (held?.about === about && held.kid === signing.kid && held.until > now) return held.token
       const end = Math.min(now + kind.expiresIn, expiresAt.getTime())
-      const token = signJwt(signing, { ...claims, iat: seconds(now), exp: seconds(end) })
+      const token = signJwt(signing, { ...claims, iat: seconds(now), exp: seconds(end) }, header)
       keep(id, { token, kid: signing.kid, about, until: end - LEFT })
       return token
     },
@@ -78,7 +79,8 @@ export const CLAIMS = [
 ] as const
 
 /** Absent members are left out. */
-function claimsOf(kernel: Kernel, { session, user, organizationRole }: LiveSession): Claims {
+function claimsOf(kernel: Kernel, live: LiveSession): Claims {
+  const { session, user, organizationRole } = live
   const { activeOrganizationId: org, amr, authTime } = session
   return {
     iss: kernel.publicUrl(),

@@ -27,8 +27,7 @@ export function createDownloads(): Downloads {
   return {
     async open(kernel, id) {
       const backup = await findBackup(kernel, id)
-      // An archive is of the whole server.
-      await expectEveryRight(kernel, backup.format === 'archive' ? EVERY_CLIENT : backup.clientName)
+      await expectToHold(kernel, backup)
       const release = await semaphore.acquire()
       const file = await opened(kernel, backup).catch((error: unknown) => {
         release()
@@ -49,6 +48,10 @@ export function createDownloads(): Downloads {
   }
 }
 
+/** An archive is of the whole server. */
+const expectToHold = (kernel: Kernel, { format, clientName }: Backup): Promise<void> =>
+  expectEveryRight(kernel, format === 'archive' ? EVERY_CLIENT : clientName)
+
 async function opened(kernel: Kernel, { location, size }: Backup): Promise<OpenBackup> {
   const file = await storeOf(kernel, location).open(location)
   if (file === undefined) throw fail('backup_file_missing')
@@ -58,21 +61,23 @@ async function opened(kernel: Kernel, { location, size }: Backup): Promise<OpenB
 }
 
 /**
- * The static admin key holds for the life of a process, so the backup itself is what can be taken away during a download: each second it is
- * looked up again, and the download breaks off when it was deleted. While the control database does not answer, nothing is sent. It also
+ * The static admin key holds for the life of a process, so the backup itself is what can be taken away during a download, and a session's
+ * rights: each second both are looked up again, and the download breaks off when one of them is gone. While the control database does not answer, nothing is sent. It also
  * breaks off when the file has another length than the answer says, so that no byte counts as a part of another answer.
  */
 function guarded(
-  { db }: Kernel,
-  { id, size }: Backup,
+  kernel: Kernel,
+  backup: Backup,
   pieces: AsyncGenerator<Buffer>,
   close: () => Promise<void>,
 ): AsyncIterable<Buffer> {
+  const { id, size } = backup
   let looked = performance.now()
   let left = size
   const next = async (): Promise<IteratorResult<Buffer>> => {
     if (performance.now() - looked > LOOK_EVERY) {
-      if (!(await isComplete(db, id))) throw new Error('the backup was deleted during its download')
+      if (!(await isComplete(kernel.db, id))) throw new Error('the backup was deleted during its download')
+      await expectToHold(kernel, backup)
       looked = performance.now()
     }
     const result = await pieces.next()

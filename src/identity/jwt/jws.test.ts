@@ -39,13 +39,13 @@ for (const algorithm of ALGORITHMS) {
         const claims: Claims = JSON.parse(JSON.stringify({ ...more, sub: 'ada' }))
         for (const time of ['exp', 'nbf', 'iat', 'aud', 'iss']) if (time in claims) return
         const token = signJwt(signing, claims)
-        assert.deepEqual(verifyJwt(token, find), claims)
+        assert.deepEqual(verifyJwt(token, find)?.claims, claims)
         const { payload, protectedHeader } = await jwtVerify(token, await importJWK(publicJwk, algorithm))
         assert.deepEqual([payload, protectedHeader], [claims, { alg: algorithm, typ: 'JWT', kid: KID }])
         const theirs = await new SignJWT(claims)
           .setProtectedHeader({ alg: algorithm, kid: KID })
           .sign(signing.privateKey)
-        assert.deepEqual(verifyJwt(theirs, find), claims)
+        assert.deepEqual(verifyJwt(theirs, find)?.claims, claims)
       }),
       { numRuns: 50 },
     )

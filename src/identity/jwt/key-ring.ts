@@ -3,7 +3,7 @@ import { createCoherentCache } from '#kernel/db/coherent-cache.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import type { Secrets } from '#kernel/secrets.ts'
 import { singleFlight } from '#kernel/single-flight.ts'
-import type { Claims, JwtAlgorithm, PublicJwk, SigningKey, VerificationKey } from './jws.ts'
+import type { Jwt, JwtAlgorithm, PublicJwk, SigningKey, VerificationKey } from './jws.ts'
 import { type JwtKey, listJwtKeys } from './key-store.ts'
 import { keepJwtKeys, privateKeyOf } from './keys.ts'
 
@@ -14,8 +14,8 @@ export type KeyRing = {
   readonly published: ReadonlyMap<string, VerificationKey>
   /** The set of public keys (RFC 7517). */
   readonly jwks: { readonly keys: PublishedKey[] }
-  /** Claims of tokens that these keys have signed, by a hash of the token. They are forgotten with the ring. */
-  readonly verified: Map<string, Claims>
+  /** Tokens that these keys have signed, by a hash of the token. They are forgotten with the ring. */
+  readonly verified: Map<string, Jwt>
 }
 
 type PublishedKey = PublicJwk & { readonly kid: string; readonly alg: JwtAlgorithm; readonly use: 'sig' }

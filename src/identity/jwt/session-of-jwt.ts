@@ -2,15 +2,23 @@ import type { Kernel } from '#kernel/kernel.ts'
 import { UUID } from '#kernel/random.ts'
 import type { LiveSession, Sessions } from '../live-sessions.ts'
 import { tokenHash } from '../tokens.ts'
-import { type Claims, verifyJwt } from './jws.ts'
+import { type Claims, type Jwt, verifyJwt } from './jws.ts'
 import type { JwtKeys, KeyRing } from './key-ring.ts'
 
 /** `aud` of the tokens that count as their session here. One for another audience is for that service alone. */
 export const audienceOf = ({ config, publicUrl }: Kernel): string => config.auth.jwt.audience ?? publicUrl()
 
+/** The member of the header that names the session's token: claims are for others. */
+export const MARK = 'session_mark'
+
+/** Half of the hash of the session's token, which opens nothing. */
+export const tokenMark = ({ tokenHash }: Pick<LiveSession, 'tokenHash'>): string =>
+  tokenHash.subarray(0, tokenHash.length / 2).toString('base64url')
+
 /**
  * Finds the live session of a token of ours. The token says which session it is; all else, such as roles, comes from the session.
- * Undefined for every other text, and for tokens whose session or time has ended.
+ * Undefined for every other text, and for tokens whose session or time has ended, or whose session has another token by now: a proof
+ * replaces it because a stranger may have the former one, who shall not act as the session that has shown more.
  */
 export type SessionOfJwt = (token: string, address: string) => Promise<LiveSession | undefined>
 
@@ -25,21 +33,23 @@ export function createSessionOfJwt(kernel: Kernel, keys: JwtKeys, sessions: Sess
     const known = ring.verified.get(hash)
     // A signature costs a tenth of a millisecond.
     if (known === undefined) await kernel.limits.expectRoom('default', address)
-    const claims = known ?? verifyJwt(token, (kid) => ring.published.get(kid))
-    const named = claims && namedSession(kernel, claims)
-    if (claims === undefined || named === undefined) return undefined
-    if (known === undefined) keepVerified(ring, hash, claims)
+    const jwt = known ?? verifyJwt(token, (kid) => ring.published.get(kid))
+    const named = jwt && namedSession(kernel, jwt.claims)
+    if (jwt === undefined || named === undefined) return undefined
+    if (known === undefined) keepVerified(ring, hash, jwt)
     const live = await sessions.findById(named.session, address)
+    if (live === undefined || live.user.id !== named.user) return undefined
+    if (tokenMark(live) !== jwt.header[MARK]) return undefined
     // No impersonated session has a token.
-    return live?.user.id === named.user && live.session.impersonatedBy === null ? live : undefined
+    return live.session.impersonatedBy === null ? live : undefined
   }
 }
 
 /** Three parts; the first one begins as JSON. */
 const isJwtShaped = (text: string): boolean => text.startsWith('eyJ') && text.split('.', 4).length === 3
 
-function keepVerified({ verified }: KeyRing, hash: string, claims: Claims): void {
-  verified.set(hash, claims)
+function keepVerified({ verified }: KeyRing, hash: string, jwt: Jwt): void {
+  verified.set(hash, jwt)
   if (verified.size <= CACHE_SIZE) return
   for (const oldest of verified.keys()) return void verified.delete(oldest)
 }

@@ -94,7 +94,12 @@ export function createEvents({ db, now, random, metrics, log, ...parts }: Outbox
     const webhooks = await subscribed
     const rows = webhooks.length > 0 ? rowsOf?.() : undefined
     const by: Record<Match, Subscription[]> = { met: [], unknown: [], unmet: [] }
-    for (const webhook of webhooks) by[await judged(webhook, rows)].push(webhook)
+    for (const webhook of webhooks) {
+      const match = await judged(webhook, rows)
+      // The right to read one table makes a webhook of it, which tells nothing of others.
+      const isBeyond = webhook.tableName !== null && rows?.ofOtherTables === true
+      by[match === 'met' && isBeyond ? 'unknown' : match].push(webhook)
+    }
     const cause = causeOf(kernel)
     const entries: OutboxEvent[] = []
     if (by.met.length > 0) entries.push(entryOf({ name, data, rows, ...cause }, by.met))

@@ -10,6 +10,8 @@ export type EventRows = {
   readonly json: string | undefined | null
   /** They are as they were before the operation, which has deleted them. */
   readonly areOld?: boolean
+  /** By relations, they contain rows of other tables than that of the event. */
+  readonly ofOtherTables?: boolean
   /** Whether a row meets the conditions, given as JSON text. */
   judge(filter: string): Promise<Match>
 }

@@ -1,0 +1,57 @@
+import assert from 'node:assert/strict'
+import { mkdtemp, writeFile } from 'node:fs/promises'
+import { get } from 'node:http'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { after, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { actWithoutProof } from '#identity/act.ts'
+import { changeRole } from '#identity/roles.ts'
+import { testService } from '#test/harness.ts'
+import { byBearer, operatorOf } from '#test/operators.ts'
+import { removeFolder } from '#test/temporary-folder.ts'
+
+/** More than sockets hold. */
+const BYTES = 30_000_000
+const programs = await mkdtemp(path.join(tmpdir(), 'gatehouse-programs-'))
+after(() => removeFolder(programs))
+await writeFile(
+  path.join(programs, 'pg_dump'),
+  `#!/bin/sh\n[ "$1" = --version ] && echo 'pg_dump (PostgreSQL) 99.0' || head -c ${BYTES} /dev/zero\n`,
+  { mode: 0o755 },
+)
+const t = await testService({
+  config: {
+    backups: { programs },
+    auth: { admin: { roles: { backups: { operator: ['backups'], gateway: { default: ['orders.read'] } } } } },
+  },
+})
+const { kernel } = t.service
+const { job_id: id } = (await t.admin.post('/admin/backups', { client_name: 'default' })).body.data
+await kernel.jobs.drain(t.service.handlers)
+
+/** Reads a part of the download, waits while `meanwhile` happens, and reads the rest. Returns the bytes. */
+const download = (headers: Readonly<Record<string, string>>, meanwhile: () => Promise<unknown>) =>
+  new Promise<number>((resolve) => {
+    let bytes = 0
+    get(`${t.url}/admin/backups/${id}/download`, { headers }, async (response) => {
+      response.on('close', () => resolve(bytes)).on('error', () => {})
+      response.on('data', ({ length }: Buffer) => {
+        bytes += length
+      })
+      response.pause()
+      await meanwhile()
+      await sleep(2_500)
+      response.resume()
+    }).on('error', () => resolve(bytes))
+  })
+
+test('a download ends when the user of the session loses a right to the client', async () => {
+  const root = await operatorOf(t, 'admin')
+  const { headers } = byBearer(t, root)
+  assert.equal(await download(headers, async () => {}), BYTES)
+  const bytes = await download(headers, () =>
+    actWithoutProof(kernel, root.id, (kernel, user) => changeRole(kernel, user, 'backups')),
+  )
+  assert.ok(bytes < BYTES, `${bytes}`)
+})
