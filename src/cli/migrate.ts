@@ -48,7 +48,7 @@ export function migrateCommand(): Command {
 const NEW_SECRET =
   'Deletes all data that is encrypted with the lost secret: registered clients and queued mails.'
 const AS_COPY =
-  'The control database becomes a separate installation, with empty databases default and logging.'
+  'The control database becomes a separate installation, with empty databases default and logging, and without sessions, mailed links and codes, trusted browsers and queued mails.'
 
 const takeOverOf = ({ asCopy, newSecret }: Options): Mismatch | undefined =>
   asCopy === true ? 'copy' : newSecret === true ? 'foreign' : undefined

@@ -153,7 +153,7 @@ export const actOnCode = <P extends MailedPurpose, T>(
 ): Promise<T> =>
   againIfTaken(() =>
     actOnAddress(kernel, typed.address, async (kernel, user) =>
-      work(kernel, user, await tryCode(kernel, typed, user?.id)),
+      work(kernel, user, await tryCode(kernel, typed, user)),
     ),
   )
 

@@ -13,6 +13,7 @@ import {
 } from './tickets.ts'
 import {
   type CodeCounters,
+  type CodeOwner,
   codeCountersOf,
   countCode,
   endOfLock,
@@ -74,10 +75,11 @@ export type RightCode<P extends MailedPurpose> = { readonly ticket: Ticket<P>; r
 export async function tryCode<P extends MailedPurpose>(
   kernel: Kernel,
   typed: CodeTry<P>,
-  userId: string | undefined,
+  user: CodeOwner | undefined,
 ): Promise<CodeOutcome<P>> {
   const { db, now } = kernel
-  const counters = await codeCountersOf(kernel, typed.address, { userId, source: typed.source })
+  const userId = user?.id
+  const counters = await codeCountersOf(kernel, typed.address, { user, source: typed.source })
   const { since, tried } = await spendTry(kernel, typed, userId, counters)
   const open = tried.filter(({ tries }) => tries <= MAX_TRIES)
   const right = open.find(({ isRight }) => isRight)

@@ -2,6 +2,7 @@ import { type RawBuilder, sql } from 'kysely'
 import type { Db } from '#kernel/db/connect.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { ownBucket, type Source } from './known-devices.ts'
+import { hasProvenEmail, type User } from './users.ts'
 
 /** Milliseconds, from the first wrong code. */
 const WINDOW = 86_400_000
@@ -15,14 +16,21 @@ const NOBODY = '00000000-0000-0000-0000-000000000000'
 
 /** The counters of wrong codes that a try belongs to. */
 export type CodeCounters = { readonly address: string; readonly names: readonly string[] }
+/** The user who has the address. */
+export type CodeOwner = Pick<User, 'id' | 'emailProvenAt'>
 
-/** Strangers count together, so that they lock neither a device that the user has signed in on nor a session. */
+/**
+ * Strangers count together, so that they lock neither a device that the user has signed in on nor a session. Until the address is proven, the
+ * user may be one of them, who has signed up with it. The look-up is the same.
+ */
 export async function codeCountersOf(
   kernel: Kernel,
   address: string,
-  { userId, source }: { readonly userId: string | undefined; readonly source: Source },
+  { user, source }: { readonly user: CodeOwner | undefined; readonly source: Source },
 ): Promise<CodeCounters> {
-  const bucket = await ownBucket(kernel, userId ?? NOBODY, source)
+  const owner = user !== undefined && hasProvenEmail(user) ? user : undefined
+  const known = owner === undefined ? { knownDevice: source.knownDevice } : source
+  const bucket = await ownBucket(kernel, owner?.id ?? NOBODY, known)
   return { address, names: bucket === undefined ? [STRANGERS] : [bucket, KNOWN] }
 }
 

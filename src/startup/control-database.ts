@@ -92,12 +92,15 @@ export async function settleInstallation(
     return withClient(url, (client) => establishInstallation(client, options, now))
   }
   if (!seen.isCopy) return seen.standing
-  return withClient(url, async (client) => {
+  return onConnection({ url, name: 'start', deadline: FORGETTING }, async (client) => {
     // First: a copy that was recorded is never one again.
     await forget(client)
     return recordCopy(client, secrets, now)
   })
 }
+
+/** Milliseconds for each statement: there may be millions of sessions. */
+const FORGETTING = 600_000
 
 export async function recordCurrentSecret(url: string, standing: Standing, secrets: Secrets): Promise<void> {
   if (standing.secret === 'current') return

@@ -6,6 +6,7 @@ import { proofHolds, type SessionProof } from '#identity/proof.ts'
 import { lacksSecondFactor } from '#identity/second-factor.ts'
 import { type Access, open } from '#kernel/http/access.ts'
 import { isGet } from '#kernel/http/methods.ts'
+import { beyondReach } from '#kernel/http/origins.ts'
 import { presentedToken } from '#kernel/http/presented-token.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import type { AdminPermission } from '../admin/permissions.ts'
@@ -68,7 +69,11 @@ export function createAuthAccess(kernel: Kernel, sessions: Sessions): AuthAccess
     const presented = presentedToken(config, request)
     const found = presented && (await sessions.find(presented.token, request.clientAddress))
     if (found?.session.impersonatedBy != null) await expectOpenTo(kernel, found, request)
-    const rolled = found && (await sessions.roll(found, presented.token))
+    // A page that may not use the cookie is refused later (protection.ts). It must not be sent the token before.
+    const mayExtend = presented?.by !== 'cookie' || beyondReach(kernel, request) === undefined
+    const rolled =
+      found &&
+      (mayExtend ? await sessions.roll(found, presented.token) : { live: found, lifetime: undefined })
     if (rolled?.lifetime !== undefined && presented?.by === 'cookie') {
       const { live, lifetime } = rolled
       setSessionToken(config, reply, presented.token, lifetime)

@@ -9,6 +9,13 @@ import { asksToOperate, sessionCookieName } from '#kernel/http/session-cookie.ts
 import type { Kernel } from '#kernel/kernel.ts'
 import { UUID } from '#kernel/random.ts'
 
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** A page of another origin asks to operate, by a token in a header. It changes no cookie of the console. */
+    isBeyondConsole: boolean
+  }
+}
+
 const options = ({ session }: Config): CookieSerializeOptions => ({
   path: '/',
   secure: session.cookie_secure,
@@ -65,6 +72,7 @@ function sideCookie(
     of,
     set(config, reply, value, lifetime) {
       const { request } = reply
+      if (request.isBeyondConsole && isOfConsole(request)) return
       reply.setCookie(nameFor(request), value, { ...attributes(config, request), ...lasting(lifetime) })
     },
     clear(config, reply) {
@@ -120,12 +128,14 @@ export function setSessionToken(
 ): void {
   const { name, attributes } = sessionCookie(config, reply.request)
   reply.header(HEADER.authToken, token)
+  if (reply.request.isBeyondConsole) return
   reply.setCookie(name, token, { ...attributes, ...lasting(lifetime) })
   ADMIN_COOKIE.clear(config, reply)
 }
 
 /** Clears the admin's own token too, which means nothing without the impersonated session. */
 export function clearSessionToken(config: Config, reply: FastifyReply): void {
+  if (reply.request.isBeyondConsole) return
   const { name, attributes } = sessionCookie(config, reply.request)
   reply.clearCookie(name, attributes)
   ADMIN_COOKIE.clear(config, reply)

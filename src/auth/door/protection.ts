@@ -3,6 +3,7 @@ import { HEADER } from '#kernel/http/header-names.ts'
 import { isGet } from '#kernel/http/methods.ts'
 import { beyondReach, redirectTarget } from '#kernel/http/origins.ts'
 import { presentedToken } from '#kernel/http/presented-token.ts'
+import { asksToOperate } from '#kernel/http/session-cookie.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { expectCaptcha } from '../captcha/captcha.ts'
@@ -36,6 +37,7 @@ export function protect(app: App, kernel: Kernel): void {
     ]
     route.config = { ...route.config, failures }
   })
+  app.decorateRequest('isBeyondConsole', false)
   app.addHook('onRequest', async (request) => {
     checkOrigin(kernel, request)
     const { limit } = request.routeOptions.config
@@ -93,6 +95,7 @@ function judgeRedirects(kernel: Kernel, names: readonly string[], part: unknown)
 function checkOrigin(kernel: Kernel, request: FastifyRequest): void {
   if (request.routeOptions.config.anyOrigin === true) return
   const from = beyondReach(kernel, request)
+  request.isBeyondConsole = from === 'foreign' && asksToOperate(request)
   if (from === undefined) return
   const presented = presentedToken(kernel.config, request)
   const byOtherCookie = () =>

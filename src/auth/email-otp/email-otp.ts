@@ -93,7 +93,7 @@ export const changeEmailByCode = (
     if (typed.address === user.email) throw fail('EMAIL_IS_THE_SAME')
     // The address is not the user's yet, so that a device of the user counts for it as a stranger.
     const byStranger = { ...typed, source: {} }
-    const outcome = await tryCode(kernel, codeTry(kernel, 'change-email', byStranger), user.id)
+    const outcome = await tryCode(kernel, codeTry(kernel, 'change-email', byStranger), user)
     const right = expectRight(kernel, user, outcome)
     await redeemCode(kernel.db, right)
     return changeNow(kernel, user, { ...click, evidence: { by: 'link' } }, right.ticket)

@@ -171,6 +171,15 @@ test('for an address that is not the user’s yet, a device and a session of the
   assert.deepEqual(await countsOf(newEmail), [['strangers', 1]])
 })
 
+test('until the address is proven, a device and a session of its user count as strangers: the user may be one', async () => {
+  const eve = await t.signUp('Eve')
+  const own = { ...(await deviceOf(eve)).headers, ...eve.headers }
+  await guess(eve.email, MAX, actor(t.url, own))
+  const { code } = await mailTo(eve.email)
+  assert.equal(said(await enter(eve.email, code, actor(t.url, own))), LOCKED)
+  assert.deepEqual(await countsOf(eve.email), [['strangers', MAX]])
+})
+
 test('counts are deleted a day after they began', async () => {
   const { email } = await proven('Ada')
   await guess(email, 1)

@@ -149,12 +149,12 @@ async function redeemConfirmation(
   newEmail: string,
 ): Promise<boolean> {
   const typed = { ...otp, address: user.email }
-  const ofChange = await tryCode(kernel, codeTry(kernel, 'confirm-change-email', typed), user.id)
+  const ofChange = await tryCode(kernel, codeTry(kernel, 'confirm-change-email', typed), user)
   if (typeof ofChange === 'object' && 'ticket' in ofChange && ofChange.ticket.payload.newEmail === newEmail) {
     await redeemCode(kernel.db, ofChange)
     return true
   }
-  const ofAddress = await tryCode(kernel, codeTry(kernel, 'verify-email', typed), user.id)
+  const ofAddress = await tryCode(kernel, codeTry(kernel, 'verify-email', typed), user)
   await redeemCode(kernel.db, expectRight(kernel, user, ofAddress))
   return true
 }

@@ -220,6 +220,32 @@ test('the cookie of the console counts from pages of the service only, and is se
   assert.equal((await pageWith({ origin: APP }).get(`${AUTH}/get-session`)).status, 200)
 })
 
+test('a page that may not use the cookie neither extends its session nor gets its token', async () => {
+  const { jar, desk, pageWith } = await bothSignedIn()
+  t.advance(2 * DAY)
+  for (const method of ['get', 'post'] as const) {
+    const answer = await pageWith({ ...OPERATE, origin: APP })[method](`${AUTH}/get-session`)
+    assert.deepEqual(refused(answer), [403, 'INVALID_ORIGIN'])
+    assert.deepEqual([answer.headers.get('set-auth-token'), answer.headers.getSetCookie()], [null, []])
+  }
+  const own = await desk.get(`${AUTH}/get-session`)
+  assert.equal(own.headers.get('set-auth-token'), jar.get(CONSOLE_COOKIE))
+})
+
+test('a page of another origin changes no cookie of the console, whatever token it sends', async () => {
+  const { jar, pageWith } = await bothSignedIn()
+  const eve = await t.signUp('Eve')
+  const operating = jar.get(CONSOLE_COOKIE)
+  const pageOf = (token: string) => pageWith({ ...OPERATE, origin: APP, authorization: `Bearer ${token}` })
+  const { status, body, headers, text } = await pageOf(eve.token).post(`${AUTH}/reauthenticate`, {
+    password: PASSWORD,
+  })
+  assert.deepEqual([status, headers.get('set-auth-token')], [200, body.token], text)
+  assert.equal(jar.get(CONSOLE_COOKIE), operating)
+  assert.equal((await pageOf(body.token).post(`${AUTH}/sign-out`)).status, 200)
+  assert.equal(jar.get(CONSOLE_COOKIE), operating)
+})
+
 test('no other value of the header selects it', async () => {
   const { pageWith, ada } = await bothSignedIn()
   for (const value of ['0', 'true', ''])

@@ -41,6 +41,7 @@ test('a name is no built-in member in any case, and has no underscore', () => {
 test('settings of a field that exclude each other are refused', () => {
   const refused = [
     ['type: number, values: [a]', 'plan.values: needs auth.user.fields.plan.type string or string[]'],
+    ['values: [a, b, a]', 'plan.values: names a value twice'],
     ['type: boolean, unique: true', 'plan.unique: needs auth.user.fields.plan.type string, number or date'],
     ['unique: true, default: a', 'plan.unique: excludes a default, which the second user could not have'],
     ['values: [a, b], default: c', 'plan.default: must be one of a, b'],

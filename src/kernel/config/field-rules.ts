@@ -14,6 +14,11 @@ export const fieldRules = ({ auth: { user } }: Config): Rule[] =>
         says: `needs ${at}.type string or string[]`,
       },
       {
+        settings: [`${at}.values`],
+        broken: () => new Set(values).size < values.length,
+        says: 'names a value twice',
+      },
+      {
         settings: [`${at}.unique`, `${at}.type`],
         broken: () => unique && !['string', 'number', 'date'].includes(type),
         says: `needs ${at}.type string, number or date`,
