@@ -159,9 +159,7 @@ test('a misspelt member of a read, a write, a call or SQL is refused with the ri
 })
 
 const DATA = '/data?view=book&eq_column=id&eq_value=1'
-const ADMIN_LISTS = 'api-keys public-routes statements webhooks backups/jobs webhooks/ID/deliveries'.split(
-  ' ',
-)
+const LISTS = 'api-keys public-routes statements webhooks backups/jobs webhooks/ID/deliveries'
 /** Path, the misspelt parameter, the one that was meant. Every GET of the gateway that has parameters is here. */
 const queries: readonly (readonly [string, string, string])[] = [
   [`${DATA}&limt=1`, 'limt', 'limit'],
@@ -175,7 +173,7 @@ const queries: readonly (readonly [string, string, string])[] = [
   ['/schema/indexes?table_nam=book', 'table_nam', 'table_name'],
   ['/management/functions?nam_like=a', 'nam_like', 'name_like'],
   ['/management/tables/book/row-level-security?schema=other', 'schema', 'schema_name'],
-  ...ADMIN_LISTS.map((list) => [`/admin/${list}?limt=1`, 'limt', 'limit'] as const),
+  ...LISTS.split(' ').map((list) => [`/admin/${list}?limt=1`, 'limt', 'limit'] as const),
 ]
 
 test('a misspelt parameter of any GET is refused with the right one', async () => {
