@@ -1,4 +1,5 @@
 import { upsertPassword } from '#identity/accounts.ts'
+import { deleteKnownDevices } from '#identity/known-devices.ts'
 import { deleteUserSessions } from '#identity/sessions.ts'
 import { tell } from '#identity/tell.ts'
 import { deleteTickets } from '#identity/tickets.ts'
@@ -32,11 +33,12 @@ export const addFirstPassword = (
 ): Promise<void> => upsertPassword(db, { id: uuidv7(now(), random), userId, password, now: now() })
 
 /**
- * Ends every session and every link, in the transaction that sets `isAnonymous` to false. Until now a session was all that it took to be this
- * user, so another may hold one, or may have put it into this browser. Whoever has shown the first way in gets a new one by `admit`.
+ * Ends every session, link and known device, in the transaction that sets `isAnonymous` to false. Until now a session was all that it took to
+ * be this user, so another may hold one, or may have put it into this browser. Whoever has shown the first way in gets a new one by `admit`.
  */
 export async function endAnonymity(kernel: Kernel, user: User, by: string): Promise<void> {
   const sessionsEnded = await deleteUserSessions(kernel.db, user.id)
   await deleteTickets(kernel.db, user)
+  await deleteKnownDevices(kernel, user.id)
   await tell(kernel, 'user.upgraded', { targetId: user.id, details: { by, sessionsEnded } })
 }

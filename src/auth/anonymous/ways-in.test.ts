@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { signInAnonymously } from '#test/anonymous.ts'
 import { createAuthenticator } from '#test/authenticator.ts'
-import { type Actor, type Answer, actor, testService, type User } from '#test/harness.ts'
+import { type Actor, type Answer, actor, linkIn, testService, type User } from '#test/harness.ts'
 import { startSocialService } from '#test/identity-provider/social-service.ts'
 import {
   createVisitor,
@@ -135,6 +135,27 @@ test('an ID token upgrades too, and one of an account of another user signs in a
   const entered = await other.post(`${AUTH}/sign-in/social`, await given())
   assert.equal(entered.body.user.id, who.id)
   assert.equal((await me(other)).isAnonymous, true)
+})
+
+test('the account that made the user a known one stays at the first proof of its address, as that of a new user does', async () => {
+  const who = await signInAnonymously(t)
+  const claims = {
+    sub: `first-${who.id}`,
+    email: `first-${who.id}@example.com`,
+    email_verified: true,
+    nonce: 'n',
+  }
+  const given = { provider: 'acme', idToken: { token: await idToken(claims), nonce: 'n' } }
+  const own = renewed(await who.post(`${AUTH}/link-social`, given))
+  await t.anon.post(`${AUTH}/send-verification-email`, { email: claims.email })
+  const mail = (await t.mails()).findLast((one) => one.includes(`To: ${claims.email}`)) ?? ''
+  const token = new URL(linkIn(mail), t.url).searchParams.get('token')
+  const verified = await own.post(`${AUTH}/verify-email`, { token })
+  assert.equal(verified.status, 200, verified.text)
+  assert.deepEqual(
+    (await accountsOf(claims.sub)).map(({ userId }) => userId),
+    [who.id],
+  )
 })
 
 test('where a verified address is required, a passkey alone or an account without one is not enough', async () => {

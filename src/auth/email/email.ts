@@ -1,7 +1,7 @@
 import { act, actOnTicket } from '#identity/act.ts'
 import { redeemCode, tryCode } from '#identity/link-codes.ts'
 import { tell } from '#identity/tell.ts'
-import type { SignUpMark } from '#identity/ticket-purposes.ts'
+import type { SignUpMark, WaitingPassword } from '#identity/ticket-purposes.ts'
 import { deleteTicketsFor, type Ticket } from '#identity/tickets.ts'
 import { findUser, hasProvenEmail, type User } from '#identity/users.ts'
 import type { Config } from '#kernel/config/config.ts'
@@ -172,11 +172,11 @@ function mailOldAddress(
   return mailLink(kernel, CONFIRM_CHANGE_EMAIL, { ticket, recipient: user, callbackURL, asked })
 }
 
-/** Begins to add an address to an anonymous user, with the hash of a password, and ends an attempt that was begun before. */
+/** Begins to add an address and a password to an anonymous user, and ends an attempt that was begun before. */
 export async function beginNewAddress(
   kernel: Kernel,
   from: AddressChange,
-  to: NewAddress & { readonly password: string },
+  to: NewAddress & { readonly waiting: WaitingPassword },
 ): Promise<void> {
   await deleteTicketsFor(kernel.db, from.user.id, CHANGE)
   await tell(kernel, 'email.change_requested', { targetId: from.user.id })
@@ -194,12 +194,12 @@ async function mailNewAddress(
     newEmail: address,
     callbackURL,
     asked,
-    password,
-  }: NewAddress & Pick<ChangeEmail, 'asked'> & { readonly password?: string },
+    waiting,
+  }: NewAddress & Pick<ChangeEmail, 'asked'> & { readonly waiting?: WaitingPassword },
 ): Promise<User> {
   await noticeTo(kernel, user, MAILS.emailIsChanging(user, address))
   await mailLink(kernel, CHANGE_EMAIL, {
-    ticket: { userId: user.id, sessionId, address, payload: password === undefined ? {} : { password } },
+    ticket: { userId: user.id, sessionId, address, payload: waiting ?? {} },
     recipient: user,
     ...{ callbackURL, asked },
     deliver: (kernel, mail) => requestMail(kernel, 'change-email', { email: address, mail }),

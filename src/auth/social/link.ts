@@ -51,7 +51,10 @@ const linkOnce = (
     const found = await findLinkedAccount(kernel, account)
     if (found === undefined) {
       if (!user.isAnonymous) expectSameEmail(kernel, user, { provider: providerId, identity })
-      const adding = { addedBy: proof.session.id, settlesAt: await settlingOf(kernel, proof.session) }
+      // The first way in of an anonymous user stays as that of a new user does, at the first proof of the address too.
+      const adding = user.isAnonymous
+        ? undefined
+        : { addedBy: proof.session.id, settlesAt: await settlingOf(kernel, proof.session) }
       const linked = await insertLinkedAccount(kernel, user.id, account, identity.tokens, adding)
       if (linked === undefined) throw fail('UNABLE_TO_LINK_ACCOUNT')
       await tell(kernel, 'account.linked', { targetId: user.id, details: { provider: providerId } })
