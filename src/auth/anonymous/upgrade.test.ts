@@ -255,6 +255,8 @@ test('the password rules and the switch of sign-up hold, and a known user signs 
   })
   const own = actor(closed.url, who.headers)
   assert.deepEqual(codeOf(await signUp(own, newAddress())), [403, 'SIGN_UP_DISABLED'])
+  const asked = await own.post(`${AUTH}/change-email`, { newEmail: newAddress() })
+  assert.deepEqual(codeOf(asked), [403, 'SIGN_UP_DISABLED'])
   const other = await signUp(taken, newAddress())
   assert.notEqual(other.body.user.id, taken.id)
 })

@@ -25,6 +25,16 @@ export async function upgrade(kernel: Kernel, user: User, { by, change = {} }: F
   await endAnonymity(kernel, user, by)
 }
 
+/**
+ * Refuses where nobody opens an account in this way: policies and organizations trust known users, and an anonymous one is anybody. Accounts of
+ * providers have a setting of their own (`maySignUp`).
+ */
+export function expectOpenSignUp({ config: { auth } }: Kernel, by: 'passkey' | 'email'): void {
+  const byMail = [auth.magic_link, auth.email_otp].some(({ enabled, sign_up }) => enabled && sign_up)
+  const isOpen = auth.email_password.enable_signup || (by === 'email' && byMail)
+  if (!isOpen) throw fail('SIGN_UP_DISABLED')
+}
+
 /** The password that an anonymous user has signed up with, by its hash. It is as old as the account, as that of any other sign-up. */
 export const addFirstPassword = (
   { db, now, random }: Kernel,

@@ -158,6 +158,27 @@ test('the account that made the user a known one stays at the first proof of its
   )
 })
 
+test('where sign-up is closed nobody becomes a known user by a passkey or by an account', async () => {
+  const closed = await testService({
+    controlUrl: t.controlUrl,
+    config: {
+      outbound: TO_LOOPBACK,
+      auth: {
+        anonymous: { enabled: true },
+        email_password: { enable_signup: false },
+        social: { sign_up: 'never', providers: { acme: oidcSettings(idp) } },
+      },
+    },
+  })
+  const who = await signInAnonymously(closed)
+  const refused = [403, 'SIGN_UP_DISABLED']
+  assert.deepEqual(codeOf(await ceremoniesOf(closed).register(who, createAuthenticator())), refused)
+  const claims = { sub: `c-${who.id}`, email: `${who.id}@closed.example`, email_verified: true, nonce: 'n' }
+  const given = { provider: 'acme', idToken: { token: await idToken(claims), nonce: 'n' } }
+  assert.deepEqual(codeOf(await who.post(`${AUTH}/link-social`, given)), refused)
+  assert.equal((await me(who)).isAnonymous, true)
+})
+
 test('where a verified address is required, a passkey alone or an account without one is not enough', async () => {
   const strict = await testService({
     controlUrl: t.controlUrl,

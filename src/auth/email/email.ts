@@ -8,6 +8,7 @@ import type { Config } from '#kernel/config/config.ts'
 import { Failure } from '#kernel/errors.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { sendMail } from '#kernel/mail/mailer.ts'
+import { expectOpenSignUp } from '../anonymous/upgrade.ts'
 import { bySession, type Caller } from '../door/access.ts'
 import { type Admission, admit, type Entrance } from '../door/admit.ts'
 import { expectShown, recordShown, standsForMailbox } from '../door/demands.ts'
@@ -125,6 +126,7 @@ export async function changeEmail(kernel: Kernel, caller: Caller, asked: ChangeE
   const { password, code, otp } = asked
   const proven = password === undefined ? caller : await checkPassword(kernel, caller, password)
   await act(kernel, bySession(proven), async (kernel, { user }) => {
+    if (user.isAnonymous) expectOpenSignUp(kernel, 'email')
     const ofFactor = code === undefined ? [] : [await showCode(kernel, user, caller.session, code)]
     const inBody = [...(password === undefined ? [] : (['password'] as const)), ...ofFactor]
     const standing = await recordShown(kernel, caller.session, inBody)

@@ -15,7 +15,7 @@ import type { User } from '#identity/users.ts'
 import { isLastWayIn } from '#identity/ways-in.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { UUID, uuidv7 } from '#kernel/random.ts'
-import { upgrade } from '../anonymous/upgrade.ts'
+import { expectOpenSignUp, upgrade } from '../anonymous/upgrade.ts'
 import { bySession, type Caller } from '../door/access.ts'
 import { type Admission, admit } from '../door/admit.ts'
 import { expectShown, settlingOf } from '../door/demands.ts'
@@ -82,6 +82,7 @@ async function upgradeByPasskey(
   { id, createdAt: addedAt }: Passkey,
   context: SignInContext,
 ): Promise<Admission> {
+  expectOpenSignUp(kernel, 'passkey')
   await upgrade(kernel, user, { by: 'passkey' })
   const shown = [{ way: 'unverified passkey', addedAt, settlesAt: null }] as const
   const refuse = () => new Error('the passkey was added in this transaction and is gone')
