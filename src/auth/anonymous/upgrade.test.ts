@@ -238,6 +238,21 @@ test('after the upgrade the session has to show a proof, as any other', async ()
   assert.equal((await own.post(`${AUTH}/reauthenticate`, { password: PASSWORD })).status, 200)
 })
 
+test('who becomes a known user has every required field and the defaults, as any new user', async () => {
+  const fields = { company: { required: true }, plan: { default: 'free', input: false } }
+  const other = await testService({ config: { auth: { anonymous: { enabled: true }, user: { fields } } } })
+  const who = await signInAnonymously(other)
+  const email = newAddress()
+  const change = () => who.post(`${AUTH}/change-email`, { newEmail: email })
+  assert.deepEqual(codeOf(await change()), [400, 'MISSING_FIELD'])
+  assert.equal((await who.post(`${AUTH}/update-user`, { company: 'ACME' })).status, 200)
+  assert.equal((await change()).status, 200)
+  const mail = (await other.mails()).findLast((one) => one.includes(`To: ${email}`)) ?? ''
+  const done = await confirm(actor(other.url, { cookie: `${SESSION_COOKIE}=${who.token}` }), linkIn(mail))
+  const own = actor(other.url, { authorization: `Bearer ${done.headers.get('set-auth-token')}` })
+  assert.partialDeepStrictEqual(await me(own), { id: who.id, email, company: 'ACME', plan: 'free' })
+})
+
 test('the password rules and the switch of sign-up hold, and a known user signs up as before', async () => {
   const who = await signInAnonymously(t)
   assert.deepEqual(codeOf(await signUp(who, newAddress(), { password: 'short' })), [

@@ -6,6 +6,7 @@ import { deleteTickets } from '#identity/tickets.ts'
 import { type User, type UserChange, updateUser } from '#identity/users.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { uuidv7 } from '#kernel/random.ts'
+import { fieldsOfKnown } from '../custom-fields/acceptable.ts'
 import { fail } from '../errors.ts'
 
 type FirstWayIn = {
@@ -21,7 +22,8 @@ type FirstWayIn = {
 export async function upgrade(kernel: Kernel, user: User, { by, change = {} }: FirstWayIn): Promise<void> {
   const { require_email_verification } = kernel.config.auth.email_password
   if (require_email_verification && change.emailVerified !== true) throw fail('USER_IS_ANONYMOUS')
-  await updateUser(kernel.db, user.id, { ...change, isAnonymous: false }, kernel.now())
+  const known = { ...change, ...fieldsOfKnown(kernel, user), isAnonymous: false }
+  await updateUser(kernel.db, user.id, known, kernel.now())
   await endAnonymity(kernel, user, by)
 }
 

@@ -9,6 +9,7 @@ import { Failure } from '#kernel/errors.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { sendMail } from '#kernel/mail/mailer.ts'
 import { expectOpenSignUp } from '../anonymous/upgrade.ts'
+import { fieldsOfKnown } from '../custom-fields/acceptable.ts'
 import { bySession, type Caller } from '../door/access.ts'
 import { type Admission, admit, type Entrance } from '../door/admit.ts'
 import { expectShown, recordShown, standsForMailbox } from '../door/demands.ts'
@@ -126,7 +127,7 @@ export async function changeEmail(kernel: Kernel, caller: Caller, asked: ChangeE
   const { password, code, otp } = asked
   const proven = password === undefined ? caller : await checkPassword(kernel, caller, password)
   await act(kernel, bySession(proven), async (kernel, { user }) => {
-    if (user.isAnonymous) expectOpenSignUp(kernel, 'email')
+    if (user.isAnonymous) expectMayBecomeKnown(kernel, user)
     const ofFactor = code === undefined ? [] : [await showCode(kernel, user, caller.session, code)]
     const inBody = [...(password === undefined ? [] : (['password'] as const)), ...ofFactor]
     const standing = await recordShown(kernel, caller.session, inBody)
@@ -139,6 +140,12 @@ export async function changeEmail(kernel: Kernel, caller: Caller, asked: ChangeE
     const isAllowed = isConfirmed || !hasProvenEmail(user) || standsForMailbox(kernel, standing, inBody)
     await (isAllowed ? mailNewAddress(kernel, from, to) : mailOldAddress(kernel, from, to))
   })
+}
+
+/** Before a mail is sent that could not be followed. */
+function expectMayBecomeKnown(kernel: Kernel, user: User): void {
+  expectOpenSignUp(kernel, 'email')
+  fieldsOfKnown(kernel, user)
 }
 
 const CHANGE = ['confirm-change-email', 'change-email'] as const

@@ -1,9 +1,10 @@
 import { lockProvenUser } from '#identity/proof.ts'
 import { deleteTickets } from '#identity/tickets.ts'
-import type { User } from '#identity/users.ts'
+import { type User, updateUser } from '#identity/users.ts'
 import { isConflict } from '#kernel/db/conflicts.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { addFirstPassword, endAnonymity } from '../anonymous/upgrade.ts'
+import { fieldsOfKnown } from '../custom-fields/acceptable.ts'
 import { proofOf } from '../door/access.ts'
 import { type Admission, admit } from '../door/admit.ts'
 import { fail } from '../errors.ts'
@@ -45,6 +46,8 @@ async function upgradeNow(
   const { password } = given.payload
   const isInSession =
     caller?.user.id === user.id && (await lockProvenUser(kernel, proofOf(caller))) !== undefined
+  const fields = fieldsOfKnown(kernel, user)
+  if (fields.fields !== undefined) await updateUser(kernel.db, user.id, fields, kernel.now())
   // Before the proof, which decides whether it stays usable.
   if (password !== undefined) await addFirstPassword(kernel, user, password)
   const changed = await proveNewEmail(kernel, user, click, given)
