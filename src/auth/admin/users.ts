@@ -63,6 +63,8 @@ export function changeUser(kernel: Kernel, caller: Caller, userId: string, asked
       if (changesAddress(asked)) {
         expectPermission(kernel, admin, TO.SET_EMAIL)
         expectMayHandOver(kernel, act)
+        // Judged as the known user who comes of it: the settings may name the id as an admin's.
+        if (user.isAnonymous) expectToCover(kernel, admin, { id: user.id, role: user.role })
       }
       const change = { ...changeOf(kernel, asked, user, 'operator'), ...addressChange(asked, user) }
       if (Object.keys(change).length === 0) throw fail('NO_FIELDS_TO_UPDATE')

@@ -138,10 +138,21 @@ test('auth.admin.user_ids makes no admin of an anonymous user', async () => {
   const who = await signInAnonymously(t)
   const naming = await testService({
     controlUrl: t.controlUrl,
-    config: { auth: { anonymous: { enabled: true }, admin: { user_ids: [who.id] } } },
+    config: {
+      auth: {
+        anonymous: { enabled: true },
+        admin: { user_ids: [who.id], roles: { support: { user: ['update', 'set-email'] } } },
+      },
+    },
   })
   const own = actor(naming.url, who.headers)
   assert.equal((await own.get(`${AUTH}/admin/list-users`)).status, 403)
+  // Nor does somebody with less, by an address.
+  const sue = await naming.signUp('Sue')
+  await setRoleByOperator(naming.service.kernel, sue.id, 'support')
+  const data = { email: `taken-${who.id}@example.com` }
+  const given = await sue.post(`${AUTH}/admin/update-user`, { userId: who.id, data })
+  assert.deepEqual(codeOf(given), [403, 'YOU_ARE_NOT_ALLOWED_TO_CHANGE_USERS_ROLE'])
 })
 
 test('an admin filters and sorts by isAnonymous, may impersonate and ban, and gives an address', async () => {
