@@ -59,6 +59,14 @@ test('a passkey makes the anonymous user a known one, who signs in with it', asy
   assert.deepEqual(await t.mails(), [])
 })
 
+test('a passkey that ends the other sessions leaves the one that it begins', async () => {
+  const who = await signInAnonymously(t)
+  const added = await passkeys.register(who, createAuthenticator(), { revokeOtherSessions: true })
+  assert.equal(added.status, 200, added.text)
+  assert.partialDeepStrictEqual(await me(renewed(added)), { id: who.id, isAnonymous: false })
+  assert.equal(await me(who), undefined)
+})
+
 test('the session that begins with a new passkey has shown it: the user adds an address next, and deletes the account later', async () => {
   const who = await signInAnonymously(t)
   const own = renewed(await passkeys.register(who, createAuthenticator()))

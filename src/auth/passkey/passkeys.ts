@@ -156,7 +156,9 @@ async function changeFactors<T>(
 ): Promise<T> {
   return act(kernel, bySession(caller), async (kernel, { user }) => {
     const result = await change(kernel, user)
-    if (revokeOtherSessions === true) await deleteUserSessions(kernel.db, user.id, caller.session.id)
+    // The upgrade of an anonymous user has ended them all, and the one that it has begun stays.
+    if (revokeOtherSessions === true && !user.isAnonymous)
+      await deleteUserSessions(kernel.db, user.id, caller.session.id)
     return result
   })
 }
