@@ -56,8 +56,13 @@ type SignInRequest = {
   readonly fields?: FieldChange | undefined
   readonly newUserCallbackURL?: string | undefined
 }
-/** `password`: the hash of the first password of an anonymous user, who has signed up with the address. */
-type NewAddress = { readonly password?: string }
+/** Of an anonymous user who has signed up with the address. `browser`: as in `SignUpMark`. */
+export type WaitingPassword = {
+  /** The hash. */
+  readonly password: string
+  readonly browser: string
+}
+type NewAddress = Partial<WaitingPassword>
 type PendingSignIn = {
   readonly methods: readonly ('totp' | 'otp')[]
   readonly remember: boolean

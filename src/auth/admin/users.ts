@@ -1,10 +1,10 @@
 import { act } from '#identity/act.ts'
 import { hashPassword } from '#identity/passwords.ts'
-import { tell } from '#identity/tell.ts'
 import { deleteTickets } from '#identity/tickets.ts'
 import { hasProvenEmail, type User, type UserChange, updateUser, withoutExpiredBan } from '#identity/users.ts'
 import { isConflict } from '#kernel/db/conflicts.ts'
 import type { Kernel } from '#kernel/kernel.ts'
+import { endAnonymity } from '../anonymous/upgrade.ts'
 import type { Caller } from '../door/access.ts'
 import { addUser, newUser } from '../door/add-user.ts'
 import { fail } from '../errors.ts'
@@ -63,14 +63,15 @@ export function changeUser(kernel: Kernel, caller: Caller, userId: string, asked
       if (changesAddress(asked)) {
         expectPermission(kernel, admin, TO.SET_EMAIL)
         expectMayHandOver(kernel, act)
+        // Judged as the known user who comes of it: the settings may name the id as an admin's.
+        if (user.isAnonymous) expectToCover(kernel, admin, { id: user.id, role: user.role })
       }
       const change = { ...changeOf(kernel, asked, user, 'operator'), ...addressChange(asked, user) }
       if (Object.keys(change).length === 0) throw fail('NO_FIELDS_TO_UPDATE')
       const demanding = hasProvenEmail(user) ? 'changeOwnEmail' : 'changeUnprovenEmail'
       if (change.email !== undefined) await expectShownByOneself(kernel, caller, act, demanding)
       const changed = await applyChange(kernel, user, change)
-      if (user.isAnonymous && !changed.isAnonymous)
-        await tell(kernel, 'user.upgraded', { targetId: user.id, details: { by: 'admin' } })
+      if (user.isAnonymous && !changed.isAnonymous) await endAnonymity(kernel, user, 'admin')
       // After the change, which may be refused: a notice that is not sent would count all the same.
       await markAddress(kernel, user, change)
       return withoutExpiredBan(changed, kernel.now())

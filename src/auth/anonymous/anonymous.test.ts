@@ -104,6 +104,7 @@ test('an anonymous user gets no password, factor, role, organization or device',
     otp: await who.post(`${AUTH}/two-factor/enable`, { method: 'otp' }),
     organization: await who.post(`${AUTH}/organization/create`, data),
     owner: await ruth.post(`${AUTH}/organization/create`, { ...data, userId: who.id }),
+    inCapitals: await ruth.post(`${AUTH}/organization/create`, { ...data, userId: who.id.toUpperCase() }),
     device: await who.post(`${AUTH}/device/approve`, { userCode: codes.user_code }),
     role: await ruth.post(`${AUTH}/admin/set-role`, { userId: who.id, role: 'admin' }),
     password: await ruth.post(`${AUTH}/admin/set-user-password`, { userId: who.id, newPassword: PASSWORD }),
@@ -137,10 +138,21 @@ test('auth.admin.user_ids makes no admin of an anonymous user', async () => {
   const who = await signInAnonymously(t)
   const naming = await testService({
     controlUrl: t.controlUrl,
-    config: { auth: { anonymous: { enabled: true }, admin: { user_ids: [who.id] } } },
+    config: {
+      auth: {
+        anonymous: { enabled: true },
+        admin: { user_ids: [who.id], roles: { support: { user: ['update', 'set-email'] } } },
+      },
+    },
   })
   const own = actor(naming.url, who.headers)
   assert.equal((await own.get(`${AUTH}/admin/list-users`)).status, 403)
+  // Nor does somebody with less, by an address.
+  const sue = await naming.signUp('Sue')
+  await setRoleByOperator(naming.service.kernel, sue.id, 'support')
+  const data = { email: `taken-${who.id}@example.com` }
+  const given = await sue.post(`${AUTH}/admin/update-user`, { userId: who.id, data })
+  assert.deepEqual(codeOf(given), [403, 'YOU_ARE_NOT_ALLOWED_TO_CHANGE_USERS_ROLE'])
 })
 
 test('an admin filters and sorts by isAnonymous, may impersonate and ban, and gives an address', async () => {
@@ -155,8 +167,8 @@ test('an admin filters and sorts by isAnonymous, may impersonate and ban, and gi
   const data = { email: `new-${who.id}@example.com` }
   const changed = await ruth.post(`${AUTH}/admin/update-user`, { userId: who.id, data })
   assert.equal(changed.status, 200, changed.text)
-  const { body } = await who.get(`${AUTH}/get-session`)
-  assert.partialDeepStrictEqual(body.user, { id: who.id, email: data.email, isAnonymous: false })
+  assert.partialDeepStrictEqual(changed.body, { id: who.id, email: data.email, isAnonymous: false })
+  assert.equal((await who.get(`${AUTH}/get-session`)).status, 401, 'as by every other upgrade')
   const banned = await signInAnonymously(t)
   assert.equal((await ruth.post(`${AUTH}/admin/ban-user`, { userId: banned.id })).status, 200)
   assert.equal((await banned.get(`${AUTH}/get-session`)).status, 401)

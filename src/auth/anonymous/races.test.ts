@@ -29,7 +29,7 @@ async function linkFor(who: Actor, email: string): Promise<string> {
   const mail = (await t.mails()).findLast((one) => one.includes(`To: ${email}`)) ?? ''
   return new URL(linkIn(mail), t.url).searchParams.get('token') ?? ''
 }
-const follow = (who: Actor, token: string) => who.post(`${AUTH}/verify-email`, { token })
+const follow = (who: Actor, token: string) => who.post(`${AUTH}/verify-email`, { token, password: PASSWORD })
 async function byProvider(who: User): Promise<() => Promise<Answer>> {
   const token = await idToken({
     sub: who.id,

@@ -3,10 +3,11 @@ import { hashPassword } from '#identity/passwords.ts'
 import type { User } from '#identity/users.ts'
 import { isConflict } from '#kernel/db/conflicts.ts'
 import type { Kernel } from '#kernel/kernel.ts'
-import { uuidv7 } from '#kernel/random.ts'
+import { randomToken, uuidv7 } from '#kernel/random.ts'
 import { bySession, type Caller } from '../door/access.ts'
 import type { UserFields } from '../door/add-user.ts'
 import { requestFirstLink } from '../door/admit.ts'
+import { browserMark } from '../door/cookies.ts'
 import type { SignInContext } from '../door/sign-in-context.ts'
 import { beginNewAddress } from '../email/email.ts'
 import { fail } from '../errors.ts'
@@ -35,14 +36,17 @@ export async function signUpAsAnonymous(
       if (!user.isAnonymous) throw fail('USER_IS_NOT_ANONYMOUS')
       const changed = await applyChange(kernel, user, changeOf(kernel, fields, user))
       const { callbackURL } = context
+      const mark = randomToken(kernel.random)
+      context.markBrowser(mark)
       await beginNewAddress(
         kernel,
         { user, sessionId: caller.session.id },
-        { newEmail, callbackURL, password },
+        { newEmail, callbackURL, waiting: { password, browser: browserMark(mark) } },
       )
       // To the owner of an address with an account: the id is of no user, and nothing marks this browser as the owner's.
       const nobody = uuidv7(kernel.now(), kernel.random)
-      await requestFirstLink(kernel, { id: nobody, email: newEmail }, context, { isSignUp: true })
+      const unmarked = { ...context, markBrowser: () => {} }
+      await requestFirstLink(kernel, { id: nobody, email: newEmail }, unmarked, { isSignUp: true })
       return changed
     })
   } catch (error) {

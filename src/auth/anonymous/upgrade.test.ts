@@ -14,7 +14,7 @@ import {
   type User,
 } from '#test/harness.ts'
 import { codeIn } from '#test/mailed-codes.ts'
-import { SESSION_COOKIE } from '#test/second-factor.ts'
+import { cookiesOf, SESSION_COOKIE } from '#test/second-factor.ts'
 
 const t = await testService({
   config: {
@@ -39,8 +39,13 @@ async function mailTo(email: string): Promise<string> {
   assert.ok(mail, `no mail to ${email}`)
   return mail
 }
-/** The cookie of the session, as the browser has it that signed in. */
-const inBrowser = ({ token }: User): Actor => actor(t.url, { cookie: `${SESSION_COOKIE}=${token}` })
+/** The cookies of the session and of the sign-up, as the browser has them. */
+const BROWSER_MARK = 'service-auth.sign-up'
+function inBrowser({ token }: User, signedUp?: Answer): Actor {
+  const mark = signedUp && cookiesOf(signedUp)[BROWSER_MARK]
+  const marked = mark === undefined ? '' : `; ${BROWSER_MARK}=${encodeURIComponent(mark)}`
+  return actor(t.url, { cookie: `${SESSION_COOKIE}=${token}${marked}` })
+}
 /** The session that an upgrade has started. */
 const renewed = ({ headers }: Answer): Actor =>
   actor(t.url, { authorization: `Bearer ${headers.get('set-auth-token')}` })
@@ -62,7 +67,7 @@ test('a sign-up in an anonymous session gives its user the address and the passw
   assert.equal((await t.anon.post(`${AUTH}/sign-in/username`, byName)).status, 401)
   assert.deepEqual(await db.selectFrom('account').select('id').where('userId', '=', who.id).execute(), [])
 
-  const done = await confirm(inBrowser(who), linkIn(await mailTo(email)))
+  const done = await confirm(inBrowser(who, asked), linkIn(await mailTo(email)))
   assert.deepEqual([done.status, done.headers.get('location')], [303, '/app'])
   const user = { id: who.id, email, emailVerified: true, isAnonymous: false, name: 'Ada' }
   assert.partialDeepStrictEqual(await me(renewed(done)), user)
@@ -109,6 +114,39 @@ test('a link that is followed without a page leaves the password unusable and th
   assert.deepEqual(codeOf(await signIn(email)), [403, 'PASSWORD_CHANGE_REQUIRED'])
 })
 
+test('a password that another has chosen in the same session does not become that of who clicks, by link or by code', async () => {
+  const who = await signInAnonymously(t)
+  const email = newAddress()
+  const own = inBrowser(who, await signUp(who, email))
+  await signUp(who, email, { password: NEW })
+  const link = linkIn(await mailTo(email))
+  assert.match((await own.get(link, { headers: BROWSER })).text, /name="password"/)
+  const done = await confirm(own, link, { newPassword: 'a third horse battery' })
+  assert.partialDeepStrictEqual(await me(renewed(done)), { id: who.id, email })
+  assert.equal((await signIn(email, NEW)).status, 401)
+  assert.equal((await signIn(email, 'a third horse battery')).status, 200)
+
+  const byCode = await signInAnonymously(t)
+  const newEmail = newAddress()
+  await signUp(byCode, newEmail, { password: NEW })
+  const otp = codeIn(await mailTo(newEmail))
+  const changed = await byCode.post(`${AUTH}/email-otp/change-email`, { newEmail, otp })
+  assert.partialDeepStrictEqual(await me(renewed(changed)), { id: byCode.id, email: newEmail })
+  assert.deepEqual(codeOf(await signIn(newEmail, NEW)), [403, 'PASSWORD_CHANGE_REQUIRED'])
+})
+
+test('no device that was known before the upgrade is known after it', async () => {
+  const who = await signInAnonymously(t)
+  const devices = () => db.selectFrom('knownDevice').select('id').where('userId', '=', who.id).execute()
+  const [former] = await devices()
+  const email = newAddress()
+  await who.post(`${AUTH}/change-email`, { newEmail: email })
+  await confirm(inBrowser(who), linkIn(await mailTo(email)))
+  const known = await devices()
+  assert.equal(known.length, 1)
+  assert.notEqual(known[0]?.id, former?.id)
+})
+
 test('an address with an account is not shown and not merged; its owner gets a notice', async () => {
   const owner = await t.signUp('Bob')
   await confirm(t.anon, linkIn(await verificationOf(owner)), { password: PASSWORD })
@@ -141,11 +179,11 @@ test('a newer sign-up replaces the one before, with its address and its password
   const [first, second] = [newAddress(), newAddress()]
   await signUp(who, first)
   const dead = linkIn(await mailTo(first))
-  await signUp(who, second, { password: NEW })
+  const newer = await signUp(who, second, { password: NEW })
   const link = linkIn(await mailTo(second))
   const answer = await inBrowser(who).get(endpointOf(dead))
   assert.deepEqual(codeOf(answer), [401, 'INVALID_TOKEN'])
-  await confirm(inBrowser(who), link)
+  await confirm(inBrowser(who, newer), link)
   assert.deepEqual([(await signIn(second, NEW)).status, (await signIn(first)).status], [200, 401])
 })
 
@@ -175,8 +213,8 @@ test('the upgrade ends every session of before, and is told once, to the trail a
   const emitted: string[] = []
   kernel.events.subscribe((name) => void emitted.push(name))
   const email = newAddress()
-  await signUp(who, email)
-  const done = await confirm(inBrowser(who), linkIn(await mailTo(email)))
+  const asked = await signUp(who, email)
+  const done = await confirm(inBrowser(who, asked), linkIn(await mailTo(email)))
   assert.equal((await me(renewed(done))).isAnonymous, false)
   assert.deepEqual([await me(who), await me(other)], [undefined, undefined])
   const upgraded = (
@@ -192,12 +230,27 @@ test('the upgrade ends every session of before, and is told once, to the trail a
 test('after the upgrade the session has to show a proof, as any other', async () => {
   const who = await signInAnonymously(t)
   const email = newAddress()
-  await signUp(who, email)
-  const own = renewed(await confirm(inBrowser(who), linkIn(await mailTo(email))))
+  const asked = await signUp(who, email)
+  const own = renewed(await confirm(inBrowser(who, asked), linkIn(await mailTo(email))))
   const added = await own.post(`${AUTH}/two-factor/enable`)
   assert.deepEqual(codeOf(added), [403, 'SESSION_NOT_FRESH'], added.text)
   assert.deepEqual(added.body.details.accepts, ['password'])
   assert.equal((await own.post(`${AUTH}/reauthenticate`, { password: PASSWORD })).status, 200)
+})
+
+test('who becomes a known user has every required field and the defaults, as any new user', async () => {
+  const fields = { company: { required: true }, plan: { default: 'free', input: false } }
+  const other = await testService({ config: { auth: { anonymous: { enabled: true }, user: { fields } } } })
+  const who = await signInAnonymously(other)
+  const email = newAddress()
+  const change = () => who.post(`${AUTH}/change-email`, { newEmail: email })
+  assert.deepEqual(codeOf(await change()), [400, 'MISSING_FIELD'])
+  assert.equal((await who.post(`${AUTH}/update-user`, { company: 'ACME' })).status, 200)
+  assert.equal((await change()).status, 200)
+  const mail = (await other.mails()).findLast((one) => one.includes(`To: ${email}`)) ?? ''
+  const done = await confirm(actor(other.url, { cookie: `${SESSION_COOKIE}=${who.token}` }), linkIn(mail))
+  const own = actor(other.url, { authorization: `Bearer ${done.headers.get('set-auth-token')}` })
+  assert.partialDeepStrictEqual(await me(own), { id: who.id, email, company: 'ACME', plan: 'free' })
 })
 
 test('the password rules and the switch of sign-up hold, and a known user signs up as before', async () => {
@@ -217,6 +270,8 @@ test('the password rules and the switch of sign-up hold, and a known user signs 
   })
   const own = actor(closed.url, who.headers)
   assert.deepEqual(codeOf(await signUp(own, newAddress())), [403, 'SIGN_UP_DISABLED'])
+  const asked = await own.post(`${AUTH}/change-email`, { newEmail: newAddress() })
+  assert.deepEqual(codeOf(asked), [403, 'SIGN_UP_DISABLED'])
   const other = await signUp(taken, newAddress())
   assert.notEqual(other.body.user.id, taken.id)
 })

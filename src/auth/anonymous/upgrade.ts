@@ -1,10 +1,12 @@
 import { upsertPassword } from '#identity/accounts.ts'
+import { deleteKnownDevices } from '#identity/known-devices.ts'
 import { deleteUserSessions } from '#identity/sessions.ts'
 import { tell } from '#identity/tell.ts'
 import { deleteTickets } from '#identity/tickets.ts'
 import { type User, type UserChange, updateUser } from '#identity/users.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { uuidv7 } from '#kernel/random.ts'
+import { fieldsOfKnown } from '../custom-fields/acceptable.ts'
 import { fail } from '../errors.ts'
 
 type FirstWayIn = {
@@ -20,8 +22,19 @@ type FirstWayIn = {
 export async function upgrade(kernel: Kernel, user: User, { by, change = {} }: FirstWayIn): Promise<void> {
   const { require_email_verification } = kernel.config.auth.email_password
   if (require_email_verification && change.emailVerified !== true) throw fail('USER_IS_ANONYMOUS')
-  await updateUser(kernel.db, user.id, { ...change, isAnonymous: false }, kernel.now())
+  const known = { ...change, ...fieldsOfKnown(kernel, user), isAnonymous: false }
+  await updateUser(kernel.db, user.id, known, kernel.now())
   await endAnonymity(kernel, user, by)
+}
+
+/**
+ * Refuses where nobody opens an account in this way: policies and organizations trust known users, and an anonymous one is anybody. Accounts of
+ * providers have a setting of their own (`maySignUp`).
+ */
+export function expectOpenSignUp({ config: { auth } }: Kernel, by: 'passkey' | 'email'): void {
+  const byMail = [auth.magic_link, auth.email_otp].some(({ enabled, sign_up }) => enabled && sign_up)
+  const isOpen = auth.email_password.enable_signup || (by === 'email' && byMail)
+  if (!isOpen) throw fail('SIGN_UP_DISABLED')
 }
 
 /** The password that an anonymous user has signed up with, by its hash. It is as old as the account, as that of any other sign-up. */
@@ -32,11 +45,12 @@ export const addFirstPassword = (
 ): Promise<void> => upsertPassword(db, { id: uuidv7(now(), random), userId, password, now: now() })
 
 /**
- * Ends every session and every link, in the transaction that sets `isAnonymous` to false. Until now a session was all that it took to be this
- * user, so another may hold one, or may have put it into this browser. Whoever has shown the first way in gets a new one by `admit`.
+ * Ends every session, link and known device, in the transaction that sets `isAnonymous` to false. Until now a session was all that it took to
+ * be this user, so another may hold one, or may have put it into this browser. Whoever has shown the first way in gets a new one by `admit`.
  */
 export async function endAnonymity(kernel: Kernel, user: User, by: string): Promise<void> {
   const sessionsEnded = await deleteUserSessions(kernel.db, user.id)
   await deleteTickets(kernel.db, user)
+  await deleteKnownDevices(kernel, user.id)
   await tell(kernel, 'user.upgraded', { targetId: user.id, details: { by, sessionsEnded } })
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { signInAnonymously } from '#test/anonymous.ts'
 import { createAuthenticator } from '#test/authenticator.ts'
-import { type Actor, type Answer, actor, testService, type User } from '#test/harness.ts'
+import { type Actor, type Answer, actor, linkIn, testService, type User } from '#test/harness.ts'
 import { startSocialService } from '#test/identity-provider/social-service.ts'
 import {
   createVisitor,
@@ -57,6 +57,14 @@ test('a passkey makes the anonymous user a known one, who signs in with it', asy
   const last = await own.post(`${AUTH}/passkey/delete-passkey`, { id: added.body.id })
   assert.deepEqual(codeOf(last), [400, 'FAILED_TO_UNLINK_LAST_ACCOUNT'])
   assert.deepEqual(await t.mails(), [])
+})
+
+test('a passkey that ends the other sessions leaves the one that it begins', async () => {
+  const who = await signInAnonymously(t)
+  const added = await passkeys.register(who, createAuthenticator(), { revokeOtherSessions: true })
+  assert.equal(added.status, 200, added.text)
+  assert.partialDeepStrictEqual(await me(renewed(added)), { id: who.id, isAnonymous: false })
+  assert.equal(await me(who), undefined)
 })
 
 test('the session that begins with a new passkey has shown it: the user adds an address next, and deletes the account later', async () => {
@@ -135,6 +143,48 @@ test('an ID token upgrades too, and one of an account of another user signs in a
   const entered = await other.post(`${AUTH}/sign-in/social`, await given())
   assert.equal(entered.body.user.id, who.id)
   assert.equal((await me(other)).isAnonymous, true)
+})
+
+test('the account that made the user a known one stays at the first proof of its address, as that of a new user does', async () => {
+  const who = await signInAnonymously(t)
+  const claims = {
+    sub: `first-${who.id}`,
+    email: `first-${who.id}@example.com`,
+    email_verified: true,
+    nonce: 'n',
+  }
+  const given = { provider: 'acme', idToken: { token: await idToken(claims), nonce: 'n' } }
+  const own = renewed(await who.post(`${AUTH}/link-social`, given))
+  await t.anon.post(`${AUTH}/send-verification-email`, { email: claims.email })
+  const mail = (await t.mails()).findLast((one) => one.includes(`To: ${claims.email}`)) ?? ''
+  const token = new URL(linkIn(mail), t.url).searchParams.get('token')
+  const verified = await own.post(`${AUTH}/verify-email`, { token })
+  assert.equal(verified.status, 200, verified.text)
+  assert.deepEqual(
+    (await accountsOf(claims.sub)).map(({ userId }) => userId),
+    [who.id],
+  )
+})
+
+test('where sign-up is closed nobody becomes a known user by a passkey or by an account', async () => {
+  const closed = await testService({
+    controlUrl: t.controlUrl,
+    config: {
+      outbound: TO_LOOPBACK,
+      auth: {
+        anonymous: { enabled: true },
+        email_password: { enable_signup: false },
+        social: { sign_up: 'never', providers: { acme: oidcSettings(idp) } },
+      },
+    },
+  })
+  const who = await signInAnonymously(closed)
+  const refused = [403, 'SIGN_UP_DISABLED']
+  assert.deepEqual(codeOf(await ceremoniesOf(closed).register(who, createAuthenticator())), refused)
+  const claims = { sub: `c-${who.id}`, email: `${who.id}@closed.example`, email_verified: true, nonce: 'n' }
+  const given = { provider: 'acme', idToken: { token: await idToken(claims), nonce: 'n' } }
+  assert.deepEqual(codeOf(await who.post(`${AUTH}/link-social`, given)), refused)
+  assert.equal((await me(who)).isAnonymous, true)
 })
 
 test('where a verified address is required, a passkey alone or an account without one is not enough', async () => {

@@ -3,6 +3,7 @@ import {
   changeFields,
   type FieldChange,
   fieldsIn,
+  fieldsOf,
   newFields,
   type RefuseField,
   takenField,
@@ -27,6 +28,12 @@ export const acceptableFields = ({ config }: Kernel, asked: object, by: By = 'us
 /** The custom fields of a new user; throws when a required one is missing, too. */
 export const fieldsOfNew = (kernel: Kernel, asked: object, by: By = 'user'): CustomFields | null =>
   newFields(kernel.config, acceptableFields(kernel, asked, by), refuse)
+
+/** The same of an anonymous user who becomes a known one, and may have some already. */
+export function fieldsOfKnown(kernel: Kernel, user: User): Pick<UserChange, 'fields'> {
+  const fields = newFields(kernel.config, fieldsOf(user), refuse)
+  return fields === null ? {} : { fields: { ...fieldsOf(user), ...fields } }
+}
 
 export function fieldsChange(kernel: Kernel, asked: object, user: User, by: By): Pick<UserChange, 'fields'> {
   const change = acceptableFields(kernel, asked, by)

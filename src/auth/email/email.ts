@@ -1,13 +1,15 @@
 import { act, actOnTicket } from '#identity/act.ts'
 import { redeemCode, tryCode } from '#identity/link-codes.ts'
 import { tell } from '#identity/tell.ts'
-import type { SignUpMark } from '#identity/ticket-purposes.ts'
+import type { SignUpMark, WaitingPassword } from '#identity/ticket-purposes.ts'
 import { deleteTicketsFor, type Ticket } from '#identity/tickets.ts'
 import { findUser, hasProvenEmail, type User } from '#identity/users.ts'
 import type { Config } from '#kernel/config/config.ts'
 import { Failure } from '#kernel/errors.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { sendMail } from '#kernel/mail/mailer.ts'
+import { expectOpenSignUp } from '../anonymous/upgrade.ts'
+import { fieldsOfKnown } from '../custom-fields/acceptable.ts'
 import { bySession, type Caller } from '../door/access.ts'
 import { type Admission, admit, type Entrance } from '../door/admit.ts'
 import { expectShown, recordShown, standsForMailbox } from '../door/demands.ts'
@@ -125,6 +127,7 @@ export async function changeEmail(kernel: Kernel, caller: Caller, asked: ChangeE
   const { password, code, otp } = asked
   const proven = password === undefined ? caller : await checkPassword(kernel, caller, password)
   await act(kernel, bySession(proven), async (kernel, { user }) => {
+    if (user.isAnonymous) expectMayBecomeKnown(kernel, user)
     const ofFactor = code === undefined ? [] : [await showCode(kernel, user, caller.session, code)]
     const inBody = [...(password === undefined ? [] : (['password'] as const)), ...ofFactor]
     const standing = await recordShown(kernel, caller.session, inBody)
@@ -137,6 +140,12 @@ export async function changeEmail(kernel: Kernel, caller: Caller, asked: ChangeE
     const isAllowed = isConfirmed || !hasProvenEmail(user) || standsForMailbox(kernel, standing, inBody)
     await (isAllowed ? mailNewAddress(kernel, from, to) : mailOldAddress(kernel, from, to))
   })
+}
+
+/** Before a mail is sent that could not be followed. */
+function expectMayBecomeKnown(kernel: Kernel, user: User): void {
+  expectOpenSignUp(kernel, 'email')
+  fieldsOfKnown(kernel, user)
 }
 
 const CHANGE = ['confirm-change-email', 'change-email'] as const
@@ -172,11 +181,11 @@ function mailOldAddress(
   return mailLink(kernel, CONFIRM_CHANGE_EMAIL, { ticket, recipient: user, callbackURL, asked })
 }
 
-/** Begins to add an address to an anonymous user, with the hash of a password, and ends an attempt that was begun before. */
+/** Begins to add an address and a password to an anonymous user, and ends an attempt that was begun before. */
 export async function beginNewAddress(
   kernel: Kernel,
   from: AddressChange,
-  to: NewAddress & { readonly password: string },
+  to: NewAddress & { readonly waiting: WaitingPassword },
 ): Promise<void> {
   await deleteTicketsFor(kernel.db, from.user.id, CHANGE)
   await tell(kernel, 'email.change_requested', { targetId: from.user.id })
@@ -194,12 +203,12 @@ async function mailNewAddress(
     newEmail: address,
     callbackURL,
     asked,
-    password,
-  }: NewAddress & Pick<ChangeEmail, 'asked'> & { readonly password?: string },
+    waiting,
+  }: NewAddress & Pick<ChangeEmail, 'asked'> & { readonly waiting?: WaitingPassword },
 ): Promise<User> {
   await noticeTo(kernel, user, MAILS.emailIsChanging(user, address))
   await mailLink(kernel, CHANGE_EMAIL, {
-    ticket: { userId: user.id, sessionId, address, payload: password === undefined ? {} : { password } },
+    ticket: { userId: user.id, sessionId, address, payload: waiting ?? {} },
     recipient: user,
     ...{ callbackURL, asked },
     deliver: (kernel, mail) => requestMail(kernel, 'change-email', { email: address, mail }),

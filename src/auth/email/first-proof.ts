@@ -79,17 +79,22 @@ export async function proveEmail(
   return storeProof(kernel, user, { isOwner: owner !== undefined, evidence: click.evidence })
 }
 
+/** The address that is to become the user's, and the password that waits for it. */
+export type NewAddress = Pick<Ticket<'change-email'>, 'address' | 'payload'>
+
 /**
  * First proof of an address that replaces another. A stranger may have named it for an account of their own. What the owner of the account
- * has added stays, sessions too.
+ * has added stays, sessions too. Whether a waiting password stays is not told by the session: that of an anonymous user may be another
+ * person's too, who has chosen the password.
  */
 export async function proveNewEmail(
   kernel: Kernel,
   user: User,
   click: ProvingClick,
-  email: string,
+  { address: email, payload }: NewAddress,
 ): Promise<User> {
-  const owner = await expectOwner(kernel, user, click, {})
+  const judged = payload.password === undefined ? click : { ...click, caller: undefined }
+  const owner = await expectOwner(kernel, user, judged, payload)
   // Before the address is the user's: the redemption of one of its tickets may be about to add an account (proof.ts), and would wait
   // for this transaction while this one waits for the ticket.
   if (owner === undefined) await removeWhatOthersAdded(kernel, { ...user, email, keepsFactor: false })
@@ -160,14 +165,15 @@ async function ownerOf(
   return isMarked || isRight ? { sessionId: signUp.session ?? NO_SESSION, knownDevice } : undefined
 }
 
-/** The click comes from a session of this user or from the browser that signed up, as far as can be seen without a lock. */
-export const isOwnClick = (
-  user: User,
-  { payload }: Ticket<UserPurpose>,
-  { caller, browser }: LinkClick,
-): boolean =>
-  caller?.user.id === user.id ||
-  ('browser' in payload && browser !== undefined && browserMark(browser) === payload.browser)
+/**
+ * The click comes from a session of this user or from the browser that signed up, as far as can be seen without a lock. About a waiting
+ * password the session says nothing (`proveNewEmail`).
+ */
+export function isOwnClick(user: User, ticket: Ticket<UserPurpose>, { caller, browser }: LinkClick): boolean {
+  if (caller?.user.id === user.id && waitingPassword(ticket) === undefined) return true
+  const { payload } = ticket
+  return 'browser' in payload && browser !== undefined && browserMark(browser) === payload.browser
+}
 
 /**
  * Removes pending invitations from the user, sessions, linked accounts, passkeys, the second factor, known devices and tickets; returns

@@ -1,18 +1,17 @@
 import { lockProvenUser } from '#identity/proof.ts'
-import { deleteTickets, type Ticket } from '#identity/tickets.ts'
-import type { User } from '#identity/users.ts'
+import { deleteTickets } from '#identity/tickets.ts'
+import { type User, updateUser } from '#identity/users.ts'
 import { isConflict } from '#kernel/db/conflicts.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { addFirstPassword, endAnonymity } from '../anonymous/upgrade.ts'
+import { fieldsOfKnown } from '../custom-fields/acceptable.ts'
 import { proofOf } from '../door/access.ts'
 import { type Admission, admit } from '../door/admit.ts'
 import { fail } from '../errors.ts'
-import { type ProvingClick, proveNewEmail } from './first-proof.ts'
+import { type NewAddress, type ProvingClick, proveNewEmail } from './first-proof.ts'
 
 /** The user after the link has acted, and a session if it has started one. */
 export type FollowedLink = { readonly user: User; readonly admission: Admission | undefined }
-
-type NewAddress = Pick<Ticket<'change-email'>, 'address' | 'payload'>
 
 /**
  * Completes a change of address. It is the first proof of the new address, and ends every other link of the user. An anonymous user is a known
@@ -26,7 +25,7 @@ export async function changeNow(
 ): Promise<FollowedLink> {
   try {
     if (user.isAnonymous) return await upgradeNow(kernel, user, click, given)
-    const changed = await proveNewEmail(kernel, user, click, given.address)
+    const changed = await proveNewEmail(kernel, user, click, given)
     await deleteTickets(kernel.db, user)
     return { user: changed, admission: undefined }
   } catch (error) {
@@ -41,14 +40,17 @@ async function upgradeNow(
   kernel: Kernel,
   user: User,
   click: ProvingClick,
-  { address, payload: { password } }: NewAddress,
+  given: NewAddress,
 ): Promise<FollowedLink> {
   const { caller } = click
+  const { password } = given.payload
   const isInSession =
     caller?.user.id === user.id && (await lockProvenUser(kernel, proofOf(caller))) !== undefined
+  const fields = fieldsOfKnown(kernel, user)
+  if (fields.fields !== undefined) await updateUser(kernel.db, user.id, fields, kernel.now())
   // Before the proof, which decides whether it stays usable.
   if (password !== undefined) await addFirstPassword(kernel, user, password)
-  const changed = await proveNewEmail(kernel, user, click, address)
+  const changed = await proveNewEmail(kernel, user, click, given)
   await endAnonymity(kernel, user, 'email')
   const proof = { userId: user.id }
   const entrance = { way: 'mail', shown: ['mail'], proof, refuse: invalidToken } as const

@@ -59,8 +59,8 @@ export async function createOrganization(
   if (!isOwn) expectMayCreateFor(kernel, caller.user)
   if (!UUID.test(userId)) throw fail('USER_NOT_FOUND')
   return withFreeSlug('ORGANIZATION_ALREADY_EXISTS', () =>
-    act(kernel, { ...bySession(caller), others: isOwn ? [] : [userId] }, async (kernel, { user, others }) => {
-      if (user.isAnonymous || others.get(userId)?.isAnonymous === true) throw fail('USER_IS_ANONYMOUS')
+    act(kernel, { ...bySession(caller), others: isOwn ? [] : [userId] }, async (kernel, { user }) => {
+      if (user.isAnonymous) throw fail('USER_IS_ANONYMOUS')
       if (!isOwn) await expectAdmin(kernel, user, userId)
       const created = await insertWithOwner(kernel, fields, userId)
       if (isOwn && !keepCurrentActiveOrganization)
@@ -82,6 +82,8 @@ async function expectAdmin(kernel: Kernel, user: User, ownerId: string): Promise
   const owner = await findUser(kernel.db, 'id', ownerId)
   if (owner === undefined) throw fail('USER_NOT_FOUND')
   if (!coversPermissions(kernel, user, owner)) throw mayNotCreate()
+  // As it is stored: the request may spell the id in capitals.
+  if (owner.isAnonymous) throw fail('USER_IS_ANONYMOUS')
 }
 
 async function insertWithOwner(

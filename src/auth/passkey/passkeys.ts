@@ -15,7 +15,7 @@ import type { User } from '#identity/users.ts'
 import { isLastWayIn } from '#identity/ways-in.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { UUID, uuidv7 } from '#kernel/random.ts'
-import { upgrade } from '../anonymous/upgrade.ts'
+import { expectOpenSignUp, upgrade } from '../anonymous/upgrade.ts'
 import { bySession, type Caller } from '../door/access.ts'
 import { type Admission, admit } from '../door/admit.ts'
 import { expectShown, settlingOf } from '../door/demands.ts'
@@ -82,6 +82,7 @@ async function upgradeByPasskey(
   { id, createdAt: addedAt }: Passkey,
   context: SignInContext,
 ): Promise<Admission> {
+  expectOpenSignUp(kernel, 'passkey')
   await upgrade(kernel, user, { by: 'passkey' })
   const shown = [{ way: 'unverified passkey', addedAt, settlesAt: null }] as const
   const refuse = () => new Error('the passkey was added in this transaction and is gone')
@@ -155,7 +156,9 @@ async function changeFactors<T>(
 ): Promise<T> {
   return act(kernel, bySession(caller), async (kernel, { user }) => {
     const result = await change(kernel, user)
-    if (revokeOtherSessions === true) await deleteUserSessions(kernel.db, user.id, caller.session.id)
+    // The upgrade of an anonymous user has ended them all, and the one that it has begun stays.
+    if (revokeOtherSessions === true && !user.isAnonymous)
+      await deleteUserSessions(kernel.db, user.id, caller.session.id)
     return result
   })
 }

@@ -14,6 +14,7 @@ import { expectShown, settlingOf } from '../door/demands.ts'
 import { fail } from '../errors.ts'
 import { noticeTo } from '../mailing/allowance.ts'
 import { MAILS } from '../mailing/texts.ts'
+import { maySignUp } from './enter.ts'
 import { hasProvenAddress, type Identity, type ProvenIdentity } from './identity.ts'
 
 type LinkRequest = {
@@ -51,7 +52,11 @@ const linkOnce = (
     const found = await findLinkedAccount(kernel, account)
     if (found === undefined) {
       if (!user.isAnonymous) expectSameEmail(kernel, user, { provider: providerId, identity })
-      const adding = { addedBy: proof.session.id, settlesAt: await settlingOf(kernel, proof.session) }
+      else if (!maySignUp(kernel, true)) throw fail('SIGN_UP_DISABLED')
+      // The first way in of an anonymous user stays as that of a new user does, at the first proof of the address too.
+      const adding = user.isAnonymous
+        ? undefined
+        : { addedBy: proof.session.id, settlesAt: await settlingOf(kernel, proof.session) }
       const linked = await insertLinkedAccount(kernel, user.id, account, identity.tokens, adding)
       if (linked === undefined) throw fail('UNABLE_TO_LINK_ACCOUNT')
       await tell(kernel, 'account.linked', { targetId: user.id, details: { provider: providerId } })
