@@ -197,6 +197,8 @@ function changeRoutes(app: App, kernel: Kernel, access: AuthAccess): void {
       access: access.signedIn,
       limit: 'mail',
       failures: [
+        'SIGN_UP_DISABLED',
+        'MISSING_FIELD',
         ...LINK_CODE_FAILURES,
         ...['EMAIL_IS_THE_SAME', 'SESSION_NOT_FRESH'],
         ...PASSWORD_CHECK_FAILURES,
@@ -232,7 +234,13 @@ function changeRoutes(app: App, kernel: Kernel, access: AuthAccess): void {
     config: {
       access: access.signedIn,
       limit: 'sign_in',
-      failures: [...LINK_CODE_FAILURES, 'EMAIL_IS_THE_SAME', 'INVALID_TOKEN'],
+      failures: [
+        'SIGN_UP_DISABLED',
+        'MISSING_FIELD',
+        ...LINK_CODE_FAILURES,
+        'EMAIL_IS_THE_SAME',
+        'INVALID_TOKEN',
+      ],
     },
     schema: {
       operationId: 'changeEmailOtp',

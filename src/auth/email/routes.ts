@@ -117,6 +117,8 @@ export function emailRoutes(app: App, kernel: Kernel, access: AuthAccess): void 
       limit: 'mail',
       redirects: ['callbackURL'],
       failures: [
+        'SIGN_UP_DISABLED',
+        'MISSING_FIELD',
         'INVALID_EMAIL',
         'EMAIL_IS_THE_SAME',
         'SESSION_NOT_FRESH',

@@ -108,6 +108,8 @@ function ceremonyRoutes(app: App, kernel: Kernel, access: AuthAccess): void {
       access: access.fresh,
       enrols: true,
       failures: [
+        'SIGN_UP_DISABLED',
+        'MISSING_FIELD',
         'CHALLENGE_NOT_FOUND',
         'FAILED_TO_VERIFY_REGISTRATION',
         'PASSKEY_RP_ID_INVALID',

@@ -86,6 +86,8 @@ export function socialRoutes(app: App, kernel: Kernel, access: AuthAccess, provi
       access: access.fresh,
       redirects: ['callbackURL', 'errorCallbackURL'],
       failures: [
+        'SIGN_UP_DISABLED',
+        'MISSING_FIELD',
         ...PROVIDER_FAILURES,
         'SOCIAL_ACCOUNT_ALREADY_LINKED',
         'ACCOUNT_ALREADY_LINKED_TO_DIFFERENT_USER',

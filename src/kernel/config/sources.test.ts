@@ -58,7 +58,7 @@ const texts: Record<string, fc.Arbitrary<string>> = {
 }
 
 function written(setting: Setting): fc.Arbitrary<string | string[]> {
-  if (Type.IsArray(setting)) return fc.array(textOf(setting), { maxLength: 3 })
+  if (Type.IsArray(setting)) return fc.uniqueArray(textOf(setting), { maxLength: 3 })
   return textOf(setting)
 }
 
