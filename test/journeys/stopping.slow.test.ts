@@ -94,6 +94,7 @@ for (const workers of ['1', '2'])
       SERVICE_SECRET: TEST_SECRET,
       SERVICE_SERVER__WORKERS: workers,
       SERVICE_SERVER__DRAIN: '20s',
+      SERVICE_LIMITS__SHUTDOWN: '60s',
       SERVICE_AUTH__PASSWORD__QUEUE: '1000',
       SERVICE_AUTH__PASSWORD__ITERATIONS: '1',
     })
