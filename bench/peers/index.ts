@@ -1,6 +1,7 @@
 import type { Bench, Scenario } from '../scenario.ts'
 import { httpSide } from '../sides.ts'
 import type { Side } from '../turns.ts'
+import { athena } from './athena.ts'
 import { betterAuth } from './better-auth.ts'
 import { directus } from './directus.ts'
 import { parseServer } from './parse-server.ts'
@@ -12,6 +13,7 @@ const PEERS: Readonly<Record<string, PeerDefinition>> = {
   PocketBase: pocketBase,
   'parse-server': parseServer,
   Directus: directus,
+  athena_rs: athena,
 }
 
 type Found = { readonly sides: readonly Side[]; readonly missing: Readonly<Record<string, string>> }
