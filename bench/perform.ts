@@ -7,7 +7,7 @@ import type { Server } from './server.ts'
 import { type Service, startService } from './service.ts'
 import { httpSide, OURS } from './sides.ts'
 import { bootstrap, type Interval, median, ratios } from './statistics.ts'
-import { inTurns, resultOf, type Side, type Turn, takeTurn } from './turns.ts'
+import { resultOf, type Side, type Turn, takeRound } from './turns.ts'
 
 export type Plan = {
   readonly rounds: number
@@ -77,22 +77,19 @@ export async function performScenario(
   }
 }
 
-/** All sides in turn in each round, so that disturbances of the machine meet all of them. */
 async function performRounds(
   sides: readonly Side[],
-  { pid }: Server,
+  { pid: database }: Server,
   { rounds, seconds, warmUp, signal }: Plan,
 ): Promise<ReadonlyMap<Side, readonly Turn[]>> {
   const turns = new Map<Side, Turn[]>(sides.map((side) => [side, []]))
-  const progress = await showProgress((rounds + warmUp) * sides.length)
+  const progress = await showProgress(rounds + warmUp)
   for (let round = -warmUp; round < rounds; round++) {
-    for (const side of inTurns(sides, round)) {
-      signal.throwIfAborted()
-      const turn = await takeTurn(side, seconds, pid)
+    for (const [side, turn] of await takeRound(sides, round, { seconds, database, signal })) {
       if (turn.void !== undefined) progress.warn(`${side.name}: round ${round} is void: ${turn.void}`)
       if (round >= 0) turns.get(side)?.push(turn)
-      progress.advance(1)
     }
+    progress.advance(1)
   }
   progress.end()
   return turns

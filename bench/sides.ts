@@ -24,6 +24,7 @@ export function httpSide(loader: Loader, { load, ...side }: Http): Side {
   let prepared: Load | undefined
   return {
     ...side,
+    isDivisible: typeof load !== 'function',
     load: next,
     async prepare() {
       prepared = await next()

@@ -18,6 +18,8 @@ export type Side = {
   readonly about: string
   /** Process id of its service, with all processes below it; undefined if the work reaches the database directly. */
   readonly pid?: number | undefined
+  /** Its work can be done in parts, each of as many seconds as it is told. */
+  readonly isDivisible?: boolean
   /** What the next work needs, such as sessions to end. It costs the turn nothing. */
   prepare?(): Promise<void>
   work(seconds: number): Promise<Work>
@@ -35,15 +37,37 @@ export type Turn = Work & {
   readonly void?: string
 }
 
-export async function takeTurn(side: Side, seconds: number, database: number): Promise<Turn> {
-  const wrong = await problemOf(side)
-  const turn = await takeSlice(side, seconds, database)
-  const problem = wrong ?? (await problemOf(side)) ?? turn.void
-  return { ...turn, ...(problem !== undefined && { void: problem }) }
+/** Parts of a turn, by which the sides alternate. */
+const PARTS = 3
+
+/**
+ * A turn of each side, beginning with another one each round. A side whose work can be divided does it in parts, between which the others
+ * do theirs, so that what disturbs the machine for a second meets all of them.
+ */
+export async function takeRound(
+  sides: readonly Side[],
+  round: number,
+  { seconds, database, signal }: { seconds: number; database: number; signal?: AbortSignal },
+): Promise<ReadonlyMap<Side, Turn>> {
+  const before = await problemsOf(sides)
+  const parts = new Map<Side, Turn[]>(sides.map((side) => [side, []]))
+  for (let part = 0; part < PARTS; part++)
+    for (const side of inTurns(sides, round + part)) {
+      signal?.throwIfAborted()
+      if (side.isDivisible) parts.get(side)?.push(await takePart(side, seconds / PARTS, database))
+      else if (part === 0) parts.get(side)?.push(await takePart(side, seconds, database))
+    }
+  const after = await problemsOf(sides)
+  return new Map(
+    sides.map((side) => {
+      const turn = joined(parts.get(side) ?? [])
+      const problem = before.get(side) ?? after.get(side) ?? turn.void
+      return [side, { ...turn, ...(problem !== undefined && { void: problem }) }]
+    }),
+  )
 }
 
-/** A part of a turn, without a look at the answers. */
-export async function takeSlice(side: Side, seconds: number, database: number): Promise<Turn> {
+async function takePart(side: Side, seconds: number, database: number): Promise<Turn> {
   await side.prepare?.()
   const before = timesOf(side, database)
   const work = await side.work(seconds)
@@ -56,12 +80,38 @@ export async function takeSlice(side: Side, seconds: number, database: number): 
   }
 }
 
+/** Only work without a value of its own is divided. */
+function joined(parts: readonly Turn[]): Turn {
+  const [first] = parts
+  if (first === undefined) throw new Error('A turn without a part')
+  const sum = (amount: (part: Turn) => number) => parts.reduce((total, part) => total + amount(part), 0)
+  return {
+    ...(parts.find((part) => part.void !== undefined) ?? first),
+    done: sum(({ done }) => done),
+    failed: sum(({ failed }) => failed),
+    seconds: sum(({ seconds }) => seconds),
+    load: sum(({ load }) => load),
+    service: sum(({ service }) => service),
+    database: sum(({ database }) => database),
+  }
+}
+
+/** The sides whose answers are wrong, and how. */
+async function problemsOf(sides: readonly Side[]): Promise<ReadonlyMap<Side, string>> {
+  const problems = new Map<Side, string>()
+  for (const side of sides) {
+    const problem = await problemOf(side)
+    if (problem !== undefined) problems.set(side, problem)
+  }
+  return problems
+}
+
 const timesOf = ({ pid }: Side, database: number) => ({
   service: pid === undefined ? 0 : processorTime(pid),
   database: processorTime(database),
 })
 
-export async function problemOf(side: Side): Promise<string | undefined> {
+async function problemOf(side: Side): Promise<string | undefined> {
   try {
     await side.check()
     return undefined

@@ -5,7 +5,7 @@ import { residentMemory } from '../processor.ts'
 import { startServerWithoutDisk } from '../server.ts'
 import { type Service, startService } from '../service.ts'
 import { httpSide, OURS } from '../sides.ts'
-import { inTurns, microseconds, problemOf, type Side, type Turn, takeSlice } from '../turns.ts'
+import { microseconds, type Side, takeRound } from '../turns.ts'
 
 /**
  * Four kinds of request that pass most of the code between them: a session from the cache, and on the gateway the cheapest read, many values
@@ -22,9 +22,8 @@ export const SCENARIOS: Readonly<Record<string, (service: Service) => Promise<Ch
 export type Checkout = { readonly name: string; readonly root: string | undefined }
 
 const ROUNDS = 13
-/** Of each side in a round, in slices that alternate with those of the others, so that a disturbance meets all of them. */
+/** Of each side in a round. */
 const SECONDS = Number(process.env.BENCH_SECONDS ?? 0.35)
-const SLICES = 3
 /** V8 compiles for some ten thousand requests. */
 const WARM_UP = 5
 
@@ -49,7 +48,7 @@ export async function measureCheckouts(
     for (const { name, root } of checkouts) services.set(name, await startService(server, undefined, root))
     const idle = memoryOf(services)
     const costs = new Map<string, ReadonlyMap<string, readonly number[]>>()
-    const progress = await showProgress(scenarios.length * (ROUNDS + WARM_UP) * checkouts.length)
+    const progress = await showProgress(scenarios.length * (ROUNDS + WARM_UP))
     for (const scenario of scenarios) {
       const sides: Side[] = []
       for (const [name, service] of services) {
@@ -81,33 +80,13 @@ async function costsOf(
 ): Promise<ReadonlyMap<string, readonly number[]>> {
   const costs = new Map<string, number[]>(sides.map(({ name }) => [name, []]))
   for (let round = -WARM_UP; round < ROUNDS; round++) {
-    await checkAll(sides)
-    for (const [name, cost] of await costsOfRound(inTurns(sides, round), database)) {
-      if (round >= 0) costs.get(name)?.push(cost)
-      advance()
-    }
-  }
-  await checkAll(sides)
-  return costs
-}
-
-async function costsOfRound(sides: readonly Side[], database: number): Promise<ReadonlyMap<string, number>> {
-  const slices: [string, Turn][] = []
-  for (let slice = 0; slice < SLICES; slice++)
-    for (const side of inTurns(sides, slice)) {
-      const turn = await takeSlice(side, SECONDS / SLICES, database)
+    for (const [{ name }, turn] of await takeRound(sides, round, { seconds: SECONDS, database })) {
       // A brake that measured something else than the work would be worse than none.
       if (turn.void !== undefined || turn.failed > 0)
-        throw new Error(`${side.name}: ${turn.void ?? `${turn.failed} requests failed`}`)
-      slices.push([side.name, turn])
+        throw new Error(`${name}: ${turn.void ?? `${turn.failed} requests failed`}`)
+      if (round >= 0) costs.get(name)?.push(microseconds([turn]))
     }
-  const bySide = Map.groupBy(slices, ([name]) => name)
-  return new Map([...bySide].map(([name, of]) => [name, microseconds(of.map(([, turn]) => turn))]))
-}
-
-async function checkAll(sides: readonly Side[]): Promise<void> {
-  for (const side of sides) {
-    const problem = await problemOf(side)
-    if (problem !== undefined) throw new Error(`${side.name}: ${problem}`)
+    advance()
   }
+  return costs
 }
