@@ -435,7 +435,7 @@ const RULES: readonly Rule[] = [
       { file: 'databases/drivers/planner.ts', text: "import { b } from './postgres/b.ts'\n" },
     ],
     right: [
-      { file: 'databases/drivers/index.ts', text: "import { make } from './postgres/settings.ts'\n" },
+      { file: 'databases/drivers/index.ts', text: "import { make } from './postgres/open.ts'\n" },
       { file: 'databases/drivers/postgres/a.ts', text: "import { b } from './sql/b.ts'\n" },
       { file: 'databases/drivers/supabase/a.ts', text: "import { b } from '../postgres/sql/b.ts'\n" },
       { file: 'gateway/a/a.ts', text: "import { drivers } from '#databases/drivers/index.ts'\n" },

@@ -59,7 +59,10 @@ function rightsOfTable(asked: TableRight): readonly string[] {
   return [exact, schema === 'public' ? `${table}.*` : `${schema}.${table}.*`]
 }
 
-/** No wildcard includes it: even a key with all other rights is subject to row-level security. */
+/**
+ * No wildcard includes it: even a key with all other rights is subject to row-level security, which code that runs as the client's role would
+ * pass by.
+ */
 const isNamedOnly = (right: keyof typeof FIXED_RIGHTS, hasPolicies: boolean): boolean =>
   right === 'gateway.bypass_row_level_security' || (hasPolicies && right === 'management.functions.write')
 
@@ -101,7 +104,7 @@ export function isRight(text: string): boolean {
   return parts.length <= 2 && parts.every((part) => NAME.test(part))
 }
 
-/** All rights on a client: no wildcard includes the last two. */
+/** All rights on a client. `*` does not include the second, nor the third with row-level security (`isNamedOnly`). */
 export const EVERY_RIGHT = ['*', 'gateway.bypass_row_level_security', 'management.functions.write'] as const
 
 /** Whether rights on a client allow all that the other right allows there, with row-level security and without. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after } from 'node:test'
 import type { Driver } from '#databases/drivers/driver.ts'
-import { openSupabase } from '#databases/drivers/supabase/settings.ts'
+import { openSupabase } from '#databases/drivers/supabase/open.ts'
 import { defaultConfig } from '#kernel/config/config.ts'
 import { Failure } from '#kernel/errors.ts'
 import { createLog } from '#kernel/log.ts'

@@ -1,5 +1,5 @@
 import { after } from 'node:test'
-import { openSupabase } from '#databases/drivers/supabase/settings.ts'
+import { openSupabase } from '#databases/drivers/supabase/open.ts'
 import { defaultConfig } from '#kernel/config/config.ts'
 import { createLog } from '#kernel/log.ts'
 import { testDatabase, withClient } from '#test/database.ts'

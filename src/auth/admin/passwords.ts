@@ -24,8 +24,9 @@ export async function setUserPassword(
   await actOnUser(kernel, caller, { permission: TO.SET_PASSWORD, userId }, async (kernel, act) => {
     expectMayHandOver(kernel, act)
     const shown = await expectShownByOneself(kernel, caller, act, 'assignOwnPassword')
-    // The admin's own comes from where the one comes from that was shown for it.
-    await assignPassword(kernel, act.user, password, shown?.passwordFromMail === true ? 'mail' : 'other')
+    // An admin whose own password came by mail has proven no more than the mailbox with it, and so it is with the next one.
+    const origin = shown?.passwordFromMail === true ? 'mail' : 'other'
+    await assignPassword(kernel, act.user, password, origin)
     if (mustChange) await requirePasswordChange(kernel.db, userId, kernel.now())
   })
 }

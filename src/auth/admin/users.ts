@@ -73,7 +73,8 @@ export function changeUser(kernel: Kernel, caller: Caller, userId: string, asked
       const changed = await applyChange(kernel, user, change)
       if (user.isAnonymous && !changed.isAnonymous) await endAnonymity(kernel, user, 'admin')
       // After the change, which may be refused: a notice that is not sent would count all the same.
-      await markAddress(kernel, user, change)
+      if (change.email !== undefined) await leaveOldAddress(kernel, user, change.email)
+      await markForProofs(kernel, user, change)
       return withoutExpiredBan(changed, kernel.now())
     }),
   )
@@ -82,15 +83,22 @@ export function changeUser(kernel: Kernel, caller: Caller, userId: string, asked
 const changesAddress = ({ email, emailVerified }: UserData): boolean =>
   email !== undefined || emailVerified !== undefined
 
-/** Leaves the marks that later proofs are judged by. A stranger's address gets no notice. */
-async function markAddress(kernel: Kernel, user: User, { email, emailVerified }: UserChange): Promise<void> {
+/** `noticeTo` sends none to an address that was not proven. */
+async function leaveOldAddress(kernel: Kernel, user: User, email: string): Promise<void> {
+  await deleteTickets(kernel.db, user)
+  await noticeTo(kernel, user, MAILS.emailChangedByAdmin(user, email))
+}
+
+/** The columns that later proofs of the address are judged by. */
+async function markForProofs(
+  kernel: Kernel,
+  user: User,
+  { email, emailVerified }: UserChange,
+): Promise<void> {
   const isNew = email !== undefined
-  const wasProven = hasProvenEmail(user)
-  if (isNew) await deleteTickets(kernel.db, user)
-  if (isNew) await noticeTo(kernel, user, MAILS.emailChangedByAdmin(user, email))
   const marks = {
     // The factor is the owner's, and no first proof of the new address removes it.
-    ...(isNew && wasProven && { keepsFactor: true }),
+    ...(isNew && hasProvenEmail(user) && { keepsFactor: true }),
     ...(emailVerified === true && (isNew || !user.emailVerified) && { verifiedByAdmin: true }),
   }
   if (Object.keys(marks).length > 0) await updateUser(kernel.db, user.id, marks, kernel.now())

@@ -33,18 +33,35 @@ const inputSchema = (field: CustomField): TSchema => fieldSchema(field, !field.r
 /** A field in an answer. A user from before the setting, or with a value that it does not allow any more, has null. */
 export const outputSchema = (field: CustomField): TSchema => fieldSchema(field, true)
 
-function fieldSchema({ type, values }: CustomField, isNullable: boolean): TSchema {
-  const nullable = (schema: { readonly type: string; readonly enum?: readonly string[] }) =>
-    isNullable
-      ? {
-          ...schema,
-          type: [schema.type, 'null'],
-          ...(schema.enum !== undefined && { enum: [...schema.enum, null] }),
-        }
-      : schema
+function fieldSchema(field: CustomField, isNullable: boolean): TSchema {
+  const schema = valueSchema(field)
+  if (!isNullable) return schema
+  return {
+    ...schema,
+    type: [schema.type, 'null'],
+    ...(schema.enum !== undefined && { enum: [...schema.enum, null] }),
+  }
+}
+
+type ValueSchema = {
+  readonly type: string
+  readonly enum?: readonly string[]
+  readonly items?: ValueSchema
+  readonly format?: string
+}
+
+function valueSchema({ type, values }: CustomField): ValueSchema {
   const string = { type: 'string', ...(values.length > 0 && { enum: values }) }
-  if (type === 'string[]') return nullable({ type: 'array', ...{ items: string } })
-  if (type === 'number[]') return nullable({ type: 'array', ...{ items: { type: 'number' } } })
-  if (type === 'date') return nullable({ type: 'string', ...{ format: 'date-time' } })
-  return nullable(type === 'string' ? string : { type })
+  switch (type) {
+    case 'string':
+      return string
+    case 'string[]':
+      return { type: 'array', items: string }
+    case 'number[]':
+      return { type: 'array', items: { type: 'number' } }
+    case 'date':
+      return { type: 'string', format: 'date-time' }
+    default:
+      return { type }
+  }
 }

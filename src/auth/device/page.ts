@@ -8,7 +8,7 @@ import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import type { AuthAccess, Caller } from '../door/access.ts'
 import { fail } from '../errors.ts'
-import { answerByPages, withFailurePage } from '../pages/error-page.ts'
+import { answerByPages, createPageSender } from '../pages/error-page.ts'
 import { pageText, type TextName } from '../pages/texts.ts'
 import { approveDevice, denyDevice, viewDevice } from './device.ts'
 import { ANSWER_FAILURES, UserCode } from './schemas.ts'
@@ -23,6 +23,7 @@ const DECISIONS = ['approve', 'deny'] as const
 export function devicePage(app: App, kernel: Kernel, access: AuthAccess): void {
   app.register(async (part: App) => {
     readForms(part)
+    const send = createPageSender(kernel, failurePage)
     answerByPages(part, kernel)
     const config = { access: access.known, limit: 'user_code' } as const
     part.route({
@@ -36,12 +37,7 @@ export function devicePage(app: App, kernel: Kernel, access: AuthAccess): void {
         response: { 200: HtmlPage },
       },
       handler: async (request, reply) =>
-        withFailurePage(
-          kernel,
-          { request, reply },
-          () => show(kernel, request.knownCaller, request.query.user_code),
-          failurePage,
-        ),
+        send(request, reply, () => show(kernel, request.knownCaller, request.query.user_code)),
     })
     part.route({
       method: 'POST',
@@ -55,11 +51,8 @@ export function devicePage(app: App, kernel: Kernel, access: AuthAccess): void {
         response: { 200: HtmlPage },
       },
       handler: async (request, reply) =>
-        withFailurePage(
-          kernel,
-          { request, reply },
-          () => decide(request.kernel, request.knownCaller, request.body.user_code, request.body.decision),
-          failurePage,
+        send(request, reply, () =>
+          decide(request.kernel, request.knownCaller, request.body.user_code, request.body.decision),
         ),
     })
   })

@@ -10,7 +10,7 @@ import type { AuthAccess } from '../door/access.ts'
 import { noteLoginMethod } from '../door/cookies.ts'
 import { finishSignIn, SignInAnswer } from '../door/finish-sign-in.ts'
 import { signInContextOf } from '../door/sign-in-context.ts'
-import { changeEmail } from '../email/email.ts'
+import { changeEmail } from '../email/change-email.ts'
 import {
   CODE_FAILURES,
   CUSTOM_FIELD_FAILURES,
@@ -33,7 +33,7 @@ import {
   verifyEmailByCode,
 } from './email-otp.ts'
 
-const TYPES = ['sign-in', 'email-verification', 'forget-password'] as const
+const TYPES = Object.keys(CODE_TYPES) as (keyof typeof CODE_TYPES)[] // the keys of the object
 const CodeType = OneOf(TYPES, { description: 'What the code is for' })
 const Otp = Type.String({ maxLength: 64, examples: ['287082'], description: 'The code of the mail' })
 const SignInEmailOtp = Type.Object({
@@ -50,6 +50,125 @@ export function emailOtpRoutes(app: App, kernel: Kernel, access: AuthAccess): vo
   if (!kernel.config.auth.email_otp.enabled) return
   requestRoutes(app, kernel, access)
   changeRoutes(app, kernel, access)
+  redeemRoutes(app, kernel, access)
+}
+
+/** They mail a code. The answer is the same whether the address has an account or not. */
+function requestRoutes(app: App, kernel: Kernel, access: AuthAccess): void {
+  const config = { access: access.known, captcha: true, limit: 'mail', failures: ['INVALID_EMAIL'] } as const
+  app.route({
+    method: 'POST',
+    url: '/email-otp/send-verification-otp',
+    config,
+    schema: {
+      operationId: 'sendVerificationOtp',
+      summary: 'Mail a code. It replaces none; at most three of an address are open for one use',
+      body: Type.Object({ email: Email, type: CodeType }),
+      response: { 200: Success },
+    },
+    handler: async (request, reply) => {
+      const email = acceptableEmail(request.body.email)
+      const asked = { browser: askingBrowser(kernel, request, reply) }
+      const mail = CODE_TYPES[request.body.type]
+      await requestMail(kernel, mail, { email, source: sourceFor(request, email), asked })
+      return { success: true }
+    },
+  })
+  // The second is the earlier path of better-auth.
+  for (const url of ['/email-otp/request-password-reset', '/forget-password/email-otp']) {
+    app.route({
+      method: 'POST',
+      url,
+      config,
+      schema: {
+        operationId: 'requestPasswordResetEmailOtp',
+        summary: 'Mail a code to choose a new password',
+        body: Type.Object({ email: Email }),
+        response: { 200: Success },
+      },
+      handler: async (request, reply) => {
+        const email = acceptableEmail(request.body.email)
+        const asked = { browser: askingBrowser(kernel, request, reply) }
+        await requestMail(kernel, 'reset-password', { email, source: sourceFor(request, email), asked })
+        return { success: true }
+      },
+    })
+  }
+}
+
+function changeRoutes(app: App, kernel: Kernel, access: AuthAccess): void {
+  app.route({
+    method: 'POST',
+    url: '/email-otp/request-email-change',
+    config: {
+      access: access.signedIn,
+      limit: 'mail',
+      failures: [
+        'SIGN_UP_DISABLED',
+        'MISSING_FIELD',
+        ...LINK_CODE_FAILURES,
+        'EMAIL_IS_THE_SAME',
+        'SESSION_NOT_FRESH',
+        ...PASSWORD_CHECK_FAILURES,
+        ...CODE_FAILURES,
+      ],
+    },
+    schema: {
+      operationId: 'requestEmailChangeOtp',
+      summary:
+        'Mail a code to a new address. A proven old address allows it first, by the link or code of a mail of its own',
+      body: Type.Object({
+        newEmail: Email,
+        otp: Type.Optional(Code({ description: 'Of a mail to the old address' })),
+        password: Type.Optional(Password({ description: 'In place of that' })),
+        code: Type.Optional(Code({ description: 'With the password, where a second factor is in force' })),
+      }),
+      response: { 200: Success },
+    },
+    handler: async (request, reply) => {
+      const { otp, ...asked } = request.body
+      const { email } = request.caller.user
+      await changeEmail(request.kernel, request.caller, {
+        ...asked,
+        otp: otp === undefined ? undefined : typedCode(request, email, otp),
+        asked: { browser: askingBrowser(kernel, request, reply) },
+      })
+      return { success: true }
+    },
+  })
+  app.route({
+    method: 'POST',
+    url: '/email-otp/change-email',
+    config: {
+      access: access.signedIn,
+      limit: 'sign_in',
+      failures: [
+        'SIGN_UP_DISABLED',
+        'MISSING_FIELD',
+        ...LINK_CODE_FAILURES,
+        'EMAIL_IS_THE_SAME',
+        'INVALID_TOKEN',
+      ],
+    },
+    schema: {
+      operationId: 'changeEmailOtp',
+      summary: 'Change the address with the code that was mailed to the new one',
+      body: Type.Object({ newEmail: Email, otp: Otp }),
+      response: { 200: Success },
+    },
+    handler: async (request, reply) => {
+      const { newEmail, otp } = request.body
+      const typed = typedCode(request, acceptableEmail(newEmail), otp)
+      const click = linkClickOf(kernel, request, reply)
+      const { admission } = await changeEmailByCode(request.kernel, request.caller, typed, click)
+      if (admission !== undefined) finishSignIn(kernel, reply, admission)
+      return { success: true }
+    },
+  })
+}
+
+/** They take a code that was mailed, outside of a change of address. */
+function redeemRoutes(app: App, kernel: Kernel, access: AuthAccess): void {
   app.route({
     method: 'POST',
     url: '/sign-in/email-otp',
@@ -142,118 +261,6 @@ export function emailOtpRoutes(app: App, kernel: Kernel, access: AuthAccess): vo
       const { email, otp, password } = request.body
       const typed = typedCode(request, acceptableEmail(email), otp)
       await resetPasswordByCode(request.kernel, typed, password)
-      return { success: true }
-    },
-  })
-}
-
-/** The answer is the same whether the address has an account or not. */
-function requestRoutes(app: App, kernel: Kernel, access: AuthAccess): void {
-  const config = { access: access.known, captcha: true, limit: 'mail', failures: ['INVALID_EMAIL'] } as const
-  app.route({
-    method: 'POST',
-    url: '/email-otp/send-verification-otp',
-    config,
-    schema: {
-      operationId: 'sendVerificationOtp',
-      summary: 'Mail a code. It replaces none; at most three of an address are open for one use',
-      body: Type.Object({ email: Email, type: CodeType }),
-      response: { 200: Success },
-    },
-    handler: async (request, reply) => {
-      const email = acceptableEmail(request.body.email)
-      const asked = { browser: askingBrowser(kernel, request, reply) }
-      const mail = CODE_TYPES[request.body.type]
-      await requestMail(kernel, mail, { email, source: sourceFor(request, email), asked })
-      return { success: true }
-    },
-  })
-  for (const url of ['/email-otp/request-password-reset', '/forget-password/email-otp']) {
-    app.route({
-      method: 'POST',
-      url,
-      config,
-      schema: {
-        operationId: 'requestPasswordResetEmailOtp',
-        summary: 'Mail a code to choose a new password',
-        body: Type.Object({ email: Email }),
-        response: { 200: Success },
-      },
-      handler: async (request, reply) => {
-        const email = acceptableEmail(request.body.email)
-        const asked = { browser: askingBrowser(kernel, request, reply) }
-        await requestMail(kernel, 'reset-password', { email, source: sourceFor(request, email), asked })
-        return { success: true }
-      },
-    })
-  }
-}
-
-function changeRoutes(app: App, kernel: Kernel, access: AuthAccess): void {
-  app.route({
-    method: 'POST',
-    url: '/email-otp/request-email-change',
-    config: {
-      access: access.signedIn,
-      limit: 'mail',
-      failures: [
-        'SIGN_UP_DISABLED',
-        'MISSING_FIELD',
-        ...LINK_CODE_FAILURES,
-        ...['EMAIL_IS_THE_SAME', 'SESSION_NOT_FRESH'],
-        ...PASSWORD_CHECK_FAILURES,
-        ...CODE_FAILURES,
-      ],
-    },
-    schema: {
-      operationId: 'requestEmailChangeOtp',
-      summary:
-        'Mail a code to a new address. A proven old address allows it first, by the link or code of a mail of its own',
-      body: Type.Object({
-        newEmail: Email,
-        otp: Type.Optional(Code({ description: 'Of a mail to the old address' })),
-        password: Type.Optional(Password({ description: 'In place of that' })),
-        code: Type.Optional(Code({ description: 'With the password, where a second factor is in force' })),
-      }),
-      response: { 200: Success },
-    },
-    handler: async (request, reply) => {
-      const { otp, ...asked } = request.body
-      const { email } = request.caller.user
-      await changeEmail(request.kernel, request.caller, {
-        ...asked,
-        otp: otp === undefined ? undefined : typedCode(request, email, otp),
-        asked: { browser: askingBrowser(kernel, request, reply) },
-      })
-      return { success: true }
-    },
-  })
-  app.route({
-    method: 'POST',
-    url: '/email-otp/change-email',
-    config: {
-      access: access.signedIn,
-      limit: 'sign_in',
-      failures: [
-        'SIGN_UP_DISABLED',
-        'MISSING_FIELD',
-        ...LINK_CODE_FAILURES,
-        'EMAIL_IS_THE_SAME',
-        'INVALID_TOKEN',
-      ],
-    },
-    schema: {
-      operationId: 'changeEmailOtp',
-      summary: 'Change the address with the code that was mailed to the new one',
-      body: Type.Object({ newEmail: Email, otp: Otp }),
-      response: { 200: Success },
-    },
-    handler: async (request, reply) => {
-      const { newEmail, otp } = request.body
-      const typed = typedCode(request, acceptableEmail(newEmail), otp)
-      const click = linkClickOf(kernel, request, reply)
-      const { admission } = await changeEmailByCode(request.kernel, request.caller, typed, click)
-      if (admission !== undefined) finishSignIn(kernel, reply, admission)
       return { success: true }
     },
   })

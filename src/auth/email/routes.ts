@@ -18,7 +18,8 @@ import { requestMail } from '../mailing/request.ts'
 import { followLink } from '../redirect.ts'
 import { CallbackUrl, Code, Email, LinkToken, Password, Status } from '../schemas.ts'
 import { acceptableEmail } from '../user-fields.ts'
-import { changeEmail, confirmEmailLink, followEmailLink } from './email.ts'
+import { changeEmail } from './change-email.ts'
+import { confirmEmailLink, followEmailLink } from './follow-link.ts'
 
 const Link = Type.Object({
   token: LinkToken,

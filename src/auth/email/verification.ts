@@ -10,7 +10,7 @@ import { issueDecoy, withCode } from '../mailing/link-code.ts'
 import { mailLink } from '../mailing/links.ts'
 import type { FirstLink, MailRequest } from '../mailing/request.ts'
 import { MAILS } from '../mailing/texts.ts'
-import { confirmEmailLink } from './email.ts'
+import { confirmEmailLink } from './follow-link.ts'
 import { type ProofTexts, plainView, proofView } from './proof-view.ts'
 
 const VERIFICATION_TEXTS: ProofTexts = {

@@ -1,5 +1,5 @@
 import type { Kernel } from '#kernel/kernel.ts'
-import { mailUnlessTaken } from '../email/email.ts'
+import { mailUnlessTaken } from '../email/change-email.ts'
 import { mailFirstLink, mailVerification } from '../email/verification.ts'
 import { mailSignIn } from '../magic-link/magic-link.ts'
 import { mailReset } from '../password/reset.ts'

@@ -1,5 +1,5 @@
 import type { MailedPurpose } from '#identity/ticket-purposes.ts'
-import { CHANGE_EMAIL, CONFIRM_CHANGE_EMAIL } from '../email/email.ts'
+import { CHANGE_EMAIL, CONFIRM_CHANGE_EMAIL } from '../email/change-pages.ts'
 import { VERIFY_EMAIL } from '../email/verification.ts'
 import { SIGN_IN } from '../magic-link/magic-link.ts'
 import { RESET_PASSWORD } from '../password/reset.ts'

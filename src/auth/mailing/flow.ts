@@ -9,11 +9,8 @@ import type { TextName } from '../pages/texts.ts'
 import type { LinkClick } from './link-click.ts'
 import type { MailedLink, Recipient } from './texts.ts'
 
-/**
- * A mail with a one-time link, a code that does the same, or both: its purpose, lifetime and text, the page that it leads to, and the action
- * of the page's button.
- */
-export type MailFlow<P extends MailedPurpose = MailedPurpose> = {
+/** A mail with a one-time link, a code that does the same, or both: its purpose, lifetime and text, and the page that it leads to. */
+export type LinkMail<P extends MailedPurpose = MailedPurpose> = {
   readonly purpose: P
   /** Does the page exist? Absent: always. */
   isEnabled?(config: Config): boolean
@@ -27,6 +24,10 @@ export type MailFlow<P extends MailedPurpose = MailedPurpose> = {
   /** For `noteLoginMethod`, when the button has started a session. */
   readonly loginMethod?: string
   readonly page: LinkPage
+}
+
+/** Such a mail, with the content of its page and the action of the page's button. */
+export type MailFlow<P extends MailedPurpose = MailedPurpose> = LinkMail<P> & {
   /** The content of the page for this link. */
   view(kernel: Kernel, link: OpenLink<P>, click: LinkClick): Promise<View>
   /** The action of the button; throws its failure. */

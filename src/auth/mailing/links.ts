@@ -8,7 +8,7 @@ import { authUrl } from '../auth-url.ts'
 import { fail } from '../errors.ts'
 import { withQuery } from '../redirect.ts'
 import { allowsMail, allowsMailFrom } from './allowance.ts'
-import type { MailFlow, OpenLink } from './flow.ts'
+import type { LinkMail, OpenLink } from './flow.ts'
 import { CODE_LIFETIME, type CodeBrowser, newLinkCode, withoutCode } from './link-code.ts'
 import type { Recipient } from './texts.ts'
 
@@ -23,7 +23,7 @@ type NewLink<P extends MailedPurpose> = {
   /** The browser that asks for a code. */
   readonly asked?: CodeBrowser | undefined
   /** Another text than the flow's. */
-  readonly mail?: MailFlow<P>['mail']
+  readonly mail?: LinkMail<P>['mail']
   /** In place of `sendMail`. */
   readonly deliver?: (kernel: Kernel, mail: Mail) => Promise<void>
 }
@@ -34,7 +34,7 @@ type NewLink<P extends MailedPurpose> = {
  */
 export async function mailLink<P extends MailedPurpose>(
   kernel: Kernel,
-  flow: MailFlow<P>,
+  flow: LinkMail<P>,
   { ticket, recipient, source = {}, asked, mail = flow.mail, deliver = sendMail, ...targets }: NewLink<P>,
 ): Promise<void> {
   const { address, payload, sessionId } = ticket
@@ -60,7 +60,7 @@ export async function mailLink<P extends MailedPurpose>(
 
 function linkOf(
   kernel: Kernel,
-  { endpoint, page }: Pick<MailFlow, 'endpoint' | 'page'>,
+  { endpoint, page }: Pick<LinkMail, 'endpoint' | 'page'>,
   token: string,
   { callbackURL, errorCallbackURL }: Pick<NewLink<MailedPurpose>, 'callbackURL' | 'errorCallbackURL'>,
 ): string {

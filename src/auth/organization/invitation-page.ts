@@ -8,7 +8,7 @@ import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import type { AuthAccess, Caller } from '../door/access.ts'
 import { fail } from '../errors.ts'
-import { errorPage, withFailurePage } from '../pages/error-page.ts'
+import { createPageSender, errorPage } from '../pages/error-page.ts'
 import { pageText, type TextName } from '../pages/texts.ts'
 import type { InvitationView } from './invitation-store.ts'
 import { acceptInvitation, getInvitation } from './invitations.ts'
@@ -24,6 +24,7 @@ const Asked = Type.Object({ id: Type.Optional(InvitationId) })
 export function invitationPage(app: App, kernel: Kernel, access: AuthAccess): void {
   app.register(async (part: App) => {
     readForms(part)
+    const send = createPageSender(kernel, failurePage)
     const config = { access: access.known, failures: ['UNAUTHORIZED', ...FAILURES] }
     part.route({
       method: 'GET',
@@ -36,12 +37,7 @@ export function invitationPage(app: App, kernel: Kernel, access: AuthAccess): vo
         response: { 200: HtmlPage },
       },
       handler: async (request, reply) =>
-        withFailurePage(
-          kernel,
-          { request, reply },
-          () => show(kernel, request.knownCaller, request.query.id),
-          failurePage,
-        ),
+        send(request, reply, () => show(kernel, request.knownCaller, request.query.id)),
     })
     part.route({
       method: 'POST',
@@ -55,12 +51,7 @@ export function invitationPage(app: App, kernel: Kernel, access: AuthAccess): vo
         response: { 200: HtmlPage },
       },
       handler: async (request, reply) =>
-        withFailurePage(
-          kernel,
-          { request, reply },
-          () => accept(request.kernel, request.knownCaller, request.body.id),
-          failurePage,
-        ),
+        send(request, reply, () => accept(request.kernel, request.knownCaller, request.body.id)),
     })
   })
 }

@@ -30,18 +30,15 @@ export function answerByPages(app: App, kernel: Kernel): void {
   })
 }
 
-/** A browser gets a page about a failure; undefined leaves it to the routes' own handler. */
-export async function withFailurePage(
-  kernel: Kernel,
-  { request, reply }: { readonly request: FastifyRequest; readonly reply: FastifyReply },
-  work: () => Promise<Page>,
-  pageOf: (failure: Failure) => Page | undefined,
-): Promise<FastifyReply> {
-  try {
-    return sendPage(kernel, reply, await work())
-  } catch (error) {
-    const page = error instanceof Failure && wantsPage(request) ? pageOf(error) : undefined
-    if (!(error instanceof Failure) || page === undefined) throw error
-    return sendPage(kernel, reply, page, error.status)
+/** Sends the page of the work, and a browser one about its failure; undefined leaves that to the routes' own handler. */
+export const createPageSender =
+  (kernel: Kernel, failurePage: (failure: Failure) => Page | undefined) =>
+  async (request: FastifyRequest, reply: FastifyReply, work: () => Promise<Page>): Promise<FastifyReply> => {
+    try {
+      return sendPage(kernel, reply, await work())
+    } catch (error) {
+      const page = error instanceof Failure && wantsPage(request) ? failurePage(error) : undefined
+      if (!(error instanceof Failure) || page === undefined) throw error
+      return sendPage(kernel, reply, page, error.status)
+    }
   }
-}

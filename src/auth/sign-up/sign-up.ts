@@ -1,4 +1,6 @@
+import type { Static } from 'typebox'
 import { hashForAddress, hashPassword } from '#identity/passwords.ts'
+import type { SignedInUser } from '#identity/schemas.ts'
 import type { NewUser, User } from '#identity/users.ts'
 import { isConflict } from '#kernel/db/conflicts.ts'
 import { atomically, type Kernel } from '#kernel/kernel.ts'
@@ -11,8 +13,11 @@ import { acceptablePassword } from '../password/password-policy.ts'
 
 type SignUp = UserFields & { readonly password: string }
 
+/** The columns that the answer has, and the custom fields. */
+type AnsweredUser = Pick<User, keyof Static<typeof SignedInUser> | 'fields'>
+
 /** The new user, and a session unless the email has to be verified first. */
-type SignedUp = { readonly user: Omit<User, 'role'>; readonly admission: Admission | undefined }
+type SignedUp = { readonly user: AnsweredUser; readonly admission: Admission | undefined }
 
 /** The unique constraints decide which sign-up gets an email or a username, not a query before. */
 export async function signUp(kernel: Kernel, asked: SignUp, context: SignInContext): Promise<SignedUp> {
@@ -59,18 +64,10 @@ function admitNew(kernel: Kernel, { id: userId }: User, context: SignInContext):
   return admit(kernel, { way: 'sign-up', shown: ['password'], proof: { userId }, refuse }, context)
 }
 
-const asIfAdded = (user: NewUser): Omit<User, 'role'> => ({
+const asIfAdded = (user: NewUser): AnsweredUser => ({
   ...user,
   fields: user.fields,
-  emailProvenAt: null,
   twoFactorEnabled: false,
   isAnonymous: false,
-  banned: false,
-  banReason: null,
-  banExpires: null,
-  permissionLostAt: null,
-  devicesEndedAt: null,
-  keepsFactor: false,
-  verifiedByAdmin: false,
   updatedAt: user.createdAt,
 })

@@ -1,8 +1,8 @@
 import type { DriverName } from '#kernel/config/addresses.ts'
 import type { MakeDriver } from './driver.ts'
-import { openPostgres } from './postgres/settings.ts'
-import { openScylla } from './scylla/settings.ts'
-import { openSupabase } from './supabase/settings.ts'
+import { openPostgres } from './postgres/open.ts'
+import { openScylla } from './scylla/open.ts'
+import { openSupabase } from './supabase/open.ts'
 
 type DriverEntry = {
   readonly make: MakeDriver

@@ -49,12 +49,12 @@ export const managementOf = ({ backend }: GatewayCaller): Management => requireA
 
 /**
  * The only way to change a client's structure: logged before and after, recorded in the audit trail, and announced by its events. When the
- * log cannot be written, nothing is changed (503). `written` is what the driver has written for the change.
+ * log cannot be written, nothing is changed (503). `ddl`: its statements, which the driver has written and nothing has run yet.
  */
-export async function audited(
+export async function runAudited(
   changer: Changer,
   { operation, schema, object, table, announce }: Change,
-  written: SchemaStatements,
+  ddl: SchemaStatements,
 ): Promise<void> {
   const { kernel, caller, audit } = changer
   // Again, because the body may have taken long to arrive.
@@ -68,11 +68,11 @@ export async function audited(
     schema,
     object,
     objectType: OPERATIONS[operation].object,
-    statement: written.statements.join(';\n'),
-    definition: written.definition,
+    statement: ddl.statements.join(';\n'),
+    definition: ddl.definition,
   }
   await audit
-    .around(change, () => apply(changer, written))
+    .around(change, () => apply(changer, ddl))
     .catch((error: unknown) => {
       throw visibleFailure(caller, error, { schema, table })
     })
@@ -96,19 +96,19 @@ function actorIn(grant: Grant): string {
   return grant.kind === 'session' ? grant.userId : ''
 }
 
-async function apply(changer: Changer, written: SchemaStatements): Promise<void> {
+async function apply(changer: Changer, ddl: SchemaStatements): Promise<void> {
   let mayBeCommitted = false
   const check = async (query: RunQuery) => {
-    await written.check?.(query)
-    if (written.alsoDrops !== undefined) requireCascadeRights(changer.caller, await written.alsoDrops(query))
+    await ddl.check?.(query)
+    if (ddl.alsoDrops !== undefined) requireCascadeRights(changer.caller, await ddl.alsoDrops(query))
   }
   const verify = async (query: RunQuery) => {
-    await written.verify?.(query)
+    await ddl.verify?.(query)
     await requireStillPermitted(changer)
     mayBeCommitted = true
   }
   try {
-    await managementOf(changer.caller).run(written.statements, { ...written, check, verify })
+    await managementOf(changer.caller).run(ddl.statements, { ...ddl, check, verify })
   } catch (error) {
     throw mayBeCommitted ? error : undone(error)
   }

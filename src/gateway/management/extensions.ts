@@ -1,7 +1,7 @@
 import type { ExtensionDefinition, InstalledExtension } from '#databases/drivers/management.ts'
 import { Failure } from '#kernel/errors.ts'
 import { fail } from '../errors.ts'
-import { audited, type Changer, type EmitChange, managementOf } from './change.ts'
+import { type Changer, type EmitChange, managementOf, runAudited } from './change.ts'
 
 /** Installs an extension of the operator's list. `ifNotExists`: one that is installed already is returned and not changed. */
 export async function installManagedExtension(
@@ -23,9 +23,9 @@ export async function installManagedExtension(
 
 async function install(changer: Changer, extension: ExtensionDefinition): Promise<void> {
   const { name, schema } = extension
-  const written = managementOf(changer.caller).extensions.install(extension)
+  const ddl = managementOf(changer.caller).extensions.install(extension)
   const announce = (emit: EmitChange) => emit('schema_extension_installed', { extension: name, schema })
-  await audited(changer, { operation: 'install_extension', schema, object: name, announce }, written)
+  await runAudited(changer, { operation: 'install_extension', schema, object: name, announce }, ddl)
 }
 
 const describe = (name: string, found: InstalledExtension | undefined) => ({

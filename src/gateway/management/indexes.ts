@@ -3,7 +3,7 @@ import type { Index, Table } from '#databases/plan/catalogue.ts'
 import type { TableName } from '#databases/request/request.ts'
 import type { GatewayCaller } from '../caller/caller.ts'
 import { fail } from '../errors.ts'
-import { audited, type Changer, type EmitChange, managementOf } from './change.ts'
+import { type Changer, type EmitChange, managementOf, runAudited } from './change.ts'
 import { requireUniqueRights } from './edit-rights.ts'
 import { findTable } from './tables.ts'
 
@@ -19,14 +19,14 @@ export async function createManagedIndex(changer: Changer, at: TableName, asked:
   const table = await findTable(caller, at)
   if (asked.unique) await requireUniqueRights(changer, table)
   const name = asked.name ?? indexName(table, asked.columns)
-  const written = managementOf(caller).indexes.create({ ...asked, table, name })
+  const ddl = managementOf(caller).indexes.create({ ...asked, table, name })
   const { schema } = at
   const announce = (emit: EmitChange) =>
     emit('schema_index_created', { table: `${schema}.${at.table}`, index: name })
-  await audited(
+  await runAudited(
     changer,
     { operation: 'create_index', schema, object: name, table: at.table, announce },
-    written,
+    ddl,
   )
   const made = await findIndex(caller, schema, name)
   return made === undefined ? { schema_name: schema, table_name: at.table, index_name: name } : describe(made)
@@ -50,7 +50,7 @@ export async function dropManagedIndex(changer: Changer, schema: string, name: s
     })
   const announce = (emit: EmitChange) =>
     emit('schema_index_dropped', { table: `${schema}.${index.table}`, index: name })
-  await audited(
+  await runAudited(
     changer,
     { operation: 'drop_index', schema, object: name, table: index.table, announce },
     management.indexes.drop(index),

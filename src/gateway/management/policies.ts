@@ -9,7 +9,7 @@ import type { TableName } from '#databases/request/request.ts'
 import type { Failure } from '#kernel/errors.ts'
 import type { GatewayCaller } from '../caller/caller.ts'
 import { fail } from '../errors.ts'
-import { audited, type Changer, type EmitChange, managementOf } from './change.ts'
+import { type Changer, type EmitChange, managementOf, runAudited } from './change.ts'
 import { requireBypassRight, requireExpressionRight, requirePolicyRights } from './policy-rights.ts'
 import { findTable } from './tables.ts'
 
@@ -43,13 +43,13 @@ export async function setRowLevelSecurity(
   for (const policy of policies) requirePolicyRights(caller, { schema, table }, policy)
   const found = await findTable(caller, { schema, table })
   const definition = { enabled, policies, replace }
-  const written = await ability.set(found, definition, await caller.backend.catalogue())
-  if (written.lostExpressions.length > 0) requireExpressionRight(caller)
-  if (written.awakened.length > 0) requireBypassRight(caller)
+  const ddl = await ability.set(found, definition, await caller.backend.catalogue())
+  if (ddl.lostExpressions.length > 0) requireExpressionRight(caller)
+  if (ddl.awakened.length > 0) requireBypassRight(caller)
   const event = { table: `${schema}.${table}`, operations: ['row_level_security'] }
   const announce = (emit: EmitChange) => emit('schema_table_altered', event)
-  await audited(changer, { operation: 'row_level_security', schema, object: table, announce }, written)
-  const { security } = written.result
+  await runAudited(changer, { operation: 'row_level_security', schema, object: table, announce }, ddl)
+  const { security } = ddl.result
   if (security === undefined) throw new Error('A change of policies was committed without its result')
   return answerOf(found, security)
 }

@@ -4,7 +4,7 @@ import type { TableName } from '#databases/request/request.ts'
 import type { GatewayCaller } from '../caller/caller.ts'
 import { fail } from '../errors.ts'
 import { callerRoles } from '../same-database.ts'
-import { audited, type Changer, type EmitChange, managementOf } from './change.ts'
+import { type Changer, type EmitChange, managementOf, runAudited } from './change.ts'
 import { requireColumnRights, requireEditRights, requireReferences } from './edit-rights.ts'
 
 /** Creates a table and returns its definition. An existing name gets 409. */
@@ -12,10 +12,11 @@ export async function createManagedTable(changer: Changer, asked: TableDefinitio
   const { schema, table } = asked
   const { caller, clients } = changer
   const closedTo = await callerRoles(clients, caller.backend)
-  const written = await managementOf(caller).tables.create(asked, closedTo)
+  const ddl = await managementOf(caller).tables.create(asked, closedTo)
+  // After `create`, which refuses a wrong definition.
   await requireReferences(changer, asked.columns)
   const announce = (emit: EmitChange) => emit('schema_table_created', { table: `${schema}.${table}` })
-  await audited(changer, { operation: 'create_table', schema, object: table, table, announce }, written)
+  await runAudited(changer, { operation: 'create_table', schema, object: table, table, announce }, ddl)
   return describeTable(caller, schema, table)
 }
 
@@ -23,11 +24,11 @@ export async function createManagedTable(changer: Changer, asked: TableDefinitio
 export async function editManagedTable(changer: Changer, at: TableName, edits: readonly TableEdit[]) {
   const found = await findTable(changer.caller, at)
   await requireEditRights(changer, found, edits)
-  const written = await managementOf(changer.caller).tables.edit(found, edits)
+  const ddl = await managementOf(changer.caller).tables.edit(found, edits)
   const renamed = edits.findLast((edit) => edit.operation === 'rename_table')
   const { schema, table } = at
   const announce = (emit: EmitChange) => announceEdits(emit, `${schema}.${table}`, edits)
-  await audited(changer, { operation: 'edit_table', schema, object: table, table, announce }, written)
+  await runAudited(changer, { operation: 'edit_table', schema, object: table, table, announce }, ddl)
   return describeTable(changer.caller, schema, renamed?.newName ?? table)
 }
 
@@ -52,10 +53,10 @@ async function announceColumn(emit: EmitChange, table: string, edit: TableEdit):
 
 export async function dropManagedTable(changer: Changer, at: TableName, how: Cascade) {
   const found = await findTable(changer.caller, at)
-  const written = managementOf(changer.caller).tables.drop(found, how)
+  const ddl = managementOf(changer.caller).tables.drop(found, how)
   const { schema, table } = at
   const announce = (emit: EmitChange) => emit('schema_table_dropped', { table: `${schema}.${table}` })
-  await audited(changer, { operation: 'drop_table', schema, object: table, table, announce }, written)
+  await runAudited(changer, { operation: 'drop_table', schema, object: table, table, announce }, ddl)
   return { schema_name: schema, table_name: table }
 }
 
@@ -68,12 +69,12 @@ export async function dropManagedColumn(
   const { column } = dropped
   const found = await findTable(changer.caller, at)
   await requireColumnRights(changer, found)
-  const written = managementOf(changer.caller).columns.drop(found, column, dropped)
+  const ddl = managementOf(changer.caller).columns.drop(found, column, dropped)
   const { schema, table } = at
   const announce = (emit: EmitChange) =>
     emit('schema_column_dropped', { table: `${schema}.${table}`, column })
   const object = `${table}.${column}`
-  await audited(changer, { operation: 'drop_column', schema, object, table, announce }, written)
+  await runAudited(changer, { operation: 'drop_column', schema, object, table, announce }, ddl)
   return describeTable(changer.caller, schema, table)
 }
 

@@ -39,7 +39,7 @@ export function allowOrigin(
   return true
 }
 
-/** Headers of an answer that the plugin does not reach: a page of a trusted origin may read it. */
+/** For an answer that does not go through Fastify, and so not through @fastify/cors: a page of a trusted origin may read it. */
 export function corsHeaders({ auth }: Config, origin: string | undefined): Readonly<Record<string, string>> {
   if (origin === undefined || !auth.trusted_origins.includes(origin)) return { vary: 'Origin' }
   return {

@@ -33,21 +33,17 @@ export function createDirectConnections(
   pooled: Pool,
   options: DirectConnectionOptions,
 ): DirectConnections {
-  const missing = `A pooler answers at the address of client ${options.name}, and this needs a session of its own: set `
   if (direct === undefined)
     return {
       pool: pooled,
-      requireSession: () =>
-        requireServer(pooled, () =>
-          fail('direct_url_missing', { message: `${missing}${settingOf(options)}` }),
-        ),
+      requireSession: () => requireServer(pooled, () => missing(options)),
       close: async () => {},
     }
   const open = createConnector({ ...options, url: direct })
   const pool = createPool({
     ...options,
     maxConnections: MAX_CONNECTIONS,
-    connect: async () => sameDatabase(await options.checkRole(open), options),
+    connect: async () => requireSameDatabase(await options.checkRole(open), options),
   })
   return {
     pool,
@@ -58,6 +54,11 @@ export function createDirectConnections(
 
 const settingOf = ({ name }: Pick<DirectConnectionOptions, 'name'>): string =>
   `clients.${name}.direct_url (of a registered client its direct_url) to PostgreSQL's own address`
+
+const missing = ({ name }: Pick<DirectConnectionOptions, 'name'>) =>
+  fail('direct_url_missing', {
+    message: `A pooler answers at the address of client ${name}, and this needs a session of its own: set ${settingOf({ name })}`,
+  })
 
 const unusable = ({ name }: Pick<DirectConnectionOptions, 'name'>, why: string) =>
   fail('direct_url_unusable', {
@@ -75,7 +76,7 @@ async function requireServer(pool: Pool, refusal: () => Error): Promise<void> {
 }
 
 /** A direct connection to another database or role would change or restore the wrong tables, or give new ones another owner. */
-async function sameDatabase(client: RowClient, options: DirectConnectionOptions): Promise<RowClient> {
+async function requireSameDatabase(client: RowClient, options: DirectConnectionOptions): Promise<RowClient> {
   try {
     if (client.pooled !== undefined) throw unusable(options, 'leads to a pooler')
     const reached = await options.reached()

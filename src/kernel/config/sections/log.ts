@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { choice, flag, section, text } from '../setting.ts'
+import { choice, section } from '../setting.ts'
 
 export const log = section('The log, on standard output.', {
   level: choice(
@@ -22,21 +22,5 @@ export const log = section('The log, on standard output.', {
         absent: 'problems; all on a terminal',
       },
     ),
-  ),
-})
-
-export const docs = section('The API reference.', {
-  enabled: flag('Whether /docs and /openapi.json are served.', {
-    derived: { says: 'false with NODE_ENV=production, else true', from: ({ production }) => !production },
-  }),
-})
-
-export const metrics = section('Prometheus metrics at /metrics.', {
-  enabled: flag('Whether /metrics is served.', { default: true }),
-  token: Type.Optional(
-    text('Bearer token for /metrics, in addition to the admin key.', {
-      absent: 'the admin key only',
-      secret: 'all',
-    }),
   ),
 })
