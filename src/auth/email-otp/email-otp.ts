@@ -26,7 +26,7 @@ export const CODE_TYPES = {
 
 /** Is the code right? It stays valid; a wrong one is counted. */
 export const checkCode = (kernel: Kernel, purpose: MailedPurpose, typed: TypedCode): Promise<void> =>
-  actOnCode(kernel, codeTry(kernel, purpose, typed), async (kernel, user, outcome) => {
+  actOnCode(kernel, codeTry(kernel, [purpose], typed), async (kernel, user, outcome) => {
     const right = expectRight(kernel, user, outcome)
     await returnTry(kernel.db, right, typed.browser)
   })
@@ -93,7 +93,7 @@ export const changeEmailByCode = (
     if (typed.address === user.email) throw fail('EMAIL_IS_THE_SAME')
     // The address is not the user's yet, so that a device of the user counts for it as a stranger.
     const byStranger = { ...typed, source: {} }
-    const outcome = await tryCode(kernel, codeTry(kernel, 'change-email', byStranger), user)
+    const outcome = await tryCode(kernel, codeTry(kernel, ['change-email'], byStranger), user)
     const right = expectRight(kernel, user, outcome)
     await redeemCode(kernel.db, right)
     return changeNow(kernel, user, { ...click, evidence: { by: 'link' } }, right.ticket)
@@ -106,7 +106,7 @@ const actOnRightCode = <P extends MailedPurpose, T>(
   typed: TypedCode,
   work: (kernel: Kernel, user: User | undefined, right: RightCode<P>) => Promise<T>,
 ): Promise<T> =>
-  actOnCode(kernel, codeTry(kernel, purpose, typed), async (kernel, user, outcome) => {
+  actOnCode(kernel, codeTry(kernel, [purpose], typed), async (kernel, user, outcome) => {
     const right = expectRight(kernel, user, outcome)
     await redeemCode(kernel.db, right)
     return work(kernel, user, right)

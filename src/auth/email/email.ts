@@ -22,7 +22,7 @@ import { type CodeBrowser, withCode } from '../mailing/link-code.ts'
 import { mailLink, openLink } from '../mailing/links.ts'
 import { type MailRequest, requestMail } from '../mailing/request.ts'
 import { MAILS } from '../mailing/texts.ts'
-import { codeTry, expectRight, type TypedCode } from '../mailing/typed-code.ts'
+import { codeTry, expectRight, refusedCode, type TypedCode } from '../mailing/typed-code.ts'
 import { checkPassword } from '../password/password.ts'
 import { showCode } from '../two-factor/verification.ts'
 import { acceptableEmail } from '../user-fields.ts'
@@ -150,6 +150,8 @@ function expectMayBecomeKnown(kernel: Kernel, user: User): void {
 
 const CHANGE = ['confirm-change-email', 'change-email'] as const
 
+const CONFIRMING = ['confirm-change-email', 'verify-email'] as const
+
 /** A code of the mail about this change, or one that was asked for to confirm the address. */
 async function redeemConfirmation(
   kernel: Kernel,
@@ -157,14 +159,12 @@ async function redeemConfirmation(
   otp: TypedCode,
   newEmail: string,
 ): Promise<boolean> {
-  const typed = { ...otp, address: user.email }
-  const ofChange = await tryCode(kernel, codeTry(kernel, 'confirm-change-email', typed), user)
-  if (typeof ofChange === 'object' && 'ticket' in ofChange && ofChange.ticket.payload.newEmail === newEmail) {
-    await redeemCode(kernel.db, ofChange)
-    return true
-  }
-  const ofAddress = await tryCode(kernel, codeTry(kernel, 'verify-email', typed), user)
-  await redeemCode(kernel.db, expectRight(kernel, user, ofAddress))
+  const typed = codeTry(kernel, CONFIRMING, { ...otp, address: user.email })
+  const right = expectRight(kernel, user, await tryCode(kernel, typed, user))
+  const { purpose, payload } = right.ticket
+  const isOfOther = purpose === 'confirm-change-email' && (payload as NewAddress).newEmail !== newEmail
+  if (isOfOther) throw refusedCode(user, 'INVALID_OTP')
+  await redeemCode(kernel.db, right)
   return true
 }
 
