@@ -66,15 +66,14 @@ export const verifyEmailByCode = (
     return followTicket(kernel, user, ticket, { ...click, evidence: { by: 'link' } })
   })
 
-/** A wrong code is refused before a password is hashed. */
+/** A wrong code is refused before a password is hashed, or looked up at a service elsewhere. */
 export async function resetPasswordByCode(
   kernel: Kernel,
   typed: TypedCode,
   newPassword: string,
 ): Promise<void> {
-  const accepted = await acceptablePassword(kernel, newPassword)
   await checkCode(kernel, 'reset-password', typed)
-  const password = await hashPassword(kernel, accepted)
+  const password = await hashPassword(kernel, await acceptablePassword(kernel, newPassword))
   await actOnRightCode(kernel, 'reset-password', typed, async (kernel, user) => {
     if (user === undefined) throw fail('INVALID_OTP')
     await storeReset(kernel, user, password)
