@@ -6,11 +6,10 @@ import type { User } from '#identity/users.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { acceptableFields } from '../custom-fields/acceptable.ts'
 import { bySession, type Caller } from '../door/access.ts'
-import type { SignInContext } from '../door/sign-in-context.ts'
 import { followTicket } from '../email/email.ts'
 import { changeNow, type FollowedLink } from '../email/new-address.ts'
 import { fail } from '../errors.ts'
-import { enterByMail, type MailSignIn } from '../magic-link/magic-link.ts'
+import { askedAnonymously, enterByMail, type MailSignIn } from '../magic-link/magic-link.ts'
 import type { LinkClick } from '../mailing/link-click.ts'
 import { codeTry, expectRight, type TypedCode } from '../mailing/typed-code.ts'
 import { acceptablePassword } from '../password/password-policy.ts'
@@ -39,7 +38,7 @@ export function signInByCode(
   kernel: Kernel,
   typed: TypedCode,
   asked: NewcomerFields,
-  context: SignInContext,
+  { caller, context }: Pick<LinkClick, 'caller' | 'context'>,
 ): Promise<MailSignIn> {
   const { name, image } = asked
   const given = {
@@ -51,7 +50,8 @@ export function signInByCode(
     const { name = '', fields: custom } = ticket.payload
     const fields = { ...custom, name, ...given, email: typed.address }
     const newcomer = kernel.config.auth.email_otp.sign_up ? fields : undefined
-    return enterByMail(kernel, user, { newcomer, refuse: () => fail('INVALID_OTP') }, context)
+    const anonymous = askedAnonymously(ticket, caller)
+    return enterByMail(kernel, user, { newcomer, anonymous, refuse: () => fail('INVALID_OTP') }, context)
   })
 }
 
