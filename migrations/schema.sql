@@ -43,6 +43,7 @@ table service."api_key"
   expires_at timestamp with time zone
   created_at timestamp with time zone not null
   updated_at timestamp with time zone not null
+  created_by uuid
   constraint api_key_pkey PRIMARY KEY (id)
   constraint api_key_public_id_key UNIQUE (public_id)
   CREATE INDEX api_key_by_age ON service.api_key USING btree (created_at, id)
@@ -339,6 +340,7 @@ table service."public_route"
   metadata jsonb not null
   created_at timestamp with time zone not null
   updated_at timestamp with time zone not null
+  created_by uuid
   constraint public_route_anonymous CHECK ((requires_key OR (table_name IS NOT NULL) OR (allowed_ops <@ '{query}'::text[])))
   constraint public_route_ops CHECK ((allowed_ops <@ '{query,fetch,insert,update,delete}'::text[]))
   constraint public_route_pkey PRIMARY KEY (id)
@@ -534,6 +536,7 @@ table service."webhook"
   failing_days integer not null default 0
   last_failure_at timestamp with time zone
   route_keys text[] not null
+  created_by uuid
   constraint webhook_former_secrets CHECK ((cardinality(sealed_former_secrets) = cardinality(former_secrets_until)))
   constraint webhook_pkey PRIMARY KEY (id)
   constraint webhook_route_keys CHECK ((cardinality(route_keys) > 0))

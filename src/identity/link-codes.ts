@@ -30,7 +30,7 @@ const MAX_TRIES = 3
 /** The number of codes that were mailed to the address for this purpose, and can still be redeemed. */
 export async function countOpenCodes(
   { db, now }: Kernel,
-  { purpose, address }: Pick<CodeTry<MailedPurpose>, 'purpose' | 'address'>,
+  { purpose, address }: { readonly purpose: MailedPurpose; readonly address: string },
 ): Promise<number> {
   const { count } = await db
     .selectFrom('verification')
@@ -51,10 +51,11 @@ export async function countOpenCodes(
 
 /** A code as it was typed. */
 export type CodeTry<P extends MailedPurpose> = {
-  readonly purpose: P
+  /** It counts as one try, whichever of them it is for. */
+  readonly purposes: readonly P[]
   /** The address that it was mailed to. */
   readonly address: string
-  /** Its stored forms. */
+  /** Its stored forms for each purpose. */
   readonly hashes: readonly Buffer[]
   /** As in `LinkCode`, of the browser in which it was typed. */
   readonly browser: string | undefined
@@ -93,7 +94,7 @@ export async function tryCode<P extends MailedPurpose>(
 /** One statement. When the address has had too many wrong codes, it tries none. */
 async function spendTry(
   { db, now, config }: Kernel,
-  { purpose, address, hashes, browser }: CodeTry<MailedPurpose>,
+  { purposes, address, hashes, browser }: CodeTry<MailedPurpose>,
   userId: string | undefined,
   counters: CodeCounters,
 ) {
@@ -105,7 +106,7 @@ async function spendTry(
         .updateTable('verification as v')
         .set(countsAfter(browser, 1))
         .where('v.address', '=', address)
-        .where('v.purpose', '=', purpose)
+        .where('v.purpose', 'in', purposes)
         .where('v.codeExpiresAt', '>', now())
         .where((of) => of.or([of('v.userId', 'is', null), of('v.userId', '=', userId ?? null)]))
         .where(since, 'is', null)
@@ -129,14 +130,14 @@ async function spendTry(
 
 async function hadCode(
   db: Db,
-  { purpose, address }: Pick<CodeTry<MailedPurpose>, 'purpose' | 'address'>,
+  { purposes, address }: Pick<CodeTry<MailedPurpose>, 'purposes' | 'address'>,
   userId: string | undefined,
 ): Promise<boolean> {
   const found = await db
     .selectFrom('verification')
     .select('purpose')
     .where('address', '=', address)
-    .where('purpose', '=', purpose)
+    .where('purpose', 'in', purposes)
     .where('codeHash', 'is not', null)
     .where((of) => of.or([of('userId', 'is', null), of('userId', '=', userId ?? null)]))
     .limit(1)

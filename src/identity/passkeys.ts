@@ -97,12 +97,19 @@ export async function deletePasskey(
   return numDeletedRows === 1n
 }
 
-/** Deletes all passkeys of the user; returns their number. `exceptOf`: those that this session has added stay. */
+/**
+ * Deletes all passkeys of the user; returns their number. `exceptOf`: those that this session has added stay, and the one that has made an
+ * anonymous user a known one, which has the user's id in place of a session's.
+ */
 export async function deletePasskeys(db: Db, userId: string, exceptOf?: string): Promise<number> {
   const { numDeletedRows } = await db
     .deleteFrom('passkey')
     .where('userId', '=', userId)
-    .$if(exceptOf !== undefined, (others) => others.where('addedBy', 'is distinct from', exceptOf ?? ''))
+    .$if(exceptOf !== undefined, (others) =>
+      others.where((of) =>
+        of.or([of('addedBy', 'is', null), of('addedBy', 'not in', [exceptOf ?? '', userId])]),
+      ),
+    )
     .executeTakeFirst()
   return Number(numDeletedRows)
 }

@@ -24,12 +24,16 @@ export const hasSecondFactor = ({ session, impersonator }: FactorHolder): boolea
  */
 export const lacksSecondFactor = (
   config: Config,
-  { user, session, impersonator }: FactorHolder & { readonly user: Pick<User, 'id' | 'role'> },
+  { user, session, impersonator }: FactorHolder & { readonly user: RoleHolder },
 ): boolean =>
   !hasSecondFactor({ session, impersonator }) &&
   [user, impersonator].some((one) => one !== undefined && requiresSecondFactor(config, one))
 
-const requiresSecondFactor = (config: Config, user: Pick<User, 'id' | 'role'>): boolean =>
+type RoleHolder = Pick<User, 'id' | 'role'> & Partial<Pick<User, 'isAnonymous'>>
+
+/** An anonymous user has been given no role, and can have no factor. The requirement holds from the upgrade on. */
+const requiresSecondFactor = (config: Config, user: RoleHolder): boolean =>
+  user.isAnonymous !== true &&
   splitRoles(effectiveRole({ config }, user)).some((role) =>
     config.auth.two_factor.required_for.includes(role),
   )

@@ -55,6 +55,8 @@ type SignInRequest = {
   readonly name?: string | undefined
   readonly fields?: FieldChange | undefined
   readonly newUserCallbackURL?: string | undefined
+  /** The anonymous user in whose session it was asked for, who gets the address when it is redeemed in a session of that user. */
+  readonly anonymousId?: string | undefined
 }
 /** Of an anonymous user who has signed up with the address. `browser`: as in `SignUpMark`. */
 export type WaitingPassword = {

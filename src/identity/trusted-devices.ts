@@ -44,9 +44,15 @@ export async function countTrustedDevices(db: Db, userId: string, now: Date): Pr
 }
 
 /** Ends the trust in one browser. */
-export async function deleteTrustedDevice(db: Db, userId: string, token: string): Promise<void> {
-  const all = db.deleteFrom('trustedDevice').where('userId', '=', userId)
-  if (isTokenShaped(token)) await all.where('tokenHash', '=', tokenHash(token)).execute()
+/** Whether the user had it. */
+export async function deleteTrustedDevice(db: Db, userId: string, token: string): Promise<boolean> {
+  if (!isTokenShaped(token)) return false
+  const { numDeletedRows } = await db
+    .deleteFrom('trustedDevice')
+    .where('userId', '=', userId)
+    .where('tokenHash', '=', tokenHash(token))
+    .executeTakeFirst()
+  return numDeletedRows > 0n
 }
 
 export async function deleteTrustedDevices(db: Db, userId: string): Promise<void> {

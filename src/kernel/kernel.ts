@@ -73,9 +73,14 @@ export type OperatorSession = {
   prove(transaction: Pick<Kernel, 'db' | 'notes'>): Promise<void>
   /**
    * For a change that gives rights to somebody, or has their effects: throws unless the user's roles have them on the client (`*`: on every
-   * client). To be called in that transaction.
+   * client). To be called in that transaction. `goesOn`: the act has begun, with a recent proof where the rights need one.
    */
-  expectRights(transaction: Pick<Kernel, 'db'>, client: string, rights: readonly string[]): Promise<void>
+  expectRights(
+    transaction: Pick<Kernel, 'db'>,
+    client: string,
+    rights: readonly string[],
+    how?: { readonly goesOn?: boolean },
+  ): Promise<void>
   /** The same for a change that shows accounts to somebody: it needs `user: [list]`. */
   expectToListUsers(transaction: Pick<Kernel, 'db'>): Promise<void>
 }

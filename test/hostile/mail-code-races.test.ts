@@ -129,8 +129,7 @@ const USES: Readonly<Record<string, Use>> = {
       return { code: await codeTo(ada.email), address: ada.email, redeem: (otp) => change({ otp }) }
     },
     late: 'INVALID_OTP',
-    // Then it may be a code that was asked for to confirm the address.
-    spent: 'INVALID_OTP',
+    spent: 'TOO_MANY_ATTEMPTS',
   },
   'request-email-change, by a code that confirms the address': {
     purpose: 'verify-email',

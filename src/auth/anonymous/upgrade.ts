@@ -6,7 +6,7 @@ import { deleteTickets } from '#identity/tickets.ts'
 import { type User, type UserChange, updateUser } from '#identity/users.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { uuidv7 } from '#kernel/random.ts'
-import { fieldsOfKnown } from '../custom-fields/acceptable.ts'
+import { explainingTakenField, fieldsChange, fieldsOfKnown } from '../custom-fields/acceptable.ts'
 import { fail } from '../errors.ts'
 
 type FirstWayIn = {
@@ -25,6 +25,28 @@ export async function upgrade(kernel: Kernel, user: User, { by, change = {} }: F
   const known = { ...change, ...fieldsOfKnown(kernel, user), isAnonymous: false }
   await updateUser(kernel.db, user.id, known, kernel.now())
   await endAnonymity(kernel, user, by)
+}
+
+/** As a newcomer has them; an empty name is none. Custom fields are beside them. */
+type Given = { readonly email: string; readonly name: string; readonly image?: string | null }
+
+/**
+ * Gives the address to an anonymous user, whose row is locked, and who has shown its mailbox in the own session. Throws a unique violation
+ * (`user_email_key`).
+ */
+export async function upgradeByMail(kernel: Kernel, user: User, given: Given): Promise<User> {
+  const { email, name, image } = given
+  const now = kernel.now()
+  const change = {
+    ...{ email, emailVerified: true, emailProvenAt: now, isAnonymous: false },
+    ...fieldsOfKnown(kernel, { ...user, ...fieldsChange(kernel, given, user, 'user') }),
+    ...(name !== '' && { name }),
+    ...(image != null && { image }),
+  }
+  const known = await explainingTakenField(() => updateUser(kernel.db, user.id, change, now))
+  await tell(kernel, 'email.changed', { targetId: user.id, details: { removedWhatOthersAdded: false } })
+  await endAnonymity(kernel, user, 'email')
+  return known ?? user
 }
 
 /**

@@ -3,7 +3,13 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Session } from '#identity/sessions.ts'
 import { isTokenShaped, tokenHash } from '#identity/tokens.ts'
 import type { Config } from '#kernel/config/config.ts'
-import { CONSOLE_COOKIE, COOKIE_PREFIX, HEADER } from '#kernel/http/header-names.ts'
+import {
+  CONSOLE_COOKIE,
+  COOKIE_PREFIX,
+  HEADER,
+  MULTI_SESSION,
+  type SIDE_COOKIES,
+} from '#kernel/http/header-names.ts'
 import type { PresentedToken } from '#kernel/http/presented-token.ts'
 import { asksToOperate, sessionCookieName } from '#kernel/http/session-cookie.ts'
 import type { Kernel } from '#kernel/kernel.ts'
@@ -59,7 +65,7 @@ type SideCookie = {
 
 /** `ofSession`: it belongs to a session cookie, so that the console has one of its own. */
 function sideCookie(
-  shortName: string,
+  shortName: (typeof SIDE_COOKIES)[number],
   { ofSession = false, ...more }: CookieSerializeOptions & { readonly ofSession?: boolean } = {},
 ): SideCookie {
   const isOfConsole = (request: FastifyRequest) => ofSession && asksToOperate(request)
@@ -160,7 +166,8 @@ export function clearDeadCookies(
 /** A session that a browser keeps, beside that of the session cookie: its token in a cookie of its own, one for each user. */
 export type KeptSession = { readonly userId: string; readonly token: string }
 
-const keptName = ({ session }: Config, userId: string): string => `${session.cookie_name}_multi-${userId}`
+const keptName = ({ session }: Config, userId: string): string =>
+  `${session.cookie_name}${MULTI_SESSION}${userId}`
 
 /** The sessions that the browser keeps, at most `maximum_sessions`. None with `multi_session.enabled: false`, and none of the console. */
 export function keptSessions(config: Config, request: FastifyRequest): readonly KeptSession[] {

@@ -6,6 +6,7 @@ import type { Config } from '#kernel/config/config.ts'
 import { named } from '#kernel/http/document/components.ts'
 import { HEADER } from '#kernel/http/header-names.ts'
 import { Nullable } from '#kernel/http/schemas.ts'
+import { asksToOperate } from '#kernel/http/session-cookie.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { withQuery } from '../redirect.ts'
 import { PENDING_LIFETIME, TRUST_LIFETIME } from '../two-factor/pending.ts'
@@ -69,7 +70,9 @@ export function finishRedirectedSignIn(
   setCookies(config, reply, admission)
   if (!('pendingToken' in admission)) return callbackURL
   const query = { twoFactorRedirect: 'true', methods: admission.methods.join(',') }
-  return withQuery(config.auth.two_factor.page_url ?? callbackURL, query)
+  // The page is the application's, which cannot see the console's pending sign-in. The console asks where it has begun.
+  const page = asksToOperate(reply.request) ? undefined : config.auth.two_factor.page_url
+  return withQuery(page ?? callbackURL, query)
 }
 
 function setCookies(config: Config, reply: FastifyReply, admission: Admission | RenewedSession): void {

@@ -6,11 +6,10 @@ import type { User } from '#identity/users.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { acceptableFields } from '../custom-fields/acceptable.ts'
 import { bySession, type Caller } from '../door/access.ts'
-import type { SignInContext } from '../door/sign-in-context.ts'
 import { followTicket } from '../email/follow-link.ts'
 import { changeNow, type FollowedLink } from '../email/new-address.ts'
 import { fail } from '../errors.ts'
-import { enterByMail, type MailSignIn } from '../magic-link/magic-link.ts'
+import { askedAnonymously, enterByMail, type MailSignIn } from '../magic-link/magic-link.ts'
 import type { LinkClick } from '../mailing/link-click.ts'
 import { codeTry, expectRight, type TypedCode } from '../mailing/typed-code.ts'
 import { acceptablePassword } from '../password/password-policy.ts'
@@ -26,7 +25,7 @@ export const CODE_TYPES = {
 
 /** Is the code right? It stays valid; a wrong one is counted. */
 export const checkCode = (kernel: Kernel, purpose: MailedPurpose, typed: TypedCode): Promise<void> =>
-  actOnCode(kernel, codeTry(kernel, purpose, typed), async (kernel, user, outcome) => {
+  actOnCode(kernel, codeTry(kernel, [purpose], typed), async (kernel, user, outcome) => {
     const right = expectRight(kernel, user, outcome)
     await returnTry(kernel.db, right, typed.browser)
   })
@@ -39,7 +38,7 @@ export function signInByCode(
   kernel: Kernel,
   typed: TypedCode,
   asked: NewcomerFields,
-  context: SignInContext,
+  { caller, context }: Pick<LinkClick, 'caller' | 'context'>,
 ): Promise<MailSignIn> {
   const { name, image } = asked
   const given = {
@@ -51,7 +50,8 @@ export function signInByCode(
     const { name = '', fields: custom } = ticket.payload
     const fields = { ...custom, name, ...given, email: typed.address }
     const newcomer = kernel.config.auth.email_otp.sign_up ? fields : undefined
-    return enterByMail(kernel, user, { newcomer, refuse: () => fail('INVALID_OTP') }, context)
+    const anonymous = askedAnonymously(ticket, caller)
+    return enterByMail(kernel, user, { newcomer, anonymous, refuse: () => fail('INVALID_OTP') }, context)
   })
 }
 
@@ -66,15 +66,14 @@ export const verifyEmailByCode = (
     return followTicket(kernel, user, ticket, { ...click, evidence: { by: 'link' } })
   })
 
-/** A wrong code is refused before a password is hashed. */
+/** A wrong code is refused before a password is hashed, or looked up at a service elsewhere. */
 export async function resetPasswordByCode(
   kernel: Kernel,
   typed: TypedCode,
   newPassword: string,
 ): Promise<void> {
-  const accepted = await acceptablePassword(kernel, newPassword)
   await checkCode(kernel, 'reset-password', typed)
-  const password = await hashPassword(kernel, accepted)
+  const password = await hashPassword(kernel, await acceptablePassword(kernel, newPassword))
   await actOnRightCode(kernel, 'reset-password', typed, async (kernel, user) => {
     if (user === undefined) throw fail('INVALID_OTP')
     await storeReset(kernel, user, password)
@@ -93,7 +92,7 @@ export const changeEmailByCode = (
     if (typed.address === user.email) throw fail('EMAIL_IS_THE_SAME')
     // The address is not the user's yet, so that a device of the user counts for it as a stranger.
     const byStranger = { ...typed, source: {} }
-    const outcome = await tryCode(kernel, codeTry(kernel, 'change-email', byStranger), user)
+    const outcome = await tryCode(kernel, codeTry(kernel, ['change-email'], byStranger), user)
     const right = expectRight(kernel, user, outcome)
     await redeemCode(kernel.db, right)
     return changeNow(kernel, user, { ...click, evidence: { by: 'link' } }, right.ticket)
@@ -106,7 +105,7 @@ const actOnRightCode = <P extends MailedPurpose, T>(
   typed: TypedCode,
   work: (kernel: Kernel, user: User | undefined, right: RightCode<P>) => Promise<T>,
 ): Promise<T> =>
-  actOnCode(kernel, codeTry(kernel, purpose, typed), async (kernel, user, outcome) => {
+  actOnCode(kernel, codeTry(kernel, [purpose], typed), async (kernel, user, outcome) => {
     const right = expectRight(kernel, user, outcome)
     await redeemCode(kernel.db, right)
     return work(kernel, user, right)

@@ -18,7 +18,7 @@ import {
   PASSWORD_CHECK_FAILURES,
   PASSWORD_POLICY_FAILURES,
 } from '../errors.ts'
-import { linkClickOf, sourceFor } from '../mailing/link-click.ts'
+import { anonymousIn, linkClickOf, sourceFor } from '../mailing/link-click.ts'
 import { askingBrowser } from '../mailing/link-code.ts'
 import { requestMail } from '../mailing/request.ts'
 import { typedCode } from '../mailing/typed-code.ts'
@@ -70,7 +70,8 @@ function requestRoutes(app: App, kernel: Kernel, access: AuthAccess): void {
       const email = acceptableEmail(request.body.email)
       const asked = { browser: askingBrowser(kernel, request, reply) }
       const mail = CODE_TYPES[request.body.type]
-      await requestMail(kernel, mail, { email, source: sourceFor(request, email), asked })
+      const anonymousId = anonymousIn(request)
+      await requestMail(kernel, mail, { email, source: sourceFor(request, email), asked, anonymousId })
       return { success: true }
     },
   })
@@ -189,7 +190,8 @@ function redeemRoutes(app: App, kernel: Kernel, access: AuthAccess): void {
       const { email, otp, ...fields } = request.body
       const typed = typedCode(request, acceptableEmail(email), otp)
       const context = signInContextOf(kernel, request, reply)
-      const { admission } = await signInByCode(request.kernel, typed, fields, context)
+      const click = { caller: request.knownCaller, context }
+      const { admission } = await signInByCode(request.kernel, typed, fields, click)
       noteLoginMethod(kernel, reply, 'email-otp')
       return finishSignIn(kernel, reply, admission)
     },

@@ -171,6 +171,33 @@ test('for an address that is not the user’s yet, a device and a session of the
   assert.deepEqual(await countsOf(newEmail), [['strangers', 1]])
 })
 
+test('a code that allows a change of address is one try, also while codes of both kinds are open', async () => {
+  const ada = await proven('Ada')
+  const newEmail = `new-${ada.email}`
+  const change = (more = {}) => ada.post(`${AUTH}/email-otp/request-email-change`, { newEmail, ...more })
+  await t.mails()
+  await change()
+  const [allow = ''] = await t.mails()
+  await ada.post(`${AUTH}/email-otp/send-verification-otp`, { email: ada.email, type: 'email-verification' })
+  const codes = (await t.mails()).map(codeIn)
+  assert.equal(codes.length, 1)
+  const wrong = otherThan(codeIn(allow), ...codes)
+  const counts: unknown[] = []
+  for (let tries = 0; tries < 4; tries++)
+    counts.push([said(await change({ otp: wrong })), await countsOf(ada.email)])
+  const after = (failures: number) => [
+    ['known', failures],
+    ['session', failures],
+  ]
+  assert.deepEqual(counts, [
+    ['400 INVALID_OTP', after(1)],
+    ['400 INVALID_OTP', after(2)],
+    ['400 INVALID_OTP', after(3)],
+    ['403 TOO_MANY_ATTEMPTS', after(3)],
+  ])
+  assert.equal(said(await change({ otp: codeIn(allow) })), '403 TOO_MANY_ATTEMPTS')
+})
+
 test('until the address is proven, a device and a session of its user count as strangers: the user may be one', async () => {
   const eve = await t.signUp('Eve')
   const own = { ...(await deviceOf(eve)).headers, ...eve.headers }

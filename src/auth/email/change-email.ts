@@ -18,7 +18,7 @@ import { type CodeBrowser, withCode } from '../mailing/link-code.ts'
 import { mailLink } from '../mailing/links.ts'
 import { type MailRequest, requestMail } from '../mailing/request.ts'
 import { MAILS } from '../mailing/texts.ts'
-import { codeTry, expectRight, type TypedCode } from '../mailing/typed-code.ts'
+import { codeTry, expectRight, refusedCode, type TypedCode } from '../mailing/typed-code.ts'
 import { checkPassword } from '../password/password.ts'
 import { showCode } from '../two-factor/verification.ts'
 import { acceptableEmail } from '../user-fields.ts'
@@ -73,6 +73,8 @@ function expectMayBecomeKnown(kernel: Kernel, user: User): void {
 
 const CHANGE = ['confirm-change-email', 'change-email'] as const
 
+const CONFIRMING = ['confirm-change-email', 'verify-email'] as const
+
 /** A code of the mail about this change, or one that was asked for to confirm the address. Throws for any other. */
 async function redeemConfirmation(
   kernel: Kernel,
@@ -80,13 +82,12 @@ async function redeemConfirmation(
   otp: TypedCode,
   newEmail: string,
 ): Promise<void> {
-  const typed = { ...otp, address: user.email }
-  const ofChange = await tryCode(kernel, codeTry(kernel, 'confirm-change-email', typed), user)
-  if (typeof ofChange === 'object' && 'ticket' in ofChange && ofChange.ticket.payload.newEmail === newEmail) {
-    return redeemCode(kernel.db, ofChange)
-  }
-  const ofAddress = await tryCode(kernel, codeTry(kernel, 'verify-email', typed), user)
-  await redeemCode(kernel.db, expectRight(kernel, user, ofAddress))
+  const typed = codeTry(kernel, CONFIRMING, { ...otp, address: user.email })
+  const right = expectRight(kernel, user, await tryCode(kernel, typed, user))
+  const { purpose, payload } = right.ticket
+  const isOfOther = purpose === 'confirm-change-email' && (payload as Target).newEmail !== newEmail
+  if (isOfOther) throw refusedCode(user, 'INVALID_OTP')
+  await redeemCode(kernel.db, right)
 }
 
 /** The user whose address changes, and the session that asked: the links end with it. */

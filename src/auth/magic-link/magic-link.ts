@@ -1,7 +1,10 @@
 import { actOnAddress, actOnAddressTicket } from '#identity/act.ts'
-import { findTicket } from '#identity/tickets.ts'
+import { lockProvenUser } from '#identity/proof.ts'
+import { findTicket, type Ticket } from '#identity/tickets.ts'
 import { findUser, hasProvenEmail, isBanned, type User } from '#identity/users.ts'
-import type { Kernel } from '#kernel/kernel.ts'
+import { actingAsUser, type Kernel } from '#kernel/kernel.ts'
+import { upgradeByMail } from '../anonymous/upgrade.ts'
+import { type Caller, proofOf } from '../door/access.ts'
 import { addUser, newUser } from '../door/add-user.ts'
 import { type Admission, admit } from '../door/admit.ts'
 import { recordingRefusal } from '../door/record-refusal.ts'
@@ -9,6 +12,7 @@ import type { SignInContext } from '../door/sign-in-context.ts'
 import { proveAtSignIn } from '../email/first-proof.ts'
 import { ADMISSION_FAILURES, CUSTOM_FIELD_FAILURES, fail } from '../errors.ts'
 import type { MailFlow, OpenLink, View } from '../mailing/flow.ts'
+import type { LinkClick } from '../mailing/link-click.ts'
 import { CODE_LIFETIME, issueDecoy } from '../mailing/link-code.ts'
 import { mailLink } from '../mailing/links.ts'
 import type { MailRequest } from '../mailing/request.ts'
@@ -35,8 +39,8 @@ export const SIGN_IN: MailFlow<'sign-in'> = {
     askAgain: 'askAgainSignIn',
   },
   view: async (_kernel, link) => signInView(link),
-  async act(kernel, { ticket }, { token, click: { context } }) {
-    const { admission, isNewUser } = await signInByLink(kernel, token, context)
+  async act(kernel, { ticket }, { token, click }) {
+    const { admission, isNewUser } = await signInByLink(kernel, token, click)
     const redirectTo = isNewUser ? ticket.payload.newUserCallbackURL : undefined
     return { title: 'signInDone', text: 'signInDoneText', admission, redirectTo }
   },
@@ -61,21 +65,21 @@ function signInView({ user, ticket }: OpenLink<'sign-in'>): View {
 }
 
 /** Runs in the queue, so that the time of an answer does not show whether an address has an account. */
-export const mailSignIn = (
-  kernel: Kernel,
-  { email: address, name, fields, newUserCallbackURL, source, asked, ...targets }: MailRequest['sign-in'],
-): Promise<void> =>
-  actOnAddress(kernel, address, async (kernel, user) => {
+export const mailSignIn = (kernel: Kernel, request: MailRequest['sign-in']): Promise<void> => {
+  const { email: address, source, asked } = request
+  return actOnAddress(kernel, address, async (kernel, user) => {
     const isBarred = user !== undefined && isBanned(user, kernel.now())
     if (isBarred || SIGN_IN.parts?.(kernel.config, user).length === 0)
       return issueDecoy(kernel, SIGN_IN, { address, ...asked })
-    const ticket = { userId: null, sessionId: null, address, payload: { name, fields, newUserCallbackURL } }
-    const { callbackURL, errorCallbackURL } = targets
+    const { name, fields, newUserCallbackURL, anonymousId, callbackURL, errorCallbackURL } = request
+    const payload = { name, fields, newUserCallbackURL, anonymousId }
+    const ticket = { userId: null, sessionId: null, address, payload }
     await mailLink(kernel, SIGN_IN, {
       ...{ ticket, recipient: user, source, asked },
       ...{ callbackURL, errorCallbackURL },
     })
   })
+}
 
 const LINK = ['sign-in'] as const
 const invalidToken = () => fail('INVALID_TOKEN')
@@ -83,7 +87,11 @@ const invalidToken = () => fail('INVALID_TOKEN')
 export type MailSignIn = { readonly admission: Admission; readonly isNewUser: boolean }
 
 /** Redeems a link. */
-export const signInByLink = (kernel: Kernel, token: string, context: SignInContext): Promise<MailSignIn> =>
+export const signInByLink = (
+  kernel: Kernel,
+  token: string,
+  { caller, context }: Pick<LinkClick, 'caller' | 'context'>,
+): Promise<MailSignIn> =>
   recordingRefusal(
     kernel,
     () => findOwner(kernel, token),
@@ -93,7 +101,8 @@ export const signInByLink = (kernel: Kernel, token: string, context: SignInConte
         const { sign_up } = kernel.config.auth.magic_link
         const { name = '', fields } = ticket.payload
         const newcomer = sign_up ? { ...fields, name, email: ticket.address } : undefined
-        return enterByMail(kernel, user, { newcomer, refuse: invalidToken }, context)
+        const anonymous = askedAnonymously(ticket, caller)
+        return enterByMail(kernel, user, { newcomer, anonymous, refuse: invalidToken }, context)
       }),
   )
 
@@ -109,21 +118,43 @@ type Newcomer = { readonly name: string; readonly email: string; readonly image?
 type Entrant = {
   /** The user to add if the address has no account. Undefined: none is added. */
   readonly newcomer: Newcomer | undefined
+  /** The anonymous user who gets the address in place of that. */
+  readonly anonymous: Caller | undefined
   readonly refuse: () => Error
 }
+
+/**
+ * The caller, if the mail was asked for in a session of the same anonymous user. A link that another has asked for, and sends to the user,
+ * must not hand the user's content over with the address of its sender.
+ */
+export const askedAnonymously = (
+  { payload }: Ticket<'sign-in'>,
+  caller: Caller | undefined,
+): Caller | undefined =>
+  caller?.user.isAnonymous === true && payload.anonymousId === caller.user.id ? caller : undefined
 
 /** Signs in who has just shown the mailbox, whose user is locked (act.ts). It proves the address. */
 export async function enterByMail(
   kernel: Kernel,
   user: User | undefined,
-  { newcomer, refuse }: Entrant,
+  { newcomer, anonymous, refuse }: Entrant,
   context: SignInContext,
 ): Promise<MailSignIn> {
   const owner =
-    user === undefined ? newcomer && (await addProven(kernel, newcomer)) : await proveAtSignIn(kernel, user)
+    user === undefined
+      ? newcomer && (await openAccount(kernel, newcomer, anonymous))
+      : await proveAtSignIn(kernel, user)
   if (owner === undefined) throw refuse()
   const entrance = { way: 'mail', shown: ['mail'], proof: { userId: owner.id }, refuse } as const
   return { admission: await admit(kernel, entrance, context), isNewUser: user === undefined }
+}
+
+/** Of the anonymous user, while the session lives; else of a new one. */
+async function openAccount(kernel: Kernel, newcomer: Newcomer, caller: Caller | undefined): Promise<User> {
+  const user = caller && (await lockProvenUser(kernel, proofOf(caller)))
+  return user?.isAnonymous === true
+    ? upgradeByMail(actingAsUser(kernel, user.id), user, newcomer)
+    : addProven(kernel, newcomer)
 }
 
 function addProven(kernel: Kernel, fields: Newcomer): Promise<User> {

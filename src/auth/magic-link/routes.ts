@@ -12,7 +12,7 @@ import { noteLoginMethod } from '../door/cookies.ts'
 import { finishRedirectedSignIn, finishSignIn, SignInAnswer } from '../door/finish-sign-in.ts'
 import { signInContextOf } from '../door/sign-in-context.ts'
 import { ADMISSION_FAILURES, CUSTOM_FIELD_FAILURES, fail } from '../errors.ts'
-import { sourceFor } from '../mailing/link-click.ts'
+import { anonymousIn, sourceFor } from '../mailing/link-click.ts'
 import { askingBrowser } from '../mailing/link-code.ts'
 import { requestMail } from '../mailing/request.ts'
 import { asAnswer, followLink } from '../redirect.ts'
@@ -60,6 +60,7 @@ export function magicLinkRoutes(app: App, kernel: Kernel, access: AuthAccess): v
         name: name === undefined ? undefined : acceptableName(name),
         fields: acceptableFields(kernel, request.body),
         source: sourceFor(request, email),
+        anonymousId: anonymousIn(request),
         asked: kernel.config.auth.email_otp.enabled
           ? { browser: askingBrowser(kernel, request, reply) }
           : undefined,
@@ -99,7 +100,8 @@ export function magicLinkRoutes(app: App, kernel: Kernel, access: AuthAccess): v
         return asAnswer(reply.redirect(authUrl(kernel, '/confirm/magic-link', { token, callbackURL }), 302))
       return followLink(reply, async () => {
         if (context.isCrossSite) throw fail('INVALID_ORIGIN')
-        const { admission, isNewUser } = await signInByLink(request.kernel, token, context)
+        const click = { caller: request.knownCaller, context }
+        const { admission, isNewUser } = await signInByLink(request.kernel, token, click)
         noteLoginMethod(kernel, reply, 'magic-link')
         if (callbackURL === undefined) {
           const answer = finishSignIn(kernel, reply, admission)

@@ -32,3 +32,7 @@ export function sourceFor(request: FastifyRequest, email: string): Source {
   const sessionId = caller?.user.email === email ? caller.session.id : undefined
   return { sessionId, knownDevice: KNOWN_DEVICE_COOKIE.of(request) }
 }
+
+/** The anonymous user in whose session a sign-in by mail is asked for. */
+export const anonymousIn = ({ knownCaller: caller }: FastifyRequest): string | undefined =>
+  caller?.user.isAnonymous === true ? caller.user.id : undefined

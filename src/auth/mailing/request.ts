@@ -33,6 +33,8 @@ type SignInMail = ByAddress &
     readonly name?: string | undefined
     readonly fields?: FieldChange | undefined
     readonly newUserCallbackURL?: string | undefined
+    /** The anonymous user in whose session it was asked for. */
+    readonly anonymousId?: string | undefined
   }
 
 type ResetRequest = ByAddress & { readonly source: Source }

@@ -28,9 +28,12 @@ export const typedCode = (request: FastifyRequest, address: string, code: string
 
 export const codeTry = <P extends MailedPurpose>(
   kernel: Kernel,
-  purpose: P,
+  purposes: readonly P[],
   { address, code, browser, source }: TypedCode,
-): CodeTry<P> => ({ purpose, address, browser, source, hashes: codeHashesOf(kernel, purpose, address, code) })
+): CodeTry<P> => {
+  const hashes = purposes.flatMap((purpose) => codeHashesOf(kernel, purpose, address, code))
+  return { purposes, address, browser, source, hashes }
+}
 
 const FAILURES = { wrong: 'INVALID_OTP', spent: 'TOO_MANY_ATTEMPTS', expired: 'OTP_EXPIRED' } as const
 
@@ -42,12 +45,8 @@ export function expectRight<P extends MailedPurpose>(
   user: User | undefined,
   outcome: CodeOutcome<P>,
 ): RightCode<P> {
-  const refusal = (code: CodeFailure, headers?: Readonly<Record<string, string>>) => {
-    const failure = fail(code, headers && { headers })
-    return new Refusal(failure, (kernel) =>
-      recordFailure(kernel, 'sign_in.failed', { targetId: user?.id, reason: failure.code }),
-    )
-  }
+  const refusal = (code: CodeFailure, headers?: Readonly<Record<string, string>>) =>
+    refusedCode(user, code, headers)
   if (typeof outcome === 'string') throw refusal(FAILURES[outcome])
   if ('lockedUntil' in outcome) {
     const left = outcome.lockedUntil.getTime() - kernel.now().getTime()
@@ -57,4 +56,16 @@ export function expectRight<P extends MailedPurpose>(
   // With the session that asked.
   if (outcome.ticket.expired) throw refusal('OTP_EXPIRED')
   return outcome
+}
+
+/** Commits the count of the try, and is written to the audit trail. */
+export function refusedCode(
+  user: User | undefined,
+  code: CodeFailure,
+  headers?: Readonly<Record<string, string>>,
+): Refusal {
+  const failure = fail(code, headers && { headers })
+  return new Refusal(failure, (kernel) =>
+    recordFailure(kernel, 'sign_in.failed', { targetId: user?.id, reason: failure.code }),
+  )
 }

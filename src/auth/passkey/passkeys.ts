@@ -64,7 +64,8 @@ export async function registerPasskey(
       ...attested,
       name,
       rpId: rp.id,
-      addedBy: caller.session.id,
+      // The first way in of an anonymous user stays as that of a new user does, at the first proof of the address too.
+      addedBy: user.isAnonymous ? user.id : caller.session.id,
       settlesAt: await settlingOf(kernel, caller.session),
     })
     await noticeTo(kernel, user, MAILS.passkeyAdded(user, name))

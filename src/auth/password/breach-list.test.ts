@@ -4,8 +4,9 @@ import { copyFile, readdir, readFile, rename, rm, truncate, writeFile } from 'no
 import path from 'node:path'
 import { after, test } from 'node:test'
 import { defaultConfig } from '#kernel/config/config.ts'
-import { PASSWORD, testService, type User } from '#test/harness.ts'
+import { linkIn, PASSWORD, testService, type User } from '#test/harness.ts'
 import { runHere } from '#test/journeys/command.ts'
+import { codeIn } from '#test/mailed-codes.ts'
 import { createTemporaryFolder, removeFolder } from '#test/temporary-folder.ts'
 import { expectBreachList, isInList, RECORDS_AT } from './breach-list.ts'
 import { breachListProblems } from './breached-passwords.ts'
@@ -145,11 +146,14 @@ test('a listed password is refused wherever one is chosen', async () => {
   const ada: User = await t.signUp('Ada')
   const root = await t.signUp('Root')
   await t.service.kernel.db.updateTable('user').set({ role: 'admin' }).where('id', '=', root.id).execute()
+  await t.mails()
+  await t.anon.post('/api/auth/forget-password', { email: ada.email })
+  const [mail = ''] = await t.mails()
   const chosen: [actor: Pick<User, 'post'>, path: string, body: object][] = [
     [t.anon, 'sign-up/email', { name: 'Bob', email: 'bob@example.com', password: leaked }],
     [ada, 'change-password', { currentPassword: PASSWORD, newPassword: leaked }],
-    [t.anon, 'reset-password', { token: 'A'.repeat(43), newPassword: leaked }],
-    [t.anon, 'email-otp/reset-password', { email: ada.email, otp: '123456', password: leaked }],
+    [t.anon, 'reset-password', { token: linkIn(mail).split('/').at(-1), newPassword: leaked }],
+    [t.anon, 'email-otp/reset-password', { email: ada.email, otp: codeIn(mail), password: leaked }],
     [root, 'admin/create-user', { name: 'Bob', email: 'bob@example.com', password: leaked }],
     [root, 'admin/set-user-password', { userId: ada.id, newPassword: leaked }],
   ]

@@ -2,8 +2,9 @@ import assert from 'node:assert/strict'
 import { hash } from 'node:crypto'
 import type { RequestListener } from 'node:http'
 import { test } from 'node:test'
-import { type TestService, testService } from '#test/harness.ts'
+import { linkIn, type TestService, testService } from '#test/harness.ts'
 import { startLoopbackServer } from '#test/loopback-server.ts'
+import { codeIn, otherThan } from '#test/mailed-codes.ts'
 
 /** A breach service of this test: each test sets its answer, and its requests are recorded. */
 const asked: { url: string | undefined; padding: string | string[] | undefined }[] = []
@@ -20,7 +21,9 @@ const strict = await testService({ config: { auth: { email_password: { refuse_co
 const short = await testService({
   config: { auth: { email_password: { refuse_common: true, password_min_length: 4 } } },
 })
-const checking = await testService({ config: { auth: { email_password: { breach_check_url } }, outbound } })
+const checking = await testService({
+  config: { auth: { email_password: { breach_check_url }, email_otp: { enabled: true } }, outbound },
+})
 
 let count = 0
 async function signUp(t: TestService, password: string): Promise<[number, string | undefined]> {
@@ -60,10 +63,10 @@ test('refuse_common holds wherever a password is chosen', async () => {
     newPassword: 'password123',
   })
   assert.deepEqual([changed.status, changed.body.code], [400, 'PASSWORD_COMMON'])
-  const reset = await strict.anon.post('/api/auth/reset-password', {
-    token: 'A'.repeat(43),
-    newPassword: 'password123',
-  })
+  await strict.anon.post('/api/auth/forget-password', { email: ada.email })
+  const [mail = ''] = await strict.mails()
+  const token = linkIn(mail).split('/').at(-1)
+  const reset = await strict.anon.post('/api/auth/reset-password', { token, newPassword: 'password123' })
   assert.deepEqual([reset.status, reset.body.code], [400, 'PASSWORD_COMMON'])
 })
 
@@ -81,6 +84,31 @@ test('a password from a breach is refused, and the service learns five digits of
 test('padding and a hash with the same prefix are not a breach', async () => {
   answer = (_request, response) => response.end(`${DIGEST.slice(5)}:0\r\n${OTHER}:7\r\n`)
   assert.equal((await signUp(checking, LEAKED))[0], 200)
+})
+
+test('the breach service is not asked for who has no link and no code, and a refused password uses up neither', async () => {
+  const { email } = await checking.signUp('Ada')
+  const post = async (path: string, body: object) => {
+    const { status, body: said } = await checking.anon.post(`/api/auth${path}`, body)
+    return [status, said.code]
+  }
+  const byLink = (token: string | undefined, newPassword: string) =>
+    post('/reset-password', { token, newPassword })
+  const byCode = (otp: string, password: string) =>
+    post('/email-otp/reset-password', { email, otp, password })
+  await checking.mails()
+  await post('/forget-password', { email })
+  const [mail = ''] = await checking.mails()
+  const [token, code] = [linkIn(mail).split('/').at(-1), codeIn(mail)]
+  answer = (_request, response) => response.end(`${DIGEST.slice(5)}:12`)
+  asked.length = 0
+  assert.deepEqual(await byLink('A'.repeat(43), LEAKED), [400, 'INVALID_TOKEN'])
+  assert.deepEqual(await byCode(otherThan(code), LEAKED), [400, 'INVALID_OTP'])
+  assert.deepEqual(asked, [])
+  assert.deepEqual(await byLink(token, LEAKED), [400, 'PASSWORD_COMPROMISED'])
+  assert.deepEqual(await byCode(code, LEAKED), [400, 'PASSWORD_COMPROMISED'])
+  assert.equal(asked.length, 2)
+  assert.deepEqual(await byCode(code, 'correct horse battery'), [200, undefined])
 })
 
 test('when the breach service fails, the password passes and the log says so', async () => {

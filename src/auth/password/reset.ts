@@ -68,10 +68,9 @@ export async function mailReset(
  * proof, accounts, passkeys and a second factor that were added before are removed.
  */
 export async function resetPassword(kernel: Kernel, token: string, newPassword: string): Promise<void> {
-  const accepted = await acceptablePassword(kernel, newPassword)
-  // An unknown token is refused before a password is hashed.
+  // An unknown token is refused before a password is hashed, or looked up at a service elsewhere.
   if (!(await isResetTokenGood(kernel, token))) throw invalidToken()
-  const password = await hashPassword(kernel, accepted)
+  const password = await hashPassword(kernel, await acceptablePassword(kernel, newPassword))
   const link = { purposes: RESET, token }
   const { email } = await actOnTicket(kernel, link, invalidToken, async (kernel, user, { expired }) => {
     if (expired) throw invalidToken()

@@ -4,7 +4,7 @@ import { setRoleByOperator } from '#auth/admin/operator.ts'
 import { CONSOLE_COOKIE } from '#kernel/http/header-names.ts'
 import { type Answer, PASSWORD, testService, type User } from '#test/harness.ts'
 import { OPERATE } from '#test/operators.ts'
-import { codeOf, insertFactor } from '#test/second-factor.ts'
+import { codeOf, insertFactor, TRUSTED_COOKIE } from '#test/second-factor.ts'
 
 const APP = 'https://app.example.com'
 const t = await testService({
@@ -158,6 +158,37 @@ test('a sign-in of the console that waits for its second factor leaves that of t
   assert.equal(verified.status, 200, verified.text)
   assert.equal(jar.has('service-auth.console.two-factor'), false)
   assert.deepEqual([await app.whoAmI(), await desk.whoAmI()], [ada.email, root.email])
+})
+
+test('a demand that is not met ends the trust of the caller in this browser, and in the console none', async () => {
+  const { jar, app, desk, ada, root } = await bothSignedIn()
+  const trust = async (user: User) => {
+    const secret = await insertFactor(t, user)
+    await signIn(app, user)
+    const verified = await app.post(`${AUTH}/two-factor/verify-totp`, {
+      ...{ code: codeOf(t, secret), trustDevice: true },
+    })
+    assert.equal(verified.status, 200, verified.text)
+  }
+  const beginPasskey = async (page: Page) => {
+    t.advance(DAY + 60_000)
+    const stale = await page.get(`${AUTH}/passkey/generate-register-options`)
+    assert.deepEqual(refused(stale), [403, 'SESSION_NOT_FRESH'])
+  }
+  const asksForCode = async (user: User) => (await signIn(app, user)).body.twoFactorRedirect === true
+  await trust(ada)
+  await beginPasskey(desk)
+  assert.equal(await asksForCode(ada), false, 'the console has another user')
+  await signIn(app, await t.signUp('Eve'))
+  await beginPasskey(app)
+  assert.equal(jar.has(TRUSTED_COOKIE), true, 'the device is of another user')
+  assert.equal(await asksForCode(ada), false)
+  await trust(root)
+  await beginPasskey(desk)
+  assert.equal(await asksForCode(root), false, 'the console has the same user')
+  await beginPasskey(app)
+  assert.equal(jar.has(TRUSTED_COOKIE), false)
+  assert.equal(await asksForCode(root), true)
 })
 
 test('an impersonation in the console leaves the session of the application, and returns to the admin', async () => {

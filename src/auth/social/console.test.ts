@@ -4,8 +4,10 @@ import { CONSOLE_COOKIE } from '#kernel/http/header-names.ts'
 import { startSocialService } from '#test/identity-provider/social-service.ts'
 import { authUrlOf, createVisitor, person, type Visitor } from '#test/identity-provider/visits.ts'
 import { OPERATE } from '#test/operators.ts'
+import { insertFactor } from '#test/second-factor.ts'
 
-const { t, idp } = await startSocialService()
+const PAGE = 'https://app.example.com/second-factor'
+const { t, idp } = await startSocialService({ two_factor: { page_url: PAGE } })
 const AUTH = authUrlOf(t)
 const SESSION = t.config.session.cookie_name
 const OWN = { 'content-type': 'application/json', origin: new URL(AUTH).origin }
@@ -57,4 +59,24 @@ test('a proof by a provider renews the session of the console, beside another us
   assert.equal(visitor.cookie(SESSION), token)
   assert.notEqual(visitor.cookie(CONSOLE_COOKIE), operating)
   assert.deepEqual([await visitor.whoAmI(), await whoOperates(visitor)], [ada.email, root.email])
+})
+
+test('a second factor is asked for by the console where the visit began there, and by the page of the application else', async () => {
+  const visitor = createVisitor(t)
+  const root = person('Root')
+  idp.visitor = root
+  await visitor.signIn()
+  const { id } = await t.service.kernel.db
+    .selectFrom('user')
+    .select('id')
+    .where('email', '=', root.email ?? '')
+    .executeTakeFirstOrThrow()
+  await insertFactor(t, { id })
+  const asked = '?twoFactorRedirect=true&methods=totp'
+  assert.equal(await visitor.signIn(), `${PAGE}${asked}`)
+  const [pending, token] = [visitor.cookie('service-auth.two-factor'), visitor.cookie(SESSION)]
+  assert.notEqual(pending, undefined)
+  assert.equal(await visitFromConsole(visitor, '/sign-in/social'), `/console${asked}`)
+  assert.notEqual(visitor.cookie(`${CONSOLE_COOKIE}.two-factor`), undefined)
+  assert.deepEqual([visitor.cookie('service-auth.two-factor'), visitor.cookie(SESSION)], [pending, token])
 })

@@ -8,11 +8,11 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { actWithoutProof } from '#identity/act.ts'
 import { changeRole } from '#identity/roles.ts'
 import { testService } from '#test/harness.ts'
-import { byBearer, operatorOf } from '#test/operators.ts'
+import { ageProof, byBearer, operatorOf } from '#test/operators.ts'
 import { removeFolder } from '#test/temporary-folder.ts'
 
-/** More than sockets hold. */
-const BYTES = 30_000_000
+/** More than sockets hold: the system gives a reader up to 32 MiB. */
+const BYTES = 80_000_000
 const programs = await mkdtemp(path.join(tmpdir(), 'gatehouse-programs-'))
 after(() => removeFolder(programs))
 await writeFile(
@@ -54,4 +54,12 @@ test('a download ends when the user of the session loses a right to the client',
     actWithoutProof(kernel, root.id, (kernel, user) => changeRole(kernel, user, 'backups')),
   )
   assert.ok(bytes < BYTES, `${bytes}`)
+})
+
+test('a download goes on when the proof of the session gets older than ten minutes', async () => {
+  const root = await operatorOf(t, 'admin')
+  const { headers } = byBearer(t, root)
+  assert.equal(await download(headers, () => ageProof(t, root, 11)), BYTES)
+  const late = await byBearer(t, root).get(`/admin/backups/${id}/download`)
+  assert.deepEqual([late.status, late.body.code], [403, 'session_not_fresh'])
 })

@@ -49,8 +49,11 @@ export function createDownloads(): Downloads {
 }
 
 /** An archive is of the whole server. */
-const expectToHold = (kernel: Kernel, { format, clientName }: Backup): Promise<void> =>
-  expectEveryRight(kernel, format === 'archive' ? EVERY_CLIENT : clientName)
+const expectToHold = (
+  kernel: Kernel,
+  { format, clientName }: Backup,
+  how?: { readonly goesOn: boolean },
+): Promise<void> => expectEveryRight(kernel, format === 'archive' ? EVERY_CLIENT : clientName, how)
 
 async function opened(kernel: Kernel, { location, size }: Backup): Promise<OpenBackup> {
   const file = await storeOf(kernel, location).open(location)
@@ -77,7 +80,7 @@ function guarded(
   const next = async (): Promise<IteratorResult<Buffer>> => {
     if (performance.now() - looked > LOOK_EVERY) {
       if (!(await isComplete(kernel.db, id))) throw new Error('the backup was deleted during its download')
-      await expectToHold(kernel, backup)
+      await expectToHold(kernel, backup, { goesOn: true })
       looked = performance.now()
     }
     const result = await pieces.next()

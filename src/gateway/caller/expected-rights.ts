@@ -14,8 +14,12 @@ export const expectRights = async (
   rights: readonly string[],
 ): Promise<void> => kernel.operator?.expectRights(kernel, client ?? EVERY_CLIENT, rights)
 
-export const expectEveryRight = (kernel: Kernel, client: string): Promise<void> =>
-  expectRights(kernel, client, EVERY_RIGHT)
+/** `goesOn`: as in `OperatorSession`. */
+export const expectEveryRight = async (
+  kernel: Kernel,
+  client: string,
+  how?: { readonly goesOn?: boolean },
+): Promise<void> => kernel.operator?.expectRights(kernel, client, EVERY_RIGHT, how)
 
 /** The rights to act on a table; on every one without a name, or with a name that no right spells. */
 export function rightsToTable(name: string | null, actions: readonly Action[]): readonly string[] {

@@ -9,7 +9,7 @@ import { beyondOwnPages } from '#kernel/http/origins.ts'
 import { presentedToken } from '#kernel/http/presented-token.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { fail } from '../errors.ts'
-import type { SessionGrant } from './grant.ts'
+import type { Grant, SessionGrant } from './grant.ts'
 
 /** A session that acts by the rights of its user's roles, in place of a key (gateway.md 3). */
 type OperatingSession = {
@@ -18,6 +18,8 @@ type OperatingSession = {
   /** Until when it has shown a proof within ten minutes. */
   readonly provenUntil: Date | null
   readonly accepts: readonly string[]
+  /** For an answer that is being sent: whether it was proven when that began. */
+  readonly wasProven?: boolean
 }
 
 declare module 'fastify' {
@@ -43,9 +45,20 @@ export const createSessionGrants =
     }
     refuseRestricted(kernel, request, live)
     const known = request.operating
-    request.operating = known?.live === live ? known : await proven(kernel, { live, token })
+    request.operating =
+      known?.live === live ? known : { ...known, ...(await proven(kernel, { live, token })) }
     return grantOf(kernel, request.operating)
   }
+
+/**
+ * For an answer that is being sent: the proof was asked for when it began, and may get older than ten minutes. Session and rights are asked
+ * for as before.
+ */
+export function keepProof(request: FastifyRequest, grant: Grant | undefined): void {
+  const { operating } = request
+  if (operating !== undefined && grant?.kind === 'session')
+    request.operating = { ...operating, wasProven: grant.isProven }
+}
 
 /** A key or a second session beside it would leave open who acts. */
 function refuseOthers({ headers, query }: FastifyRequest): void {
@@ -94,7 +107,7 @@ async function proven(
 
 function grantOf(
   kernel: Kernel,
-  { live: { user }, provenUntil: until, accepts }: OperatingSession,
+  { live: { user }, provenUntil: until, accepts, wasProven }: OperatingSession,
 ): SessionGrant {
   const [operator, gateway] = [operatorRightsOf(kernel, user), gatewayRightsOf(kernel, user)]
   if (operator.length === 0 && gateway.size === 0)
@@ -102,6 +115,6 @@ function grantOf(
       message: 'The roles of the user have no rights on the gateway',
       hint: 'An operator gives a role rights by auth.admin.roles',
     })
-  const isProven = until !== null && kernel.now() <= until
+  const isProven = wasProven ?? (until !== null && kernel.now() <= until)
   return { kind: 'session', userId: user.id, operator, gateway, isProven, accepts }
 }

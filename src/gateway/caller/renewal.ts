@@ -7,6 +7,7 @@ import { requireNotFrozenSince, requireSameStanding } from './caller-rights.ts'
 import type { Grant } from './grant.ts'
 import type { Grants } from './grants.ts'
 import type { Identify } from './identify.ts'
+import { keepProof } from './operating-session.ts'
 
 export type Renewal = {
   /** A `preHandler` hook that checks key, client and session again, because the body may have taken long to arrive. */
@@ -82,6 +83,7 @@ export function createRenewal(
     },
     watch(request, reply) {
       const { gateway: before, grant, routeOptions } = request
+      keepProof(request, before?.grant ?? grant)
       if (grant !== undefined) return () => renewGrant(request, reply, grant)
       if (before === undefined) return () => routeOptions.config.access?.authorize(request, reply)
       return () => {

@@ -4,6 +4,7 @@ import { after, describe, test } from 'node:test'
 import { hasPooler, testDatabase, testServerUrl, withClient } from '#test/database.ts'
 import { eventually } from '#test/embedded.ts'
 import { controlDatabase, type TestService, testClock, testService } from '#test/harness.ts'
+import { ageProof, OPERATE, operatorOf } from '#test/operators.ts'
 import { createPerson } from '#test/organizations.ts'
 import { type PacedReader, readPaced } from '#test/paced-reader.ts'
 
@@ -266,6 +267,19 @@ test('a stream goes on when its key or its client changes in what it does not ne
     stream.hurry()
     assert.equal(await stream.end, 'whole')
   }
+})
+
+test('a stream of a session that operates goes on when its proof gets old, and ends with the role', async () => {
+  const root = await operatorOf(here, 'admin')
+  const streams = await inBoth(fetched('app', { ...OPERATE, authorization: `Bearer ${root.token}` }))
+  await ageProof(here, root, 11)
+  const lost = await keyFor('wide')
+  const later = await inBoth(fetched('wide', { apikey: lost.apiKey }))
+  await ok(operator.send('DELETE', `/admin/api-keys/${lost.keyId}`))
+  await expectEnd(later, 'invalid_api_key')
+  assert.ok(streams.every(({ isOpen }) => isOpen()))
+  await asAdmin('set-role', { userId: root.id, role: 'user' })
+  await expectEnd(streams, 'insufficient_rights')
 })
 
 test('a stream ends when its key expires, and after limits.stream_time at any rate', async () => {

@@ -59,6 +59,7 @@ test('a key is shown once, and its secret is not stored', async () => {
     is_active: true,
     expires_at: '2100-01-01T00:00:00.000Z',
     created_at: record.created_at,
+    created_by: null,
     updated_at: record.created_at,
   })
   assert.deepEqual(refusal(await use(api_key)), [200, 'ok'])

@@ -2,6 +2,7 @@ import { CUSTOM_CLIENT } from '#databases/clients/custom.ts'
 import { actAsOperator } from '#identity/act.ts'
 import { tell, tellChange } from '#identity/tell.ts'
 import { changedFields } from '#kernel/audit/changed-fields.ts'
+import { creatorOf } from '#kernel/audit/creator.ts'
 import type { Recorder } from '#kernel/audit/record-act.ts'
 import { EVERY_CLIENT } from '#kernel/config/sections/auth-admin.ts'
 import { clientNameForm } from '#kernel/config/sections/database.ts'
@@ -51,6 +52,7 @@ export async function createKey(
     ...sealed,
     expiresAt: dateOf(asked.expires_at),
     createdAt: now,
+    createdBy: creatorOf(kernel),
     updatedAt: now,
   }
   const record = await actAsOperator(kernel, async (kernel) => {

@@ -6,6 +6,7 @@ import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { FIXED_RIGHTS } from '#kernel/rights.ts'
 import type { GatewayAccess } from '../caller/access.ts'
+import { CreatedBy } from '../created-by.ts'
 import { success, successOf } from '../envelope.ts'
 import { paginationOf } from '../pagination.ts'
 import { changeKey, createKey, existing, revokeKey, rotateKey } from './keys.ts'
@@ -51,6 +52,7 @@ const KeyRecord = Type.Object(
     is_active: Type.Boolean(),
     expires_at: Nullable(Timestamp),
     created_at: Timestamp,
+    created_by: CreatedBy,
     updated_at: Timestamp,
   },
   named('ApiKeyRecord'),
@@ -73,6 +75,7 @@ const recordOf = (key: ApiKey) => ({
   is_active: key.isActive,
   expires_at: key.expiresAt,
   created_at: key.createdAt,
+  created_by: key.createdBy,
   updated_at: key.updatedAt,
 })
 

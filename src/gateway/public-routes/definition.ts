@@ -30,7 +30,7 @@ export type RouteFacts = {
 }
 
 /** The columns that an operator sets. */
-type Columns = Omit<PublicRoute, 'id' | 'routeKey' | 'metadata' | 'createdAt' | 'updatedAt'> & {
+type Columns = Omit<PublicRoute, 'id' | 'routeKey' | 'metadata' | 'createdAt' | 'createdBy' | 'updatedAt'> & {
   readonly metadata: string
 }
 

@@ -15,7 +15,7 @@ test('a route is created, listed, changed and removed by the admin key only', as
 
   const changed = await change(key, { columns: ['id'], rate_limit: { requests: 5, window_seconds: 10 } })
   assert.equal(changed.status, 200)
-  const { id, created_at, updated_at, ...record } = changed.body.data
+  const { id, created_at, created_by, updated_at, ...record } = changed.body.data
   assert.deepEqual(record, {
     route_key: key,
     client_name: 'default',

@@ -5,6 +5,7 @@ import { readTable } from '#databases/request/table-name.ts'
 import { actAsOperator } from '#identity/act.ts'
 import { tell, tellChange } from '#identity/tell.ts'
 import { changedFields } from '#kernel/audit/changed-fields.ts'
+import { creatorOf } from '#kernel/audit/creator.ts'
 import { isConflict } from '#kernel/db/conflicts.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { uuidv7 } from '#kernel/random.ts'
@@ -40,6 +41,7 @@ export async function createRoute(kernel: Kernel, clients: Clients, asked: NewRo
     id: uuidv7(now, kernel.random),
     routeKey: asked.route_key,
     createdAt: now,
+    createdBy: creatorOf(kernel),
     updatedAt: now,
   }
   try {

@@ -3,6 +3,7 @@ import { parseJson } from '#databases/request/json.ts'
 import { named } from '#kernel/http/document/components.ts'
 import { Id, Nullable, OneOf, Parsed, Timestamp } from '#kernel/http/schemas.ts'
 import type { Kernel } from '#kernel/kernel.ts'
+import { CreatedBy } from '../created-by.ts'
 import { conditionsOf } from '../data/grammar.ts'
 import { OPS } from './definition.ts'
 import type { PublicRoute } from './store.ts'
@@ -102,6 +103,7 @@ export const RouteRecord = Type.Object(
     is_active: Type.Boolean(),
     metadata: Type.Record(Type.String(), Type.Unknown()),
     created_at: Timestamp,
+    created_by: CreatedBy,
     updated_at: Timestamp,
   },
   named('PublicRouteRecord'),
@@ -124,6 +126,7 @@ export const recordOf = (route: PublicRoute) => ({
   is_active: route.isActive,
   metadata: route.metadata as Record<string, unknown>, // as it was validated
   created_at: route.createdAt,
+  created_by: route.createdBy,
   updated_at: route.updatedAt,
 })
 

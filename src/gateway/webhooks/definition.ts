@@ -70,6 +70,7 @@ type Columns = Partial<
     | 'sealedFormerSecrets'
     | 'formerSecretsUntil'
     | 'createdAt'
+    | 'createdBy'
     | 'updatedAt'
     | 'deletedAt'
   >

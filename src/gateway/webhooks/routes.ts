@@ -10,6 +10,7 @@ import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import type { GatewayAccess } from '../caller/access.ts'
 import { calledClientName } from '../caller/called-client.ts'
+import { CreatedBy } from '../created-by.ts'
 import { conditionsOf } from '../data/grammar.ts'
 import { success, successOf } from '../envelope.ts'
 import { pagination } from '../pagination.ts'
@@ -94,6 +95,7 @@ const WebhookFields = {
   consecutive_failures: Type.Integer(),
   disabled_reason: Nullable(Type.String()),
   created_at: Timestamp,
+  created_by: CreatedBy,
   updated_at: Timestamp,
 }
 const WebhookRecord = Type.Object(WebhookFields, named('WebhookRecord'))
@@ -136,6 +138,7 @@ const recordOf = (kernel: Kernel, webhook: Webhook) => ({
   consecutive_failures: webhook.consecutiveFailures,
   disabled_reason: webhook.disabledReason,
   created_at: webhook.createdAt,
+  created_by: webhook.createdBy,
   updated_at: webhook.updatedAt,
 })
 

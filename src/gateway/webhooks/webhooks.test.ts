@@ -41,7 +41,7 @@ test('a webhook shows its secret once, and the values of its headers never', asy
     timeout_ms: 15_000,
     consecutive_failures: 0,
     disabled_reason: null,
-    created_at: record.created_at,
+    ...{ created_at: record.created_at, created_by: null },
     updated_at: record.created_at,
   })
   assert.deepEqual((await t.admin.get(at(record.id), FOR_CLIENT)).body.data, record)

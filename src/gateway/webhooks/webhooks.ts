@@ -2,6 +2,7 @@ import type { Clients } from '#databases/clients/clients.ts'
 import { actAsOperator } from '#identity/act.ts'
 import { tell, tellChange } from '#identity/tell.ts'
 import { changedFields } from '#kernel/audit/changed-fields.ts'
+import { creatorOf } from '#kernel/audit/creator.ts'
 import type { Failure } from '#kernel/errors.ts'
 import { edge, retryAfter } from '#kernel/http/failures.ts'
 import type { Kernel } from '#kernel/kernel.ts'
@@ -65,6 +66,7 @@ export async function createWebhook(
     url,
     sealedSecret: kernel.secrets.seal('webhook-secret', secret, id),
     createdAt: now,
+    createdBy: creatorOf(kernel),
     updatedAt: now,
   }
   const created = await actAsOperator(kernel, async (kernel) => {

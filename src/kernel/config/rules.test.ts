@@ -20,14 +20,6 @@ test('the SQL role has a name and a password, and is not the role of the clientâ
   ])
 })
 
-test('the session cookie of the application has another name than that of the console', () => {
-  const named = (name: string) => complaints({ yaml: `session: { cookie_name: ${name} }` })
-  assert.deepEqual(named('service-auth.consoles'), [])
-  assert.deepEqual(named('service-auth.console'), [
-    'gatehouse.yaml:1 session.cookie_name: is the cookie of requests with x-service-session: 1; choose another name',
-  ])
-})
-
 test('the drain is at most half of the time of a stop', () => {
   const stop = (drain: string, shutdown: string) =>
     complaints({ yaml: `server: { drain: ${drain} }\nlimits: { shutdown: ${shutdown} }` })

@@ -1,5 +1,5 @@
-import { CONSOLE_COOKIE } from '../http/header-names.ts'
 import { clientUrlForms, driversTaking, takes } from './addresses.ts'
+import { cookieRules } from './cookie-rules.ts'
 import { fieldRules } from './field-rules.ts'
 import { issuerRules } from './issuer-rules.ts'
 import type { Problem } from './problems.ts'
@@ -40,16 +40,6 @@ const RULES: readonly Rule[] = [
     settings: ['session.cookie_same_site', 'session.cookie_secure'],
     broken: ({ session }) => session.cookie_same_site === 'None' && !session.cookie_secure,
     says: 'None forces Secure, which session.cookie_secure: false turns off; remove that line, or use Lax',
-  },
-  {
-    settings: ['session.cookie_name', 'session.cookie_secure'],
-    broken: ({ session }) => /^__(Secure|Host)-/i.test(session.cookie_name) && !session.cookie_secure,
-    says: 'browsers refuse this prefix without session.cookie_secure: true',
-  },
-  {
-    settings: ['session.cookie_name'],
-    broken: ({ session }) => session.cookie_name === CONSOLE_COOKIE,
-    says: 'is the cookie of requests with x-service-session: 1; choose another name',
   },
   {
     settings: ['limits.bodies', 'limits.body', 'limits.body_bulk'],
@@ -219,6 +209,7 @@ export function brokenRules(config: Config, tree: Tree, problems: readonly Probl
     ...RULES,
     ...backupRules(config),
     ...clientRules(config),
+    ...cookieRules(config),
     ...fieldRules(config),
     ...issuerRules(config),
     ...providerRules(config),

@@ -84,3 +84,14 @@ test('reasons why no browser uses a passkey are found, and are warnings once pas
   assert.equal(found(undefined, { rp_id: 'example.com', origins: ['https://app.example.com', android] }), '')
   assert.deepEqual([found(undefined), found('https://example.com')], ['', ''])
 })
+
+test('codes by mail without links are told: strangers can keep an address from its codes for a day', () => {
+  const warned = (email_otp: boolean, magic_link: boolean) =>
+    warningsOf(
+      defaultConfig({ auth: { email_otp: { enabled: email_otp }, magic_link: { enabled: magic_link } } }),
+    ).filter((warning) => warning.includes('auth.magic_link'))
+  assert.deepEqual([warned(false, false), warned(false, true), warned(true, true)], [[], [], []])
+  const [warning = '', ...none] = warned(true, false)
+  assert.match(warning, /max_wrong_codes.*Turn on auth\.magic_link/)
+  assert.deepEqual(none, [])
+})

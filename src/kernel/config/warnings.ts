@@ -9,6 +9,7 @@ export function warningsOf(config: Config): readonly string[] {
     ...mailWarnings(config),
     ...proxyWarnings(config),
     ...linkWarnings(config),
+    ...codeWarnings(config),
     ...clientWarnings(config),
     ...fieldWarnings(config),
     ...issuerWarnings(config),
@@ -49,6 +50,14 @@ const linkWarnings = ({ auth: { email } }: Config): readonly string[] =>
   email.direct_links
     ? [
         'auth.email.direct_links mails links that act when they are opened: mail scanners that open every link use them up, and verify addresses that are not theirs.',
+      ]
+    : []
+
+/** Links have no tries that a stranger could use up (decision 65). */
+const codeWarnings = ({ auth: { email_otp, magic_link } }: Config): readonly string[] =>
+  email_otp.enabled && !magic_link.enabled
+    ? [
+        'auth.email_otp is on and auth.magic_link is off: strangers who type wrong codes (auth.email_otp.max_wrong_codes) keep an address from signing in by mail on a new device for a day. Turn on auth.magic_link: its mail then has a link too, which works all the same.',
       ]
     : []
 

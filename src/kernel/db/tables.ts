@@ -42,6 +42,7 @@ export interface ApiKeyTable {
   expiresAt: Date | null
   createdAt: Date
   updatedAt: Date
+  createdBy: string | null
 }
 
 export interface ApiKeyConfigTable {
@@ -254,6 +255,7 @@ export interface PublicRouteTable {
   metadata: ColumnType<unknown, string, string>
   createdAt: Date
   updatedAt: Date
+  createdBy: string | null
 }
 
 export interface RateLimitTable {
@@ -376,6 +378,7 @@ export interface WebhookTable {
   failingDays: Generated<number>
   lastFailureAt: Date | null
   routeKeys: string[]
+  createdBy: string | null
 }
 
 export interface WebhookDeliveryTable {

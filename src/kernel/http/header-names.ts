@@ -36,3 +36,18 @@ export const COOKIE_PREFIX = 'service-auth'
 
 /** The session cookie of requests with `x-service-session: 1`. */
 export const CONSOLE_COOKIE = `${COOKIE_PREFIX}.console`
+
+/** Cookies beside a session's: the browser's, or of a sign-in that has begun. Some of them the console has too. */
+export const SIDE_COOKIES = [
+  'admin-session',
+  'two-factor',
+  'trusted-device',
+  'known-device',
+  'sign-up',
+  'mail-code',
+  'passkey',
+  'state',
+] as const
+
+/** Between the name of the session cookie and the id of a user whose session the browser keeps. */
+export const MULTI_SESSION = '_multi-'
