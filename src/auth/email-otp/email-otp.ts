@@ -51,7 +51,12 @@ export function signInByCode(
     const { name = '', fields: custom } = ticket.payload
     const fields = { ...custom, name, ...given, email: typed.address }
     const newcomer = kernel.config.auth.email_otp.sign_up ? fields : undefined
-    return enterByMail(kernel, user, { newcomer, refuse: () => fail('INVALID_OTP') }, context)
+    return enterByMail(
+      kernel,
+      user,
+      { newcomer, method: 'email_otp', refuse: () => fail('INVALID_OTP') },
+      context,
+    )
   })
 }
 

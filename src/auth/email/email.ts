@@ -75,7 +75,7 @@ export async function followTicket(
   return { ...followed, admission: await admitUnlessByPassword(kernel, entrance, click.context) }
 }
 
-/** Undefined for a user who has to sign in with the password. The address is proven all the same. */
+/** Undefined for a user who has to sign in with the password, or whom a hook refuses. The address is proven all the same. */
 async function admitUnlessByPassword(
   kernel: Kernel,
   entrance: Entrance,
@@ -84,10 +84,12 @@ async function admitUnlessByPassword(
   try {
     return await admit(kernel, entrance, context)
   } catch (error) {
-    if (error instanceof Failure && error.code === 'PASSWORD_SIGN_IN_REQUIRED') return undefined
+    if (error instanceof Failure && WITHOUT_SESSION.has(error.code)) return undefined
     throw error
   }
 }
+
+const WITHOUT_SESSION: ReadonlySet<string> = new Set(['PASSWORD_SIGN_IN_REQUIRED', 'REFUSED_BY_HOOK'])
 
 async function follow(
   kernel: Kernel,

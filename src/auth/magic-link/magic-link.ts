@@ -93,7 +93,7 @@ export const signInByLink = (kernel: Kernel, token: string, context: SignInConte
         const { sign_up } = kernel.config.auth.magic_link
         const { name = '', fields } = ticket.payload
         const newcomer = sign_up ? { ...fields, name, email: ticket.address } : undefined
-        return enterByMail(kernel, user, { newcomer, refuse: invalidToken }, context)
+        return enterByMail(kernel, user, { newcomer, method: 'magic_link', refuse: invalidToken }, context)
       }),
   )
 
@@ -109,6 +109,7 @@ type Newcomer = { readonly name: string; readonly email: string; readonly image?
 type Entrant = {
   /** The user to add if the address has no account. Undefined: none is added. */
   readonly newcomer: Newcomer | undefined
+  readonly method: 'magic_link' | 'email_otp'
   readonly refuse: () => Error
 }
 
@@ -116,17 +117,19 @@ type Entrant = {
 export async function enterByMail(
   kernel: Kernel,
   user: User | undefined,
-  { newcomer, refuse }: Entrant,
+  { newcomer, method, refuse }: Entrant,
   context: SignInContext,
 ): Promise<MailSignIn> {
   const owner =
-    user === undefined ? newcomer && (await addProven(kernel, newcomer)) : await proveAtSignIn(kernel, user)
+    user === undefined
+      ? newcomer && (await addProven(kernel, newcomer, method))
+      : await proveAtSignIn(kernel, user)
   if (owner === undefined) throw refuse()
   const entrance = { way: 'mail', shown: ['mail'], proof: { userId: owner.id }, refuse } as const
   return { admission: await admit(kernel, entrance, context), isNewUser: user === undefined }
 }
 
-function addProven(kernel: Kernel, fields: Newcomer): Promise<User> {
+function addProven(kernel: Kernel, fields: Newcomer, method: Entrant['method']): Promise<User> {
   const user = newUser(kernel, fields)
-  return addUser(kernel, { ...user, emailVerified: true, emailProvenAt: user.createdAt })
+  return addUser(kernel, { ...user, emailVerified: true, emailProvenAt: user.createdAt }, method)
 }

@@ -1,6 +1,7 @@
 import { CONSOLE_COOKIE } from '../http/header-names.ts'
 import { clientUrlForms, driversTaking, takes } from './addresses.ts'
 import { fieldRules } from './field-rules.ts'
+import { hookRules } from './hook-rules.ts'
 import { issuerRules } from './issuer-rules.ts'
 import type { Problem } from './problems.ts'
 import type { Rule } from './rule.ts'
@@ -220,6 +221,7 @@ export function brokenRules(config: Config, tree: Tree, problems: readonly Probl
     ...backupRules(config),
     ...clientRules(config),
     ...fieldRules(config),
+    ...hookRules(config),
     ...issuerRules(config),
     ...providerRules(config),
     ...tokenRules(config),
