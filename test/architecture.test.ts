@@ -129,6 +129,19 @@ const OWN_TRANSACTIONS = [
   'gateway/backups/dump/restore-dump.ts',
 ]
 
+/** Acts that hooks are asked about, and the functions that ask them. */
+const ASKING = [
+  { does: /\b(?:insertUser|insertUserWithPassword|insertHiddenSignUp)\(/, asks: /\bbeforeSignUp\(/ },
+  { does: /\bisAnonymous: false\b/, asks: /\b(?:beforeSignUp|endAnonymity)\(/ },
+  {
+    does: /\b(?:insertSession|startInheritedSession|insertDerivedSession)\(/,
+    asks: /\bexpectConsentToSignIn\(/,
+  },
+]
+
+/** The caller of the first one asks (auth/email/new-address.ts), the second one makes an answer. */
+const NOT_ASKING = ['auth/email/first-proof.ts', 'auth/sign-up/sign-up.ts']
+
 /** An import is one act with an event for each user. The command line mends a database that the service does not run on. */
 const TELLERS = [
   'identity/tell.ts',
@@ -492,6 +505,30 @@ const RULES: readonly Rule[] = [
     right: [
       { file: 'auth/a/a.ts', text: "await tell(kernel, 'user.updated', { targetId })\n" },
       { file: 'gateway/a/a.ts', text: "await emit(kernel, 'gateway_insert', data)\n" },
+    ],
+  },
+  {
+    says: 'what adds a user, makes an anonymous one known, or begins a session of a user asks the hooks (decision 68)',
+    complaints: ({ file, text }) =>
+      isTest({ file, text }) || !file.startsWith('auth/') || NOT_ASKING.includes(file)
+        ? []
+        : ASKING.filter(({ does, asks }) => does.test(text) && !asks.test(text)).map(
+            ({ asks }) => `nothing matches ${asks.source}`,
+          ),
+    wrong: [
+      { file: 'auth/a/a.ts', text: 'const user = await insertUserWithPassword(db, newUser, credential)\n' },
+      { file: 'auth/a/a.ts', text: 'await insertHiddenSignUp(db, owner, asked)\n' },
+      { file: 'auth/a/a.ts', text: 'await updateUser(db, id, { isAnonymous: false }, now)\n' },
+      { file: 'auth/door/a.ts', text: 'const { session } = await insertSession(db, row, limits)\n' },
+      { file: 'auth/door/a.ts', text: 'const started = await startInheritedSession(kernel, asked)\n' },
+    ],
+    right: [
+      { file: 'auth/a/a.ts', text: 'const admission = await admit(kernel, entrance, context)\n' },
+      {
+        file: 'auth/door/a.ts',
+        text: 'const { session } = await insertSession(db, row)\nexpectConsentToSignIn(kernel, user, session)\n',
+      },
+      { file: 'auth/admin/a.ts', text: 'const session = await insertImpersonation(db, row, max)\n' },
     ],
   },
   {

@@ -92,6 +92,7 @@ const VALUES = {
   AUDIT_PASSWORD: 'x',
   REPORTS_PASSWORD: 'x',
   BACKUPS_SECRET_KEY: 'x',
+  HOOK_SECRET: 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw',
 }
 
 test('every example of configuration, SQL and JSON is valid', async () => {

@@ -21,6 +21,8 @@ export const AUTH_FAILURES = {
   USER_ALREADY_EXISTS: [409, 'An account with this email exists already'],
   USERNAME_IS_ALREADY_TAKEN: [409, 'The username is taken'],
   SIGN_UP_DISABLED: [403, 'Sign-up is disabled'],
+  REFUSED_BY_HOOK: [403, 'The operator of this service does not allow this'],
+  HOOK_UNAVAILABLE: [503, 'A service that has to agree does not answer; try again shortly'],
 
   INVALID_EMAIL_OR_PASSWORD: [401, 'The email or the password is wrong'],
   INVALID_USERNAME_OR_PASSWORD: [401, 'The username or the password is wrong'],
@@ -230,9 +232,7 @@ export const CUSTOM_FIELD_FAILURES = ['FIELD_NOT_ALLOWED', 'MISSING_FIELD', 'FIE
 export const CAPTCHA_FAILURES = ['MISSING_RESPONSE', 'VERIFICATION_FAILED', 'CAPTCHA_UNAVAILABLE']
 /** Failures of a password that is asked for in a session, or in place of one. */
 export const PASSWORD_CHECK_FAILURES = [
-  'INVALID_PASSWORD',
-  'CREDENTIAL_ACCOUNT_NOT_FOUND',
-  'PASSWORD_CHANGE_REQUIRED',
+  ...['INVALID_PASSWORD', 'CREDENTIAL_ACCOUNT_NOT_FOUND', 'PASSWORD_CHANGE_REQUIRED'],
 ]
 /** Failures of verifying a second factor. */
 export const SECOND_FACTOR_FAILURES = [
@@ -252,10 +252,8 @@ export const CODE_FAILURES = [
 ]
 /** Failures of a passkey that is shown. */
 export const PASSKEY_FAILURES = [
-  'CHALLENGE_NOT_FOUND',
-  'UNKNOWN_PASSKEY',
-  'AUTHENTICATION_FAILED',
-  'PASSKEY_RP_ID_INVALID',
+  ...['CHALLENGE_NOT_FOUND', 'UNKNOWN_PASSKEY'],
+  ...['AUTHENTICATION_FAILED', 'PASSKEY_RP_ID_INVALID'],
 ]
 /** Failures of a visit to a provider, and of an ID token in its place. */
 export const PROVIDER_FAILURES = [
@@ -278,8 +276,13 @@ export const LINK_CODE_FAILURES = [
   ...['INVALID_EMAIL', 'INVALID_OTP', 'OTP_EXPIRED'],
   ...['TOO_MANY_ATTEMPTS', 'TOO_MANY_WRONG_CODES'],
 ]
+/** Failures of hooks (hooks/). */
+export const HOOK_FAILURES = ['REFUSED_BY_HOOK', 'HOOK_UNAVAILABLE']
 /** Failures of `admit`. */
-export const ADMISSION_FAILURES = ['BANNED_USER', 'EMAIL_NOT_VERIFIED', 'PASSWORD_SIGN_IN_REQUIRED']
+export const ADMISSION_FAILURES = [
+  ...['BANNED_USER', 'EMAIL_NOT_VERIFIED', 'PASSWORD_SIGN_IN_REQUIRED'],
+  ...HOOK_FAILURES,
+]
 
 /** All codes of the surface, for the error reference and the error page. Codes of the HTTP edge are shown in capitals here. */
 export const AUTH_CODES: FailureTable = {

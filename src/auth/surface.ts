@@ -75,7 +75,7 @@ export function authSurface(
   answerCustomFields(app, kernel.config)
   const access = createAuthAccess(kernel, sessions)
   const providers = createSocialProviders(kernel)
-  const process = { sessions, providers, jwtKeys, tokens: createTokens(kernel, jwtKeys) }
+  const process = { sessions, providers, jwtKeys, tokens: createTokens(jwtKeys, sessions) }
 
   for (const { add, ...tag } of FEATURES) addFeature(app, tag, (app) => add(app, kernel, access, process))
 }

@@ -18,6 +18,7 @@ import { probeClient } from './client-probe.ts'
 import { type Context, loadPipelines } from './context.ts'
 import { defaultKeyFindings } from './default-key-check.ts'
 import type { Finding } from './finding.ts'
+import { hookFindings } from './hook-checks.ts'
 import { issuerFindings } from './issuer-checks.ts'
 import { judge } from './judged-checks.ts'
 import { jwtKeyFindings } from './jwt-key-checks.ts'
@@ -47,6 +48,7 @@ export const beginChecks = (context: DoctorContext, open: Opening, isServing: bo
   { subject: 'database', found: database(context, open) },
   { subject: 'providers', found: providerFindings(context.config) },
   { subject: 'issuers', found: issuerFindings(context.config) },
+  { subject: 'hooks', found: hookFindings(context.config) },
 ]
 
 async function settings(context: DoctorContext, isServing: boolean): Promise<readonly Finding[]> {

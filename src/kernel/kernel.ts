@@ -10,12 +10,14 @@ import type { PipelinedStatements } from './db/pipelined-statements.ts'
 import type { Disk } from './disk.ts'
 import type { Events, RowsOf } from './events/outbox.ts'
 import { EVENTS, type EventData, type EventName } from './events.ts'
+import type { Hooks } from './hooks/hooks.ts'
 import type { RateLimits } from './http/limits/limits.ts'
 import type { Outbound } from './http/outbound/outbound.ts'
 import type { Jobs } from './jobs.ts'
 import type { Log } from './log.ts'
 import type { Metrics } from './metrics.ts'
 import type { OpenStreams } from './open-streams.ts'
+import { askingOutside, type OutsideAnswers } from './outside-answers.ts'
 import type { Random } from './random.ts'
 import type { Secrets } from './secrets.ts'
 import type { WorkQueue } from './work-queue.ts'
@@ -49,6 +51,8 @@ export type Kernel = {
   readonly limits: RateLimits
   /** Requests to addresses that callers or operators chose. */
   readonly outbound: Outbound
+  /** Calls of the operator's service before a sign-up, a sign-in or a token. */
+  readonly hooks: Hooks
   readonly metrics: Metrics
   /** Answers and reads that go on after their caller was let in. */
   readonly streams: OpenStreams
@@ -93,29 +97,34 @@ export type TransactionNotes = Written & {
   isPastUsers: boolean
   /** Ids of the users whose rows are locked. */
   readonly lockedUsers: Set<string>
+  readonly outside: OutsideAnswers
 }
 
 /**
  * Runs the work in one transaction, with a kernel bound to it. Give the parameter the outer kernel's name, so that no
  * statement slips outside. Inside a transaction it joins that one. When it resolves, no process answers from a cache what a statement of
- * the transaction has changed. After a deadlock the work runs once more, so it must do nothing that a rollback does not undo.
+ * the transaction has changed. After a deadlock the work runs once more, and after an answer of another service too
+ * (outside-answers.ts), so it must do nothing that a rollback does not undo.
  */
 export async function atomically<K extends Transactional, T>(
   kernel: K,
   work: (kernel: K) => Promise<T>,
 ): Promise<T> {
   if (kernel.db.isTransaction) return work(kernel)
-  try {
-    return await inTransaction(kernel, work)
-  } catch (error) {
-    if (!isDeadlock(error)) throw error
-    return await inTransaction(kernel, work)
-  }
+  return askingOutside(kernel, async (outside) => {
+    try {
+      return await inTransaction(kernel, work, outside)
+    } catch (error) {
+      if (!isDeadlock(error)) throw error
+      return await inTransaction(kernel, work, outside)
+    }
+  })
 }
 
 async function inTransaction<K extends Transactional, T>(
   kernel: K,
   work: (kernel: K) => Promise<T>,
+  outside: OutsideAnswers,
 ): Promise<T> {
   const later: (() => void)[] = []
   const written = { isFollowed: false, isChanged: false, isTold: false }
@@ -124,6 +133,7 @@ async function inTransaction<K extends Transactional, T>(
     untold: undefined,
     isPastUsers: false,
     lockedUsers: new Set<string>(),
+    outside,
   }
   const afterCommit = (task: () => void): void => void later.push(task)
   const result = await kernel.db

@@ -16,6 +16,8 @@ export type Metrics = {
     collect: () => Promise<MetricValue[]> | MetricValue[],
   ): void
   count(name: CounterName): void
+  /** A call of a hook of the settings. */
+  hook(facts: { hook: string; outcome: 'allowed' | 'refused' | 'failed'; seconds: number }): void
   /** Of the statements on clients, by plan. */
   readonly statements: Timings
   /** The counts beside the registry: the last hour by minute, and the statements. */
@@ -82,6 +84,19 @@ export function createMetrics(now: Clock): Metrics {
     labelNames: ['event'],
     registers: [registry],
   })
+  const hookCalls = new Counter({
+    name: 'gatehouse_hook_calls_total',
+    help: 'Calls of hooks, by outcome',
+    labelNames: ['hook', 'outcome'],
+    registers: [registry],
+  })
+  const hookLatency = new Histogram({
+    name: 'gatehouse_hook_duration_seconds',
+    help: 'Time in which hooks have answered or failed, with the wait for a turn',
+    labelNames: ['hook'],
+    buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
+    registers: [registry],
+  })
   const counters = Object.fromEntries(
     Object.entries(COUNTERS).map(([name, help]) => [
       name,
@@ -103,6 +118,10 @@ export function createMetrics(now: Clock): Metrics {
     count(name) {
       counters[name].inc()
       act(name)
+    },
+    hook({ hook, outcome, seconds }) {
+      hookCalls.inc({ hook, outcome })
+      hookLatency.observe({ hook }, seconds)
     },
     statements,
     figures: () => ({ activity: activity.report(), statements: statements.report() }),

@@ -14,6 +14,7 @@ import { createPipelinedStatements, type PipelinedStatements } from './db/pipeli
 import type { PoolerAddress } from './db/session-settings.ts'
 import { watchDisk } from './disk.ts'
 import { createEvents } from './events/outbox.ts'
+import { createHooks } from './hooks/hooks.ts'
 import { createRateLimits } from './http/limits/limits.ts'
 import { createOutboundRequests, type Resolve } from './http/outbound/outbound.ts'
 import { startJobs } from './jobs.ts'
@@ -97,6 +98,7 @@ export async function startKernel(options: KernelOptions): Promise<StartedKernel
     events,
     limits,
     outbound,
+    hooks: createHooks(config, { outbound, metrics, now, random, log }),
     metrics,
     streams: createOpenStreams(log),
     disk,

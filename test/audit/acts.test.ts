@@ -27,6 +27,7 @@ import { isTotal, readEverything } from '#test/scale/reads.ts'
 import { codeOf, enrolTotp, secretIn, wrongCode } from '#test/second-factor.ts'
 import { addEvents, addWebhook, startReceiver } from '#test/webhooks.ts'
 import { backupCauses, backupPrograms } from './backup-causes.ts'
+import { hookCauses } from './hook-causes.ts'
 import { jwtKeyCauses } from './jwt-key-causes.ts'
 import { organizationCauses } from './organization-causes.ts'
 
@@ -344,6 +345,7 @@ const CAUSES: Readonly<Record<Action, () => Promise<Seen>>> = {
   },
   ...backupCauses(() => t),
   ...jwtKeyCauses(() => t),
+  ...(await hookCauses(t, newcomer)),
   'client.registered': async () => {
     const { answer, id } = await registerClient('first')
     return { ...ADMIN, targetId: id, answer }

@@ -4,12 +4,12 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { MAX_IN_FLIGHT } from '#gateway/webhooks/delivery/places.ts'
-import { signedHeaders } from '#gateway/webhooks/delivery/signature.ts'
 import { createDeliveryWorkers } from '#gateway/webhooks/delivery/workers.ts'
 import { defaultConfig } from '#kernel/config/config.ts'
 import { migrate } from '#kernel/db/migrate.ts'
 import { payloadText } from '#kernel/events/payload.ts'
 import { EVENTS } from '#kernel/events.ts'
+import { signedHeaders } from '#kernel/http/outbound/webhook-signature.ts'
 import { emit, type Kernel } from '#kernel/kernel.ts'
 import { createLog } from '#kernel/log.ts'
 import { secureRandom, uuidv7 } from '#kernel/random.ts'

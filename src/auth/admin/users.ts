@@ -44,10 +44,10 @@ export async function createUser(kernel: Kernel, caller: Caller, asked: CreateUs
   return explainingConflicts(() =>
     act(kernel, byAdmin(caller, TO.CREATE), async (kernel, { user: admin }) => {
       if (changesAddress(data)) expectPermission(kernel, admin, TO.SET_EMAIL)
-      if (role === undefined) return addUser(kernel, user, password)
+      if (role === undefined) return addUser(kernel, user, 'by operator', password)
       expectPermission(kernel, admin, TO.SET_ROLE)
       expectToCover(kernel, admin, { id: user.id, role })
-      return addUser(kernel, { ...user, role }, password)
+      return addUser(kernel, { ...user, role }, 'by operator', password)
     }),
   )
 }
@@ -71,7 +71,7 @@ export function changeUser(kernel: Kernel, caller: Caller, userId: string, asked
       const demanding = hasProvenEmail(user) ? 'changeOwnEmail' : 'changeUnprovenEmail'
       if (change.email !== undefined) await expectShownByOneself(kernel, caller, act, demanding)
       const changed = await applyChange(kernel, user, change)
-      if (user.isAnonymous && !changed.isAnonymous) await endAnonymity(kernel, user, 'admin')
+      if (user.isAnonymous && !changed.isAnonymous) await endAnonymity(kernel, user, 'admin', 'by operator')
       // After the change, which may be refused: a notice that is not sent would count all the same.
       if (change.email !== undefined) await leaveOldAddress(kernel, user, change.email)
       await markForProofs(kernel, user, change)

@@ -2,9 +2,8 @@ import { act } from '#identity/act.ts'
 import { ANONYMOUS, placeholderOf } from '#identity/placeholders.ts'
 import type { NewUser } from '#identity/users.ts'
 import { atomically, type Kernel } from '#kernel/kernel.ts'
-import { uuidv7 } from '#kernel/random.ts'
 import { bySession, type Caller } from '../door/access.ts'
-import { addUser } from '../door/add-user.ts'
+import { addUser, newIdentity } from '../door/add-user.ts'
 import { type Admission, admit } from '../door/admit.ts'
 import type { SignInContext } from '../door/sign-in-context.ts'
 import { fail } from '../errors.ts'
@@ -18,15 +17,14 @@ export async function signInAnonymously(
 ): Promise<Admission> {
   if (caller?.user.isAnonymous === true) throw fail('ANONYMOUS_USERS_CANNOT_SIGN_IN_AGAIN_ANONYMOUSLY')
   return atomically(kernel, async (kernel) => {
-    const { id: userId } = await addUser(kernel, anonymousUser(kernel))
+    const { id: userId } = await addUser(kernel, anonymousUser(kernel), 'anonymous')
     const refuse = () => new Error('the user was added in this transaction and is gone')
     return admit(kernel, { way: 'anonymous', shown: [], proof: { userId }, refuse }, context)
   })
 }
 
-function anonymousUser({ now, random }: Kernel): NewUser {
-  const createdAt = now()
-  const id = uuidv7(createdAt, random)
+function anonymousUser(kernel: Kernel): NewUser {
+  const { id, createdAt } = newIdentity(kernel)
   return {
     ...{ id, name: ANONYMOUS, email: placeholderOf(id), emailVerified: false, isAnonymous: true },
     ...{ image: null, username: null, displayUsername: null, createdAt },

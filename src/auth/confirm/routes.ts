@@ -11,7 +11,7 @@ import type { AuthAccess } from '../door/access.ts'
 import type { Admission } from '../door/admit.ts'
 import { clearSessionToken, noteLoginMethod } from '../door/cookies.ts'
 import { finishRedirectedSignIn, finishSignIn } from '../door/finish-sign-in.ts'
-import { PASSWORD_POLICY_FAILURES } from '../errors.ts'
+import { HOOK_FAILURES, PASSWORD_POLICY_FAILURES } from '../errors.ts'
 import { MAIL_FLOWS } from '../mailing/every-flow.ts'
 import type { FormValues, LinkPage, MailFlow, OpenLink } from '../mailing/flow.ts'
 import { linkClickOf } from '../mailing/link-click.ts'
@@ -152,6 +152,7 @@ const TRY_AGAIN: ReadonlySet<string> = new Set([
   'PASSWORD_REQUIRED',
   'PASSWORD_CHANGE_REQUIRED',
   ...PASSWORD_POLICY_FAILURES,
+  ...HOOK_FAILURES,
 ])
 
 type OpenFlow = { readonly link: OpenLink<MailedPurpose>; readonly flow: MailFlow }

@@ -14,6 +14,8 @@ const WORDS: Readonly<Record<string, string>> = {
   invalid_json: 'invalid_request',
   invalid_text: 'invalid_request',
   POLLING_TOO_FREQUENTLY: 'slow_down',
+  REFUSED_BY_HOOK: 'access_denied',
+  HOOK_UNAVAILABLE: 'temporarily_unavailable',
   INVALID_DEVICE_CODE: 'invalid_grant',
   EXPIRED_DEVICE_CODE: 'expired_token',
   EXPIRED_USER_CODE: 'expired_token',

@@ -3,6 +3,7 @@ import { hasPassedFactor } from '#identity/shown.ts'
 import { tell } from '#identity/tell.ts'
 import { isBanned, type User } from '#identity/users.ts'
 import type { Kernel } from '#kernel/kernel.ts'
+import { expectConsentToSignIn } from '../hooks/sign-in.ts'
 import { initialOrganization } from '../organization/initial.ts'
 import type { RenewedSession } from './admit.ts'
 import type { SignInContext } from './sign-in-context.ts'
@@ -37,6 +38,7 @@ export async function admitInheriting(
     ...{ ipAddress, userAgent },
   })
   const { session } = started
+  expectConsentToSignIn(kernel, user, { way, amr: session.amr })
   await tell(kernel, 'user.signed_in', { targetId: user.id, details: { sessionId: session.id, way } })
   const maxAge = session.remembered ? session.expiresAt.getTime() - kernel.now().getTime() : undefined
   return { ...started, user, maxAge, trustedDevice: undefined }

@@ -10,6 +10,7 @@ import { isBanned, type User } from '#identity/users.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { randomToken, uuidv7 } from '#kernel/random.ts'
 import { fail } from '../errors.ts'
+import { expectConsentToSignIn } from '../hooks/sign-in.ts'
 import { requestMail } from '../mailing/request.ts'
 import { initialOrganization } from '../organization/initial.ts'
 import {
@@ -124,6 +125,7 @@ async function startSession(
     },
     { max: max_per_user, device, organization: initialOrganization(kernel.config, user.id, proofs.shown) },
   )
+  expectConsentToSignIn(kernel, user, { way, amr: session.amr })
   await tell(kernel, 'user.signed_in', { targetId: user.id, details: { sessionId: session.id, way } })
   const maxAge = remember ? expiresAt.getTime() - now.getTime() : undefined
   return { token, session, user, maxAge, trustedDevice, knownDevice: device.cookieOf(deviceHash) }

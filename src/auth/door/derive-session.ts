@@ -5,6 +5,7 @@ import { tell } from '#identity/tell.ts'
 import { tokenHash } from '#identity/tokens.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { randomToken, uuidv7 } from '#kernel/random.ts'
+import { expectConsentToSignIn } from '../hooks/sign-in.ts'
 import { initialOrganization } from '../organization/initial.ts'
 import type { RenewedSession } from './admit.ts'
 import type { SignInContext } from './sign-in-context.ts'
@@ -40,6 +41,7 @@ export function deriveSession(
     })
     if (session === undefined) throw refuse()
     await deleteOldestSessions(db, user.id, { kept: lineOf(session.id), max: config.session.max_per_user })
+    expectConsentToSignIn(kernel, user, { way, amr: session.amr })
     await tell(kernel, 'user.signed_in', { targetId: user.id, details: { sessionId: session.id, way } })
     const maxAge = session.remembered ? session.expiresAt.getTime() - now.getTime() : undefined
     return { token, session, user, maxAge, trustedDevice: undefined }

@@ -8,6 +8,7 @@ import { atomically, type Kernel } from '#kernel/kernel.ts'
 import { uuidv7 } from '#kernel/random.ts'
 import { explainingTakenField } from '../custom-fields/acceptable.ts'
 import { fail } from '../errors.ts'
+import { beforeSignUp } from '../hooks/sign-up.ts'
 import { addUser } from './add-user.ts'
 import { requestFirstLink } from './admit.ts'
 import type { SignInContext } from './sign-in-context.ts'
@@ -39,15 +40,17 @@ const addEither = (kernel: Kernel, asked: WithPassword, context: SignInContext):
   atomically(kernel, async (kernel) => {
     const { password, ...user } = asked
     const owner = await lockUserWithEmail(kernel, user.email)
-    if (owner === undefined) await addUser(kernel, user, password)
+    if (owner === undefined) await addUser(kernel, user, 'email', password)
     else await addHidden(kernel, owner, asked)
     await requestFirstLink(kernel, asked, context, { isSignUp: true })
   })
 
 /** The owner of the address is the target: a stranger has no account to act as. */
 async function addHidden(kernel: Kernel, owner: User, asked: WithPassword): Promise<void> {
-  const fields = uniqueOf(kernel.config, asked.fields)
+  const consent = beforeSignUp(kernel, asked, { method: 'email' })
+  const fields = uniqueOf(kernel.config, consent.fields)
   await explainingTakenField(() => insertHiddenSignUp(kernel.db, owner, { ...asked, fields }))
+  consent.expectConsent()
   await tell(kernel, 'user.sign_up_hidden', { targetId: owner.id })
   // A new user has an event, if a webhook wants it.
   await kernel.events.rehearse(kernel, 'auth_user_created', { user_id: owner.id })

@@ -17,5 +17,6 @@ export async function recordingRefusal<T>(
   }
 }
 
-/** A provider that does not answer, or a limit, has judged nothing. */
-const isRefusal = ({ status }: Failure): boolean => status < 500 && status !== 429
+/** A provider that does not answer, or a limit, has judged nothing. The refusal of a hook has a row of its own (hooks/refusals.ts). */
+const isRefusal = ({ status, code }: Failure): boolean =>
+  status < 500 && status !== 429 && code !== 'REFUSED_BY_HOOK'

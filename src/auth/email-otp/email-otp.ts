@@ -51,7 +51,8 @@ export function signInByCode(
     const fields = { ...custom, name, ...given, email: typed.address }
     const newcomer = kernel.config.auth.email_otp.sign_up ? fields : undefined
     const anonymous = askedAnonymously(ticket, caller)
-    return enterByMail(kernel, user, { newcomer, anonymous, refuse: () => fail('INVALID_OTP') }, context)
+    const refuse = () => fail('INVALID_OTP')
+    return enterByMail(kernel, user, { newcomer, anonymous, method: 'email_otp', refuse }, context)
   })
 }
 

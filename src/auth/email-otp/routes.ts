@@ -14,6 +14,7 @@ import { changeEmail } from '../email/change-email.ts'
 import {
   CODE_FAILURES,
   CUSTOM_FIELD_FAILURES,
+  HOOK_FAILURES,
   LINK_CODE_FAILURES,
   PASSWORD_CHECK_FAILURES,
   PASSWORD_POLICY_FAILURES,
@@ -147,6 +148,7 @@ function changeRoutes(app: App, kernel: Kernel, access: AuthAccess): void {
         'SIGN_UP_DISABLED',
         'MISSING_FIELD',
         ...LINK_CODE_FAILURES,
+        ...HOOK_FAILURES,
         'EMAIL_IS_THE_SAME',
         'INVALID_TOKEN',
       ],

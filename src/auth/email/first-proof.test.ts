@@ -269,7 +269,7 @@ test('a change to an address that a link is giving an account at that moment is 
       assert.equal(found, undefined)
       changed = t.anon.post('/api/auth/verify-email', { token: ada.token, newPassword: NEW_PASSWORD })
       while (!(await isLockAwaited())) await sleep(5)
-      return addUser(kernel, newUser(kernel, { name: 'Grace', email: ada.email }))
+      return addUser(kernel, newUser(kernel, { name: 'Grace', email: ada.email }), 'magic_link')
     },
   )
   const { status, body } = (await changed) ?? {}

@@ -66,7 +66,7 @@ export async function followTicket(
 /**
  * The session of `auth.email.sign_in_after_verification`. An attacker may send a victim the link of the attacker's own account. It must not
  * sign the victim in to that account, neither from the attacker's page nor by our button, which asks for no password when the address is
- * proven already. `user`: as it was before the click. Undefined also for a user who has to sign in with the password.
+ * proven already. `user`: as it was before the click. Undefined also for a user who has to sign in with the password, or whom a hook refuses.
  */
 async function signInIfOwn(
   kernel: Kernel,
@@ -79,7 +79,9 @@ async function signInIfOwn(
   try {
     return await admit(kernel, entrance, context)
   } catch (error) {
-    if (error instanceof Failure && error.code === 'PASSWORD_SIGN_IN_REQUIRED') return undefined
+    if (error instanceof Failure && WITHOUT_SESSION.has(error.code)) return undefined
     throw error
   }
 }
+
+const WITHOUT_SESSION: ReadonlySet<string> = new Set(['PASSWORD_SIGN_IN_REQUIRED', 'REFUSED_BY_HOOK'])

@@ -51,7 +51,7 @@ async function upgradeNow(
   // Before the proof, which decides whether it stays usable.
   if (password !== undefined) await addFirstPassword(kernel, user, password)
   const changed = await proveNewEmail(kernel, user, click, given)
-  await endAnonymity(kernel, user, 'email')
+  await endAnonymity(kernel, user, 'email', { known: changed, method: 'email' })
   const proof = { userId: user.id }
   const entrance = { way: 'mail', shown: ['mail'], proof, refuse: invalidToken } as const
   return { user: changed, admission: isInSession ? await admit(kernel, entrance, click.context) : undefined }

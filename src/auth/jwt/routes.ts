@@ -9,6 +9,7 @@ import { OneOf } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import type { AuthAccess } from '../door/access.ts'
+import { HOOK_FAILURES } from '../errors.ts'
 import { asAnswer } from '../redirect.ts'
 import { CLAIMS, type Tokens } from './jwt.ts'
 
@@ -56,7 +57,7 @@ export function jwtRoutes(
   app.route({
     method: 'GET',
     url: '/token',
-    config: { access: access.signedIn, failures: ['TEMPLATE_NOT_FOUND'] },
+    config: { access: access.signedIn, failures: ['TEMPLATE_NOT_FOUND', ...HOOK_FAILURES] },
     schema: {
       operationId: 'getToken',
       summary: 'A JSON web token (JWT) of the session, for services that verify it by themselves',
@@ -70,10 +71,10 @@ export function jwtRoutes(
       }),
       response: { 200: Type.Object({ token: Type.String() }) },
     },
-    handler: async ({ method, caller, query }, reply) => {
+    handler: async ({ method, caller, query, kernel }, reply) => {
       // The answer to HEAD would not show it.
       if (method === 'HEAD') return asAnswer(withoutBody(reply))
-      const token = await tokens.of(caller, query.template)
+      const token = await tokens.of(kernel, caller, query.template)
       if (token === undefined) throw edge('service_unavailable', { cause: new Error(UNREADABLE) })
       return { token }
     },

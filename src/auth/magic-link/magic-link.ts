@@ -102,7 +102,8 @@ export const signInByLink = (
         const { name = '', fields } = ticket.payload
         const newcomer = sign_up ? { ...fields, name, email: ticket.address } : undefined
         const anonymous = askedAnonymously(ticket, caller)
-        return enterByMail(kernel, user, { newcomer, anonymous, refuse: invalidToken }, context)
+        const entrant = { newcomer, anonymous, method: 'magic_link', refuse: invalidToken } as const
+        return enterByMail(kernel, user, entrant, context)
       }),
   )
 
@@ -120,6 +121,7 @@ type Entrant = {
   readonly newcomer: Newcomer | undefined
   /** The anonymous user who gets the address in place of that. */
   readonly anonymous: Caller | undefined
+  readonly method: 'magic_link' | 'email_otp'
   readonly refuse: () => Error
 }
 
@@ -137,27 +139,24 @@ export const askedAnonymously = (
 export async function enterByMail(
   kernel: Kernel,
   user: User | undefined,
-  { newcomer, anonymous, refuse }: Entrant,
+  entrant: Entrant,
   context: SignInContext,
 ): Promise<MailSignIn> {
-  const owner =
-    user === undefined
-      ? newcomer && (await openAccount(kernel, newcomer, anonymous))
-      : await proveAtSignIn(kernel, user)
+  const { refuse } = entrant
+  const owner = user === undefined ? await openAccount(kernel, entrant) : await proveAtSignIn(kernel, user)
   if (owner === undefined) throw refuse()
   const entrance = { way: 'mail', shown: ['mail'], proof: { userId: owner.id }, refuse } as const
   return { admission: await admit(kernel, entrance, context), isNewUser: user === undefined }
 }
 
 /** Of the anonymous user, while the session lives; else of a new one. */
-async function openAccount(kernel: Kernel, newcomer: Newcomer, caller: Caller | undefined): Promise<User> {
+async function openAccount(
+  kernel: Kernel,
+  { newcomer, anonymous: caller, method }: Entrant,
+): Promise<User | undefined> {
+  if (newcomer === undefined) return undefined
   const user = caller && (await lockProvenUser(kernel, proofOf(caller)))
-  return user?.isAnonymous === true
-    ? upgradeByMail(actingAsUser(kernel, user.id), user, newcomer)
-    : addProven(kernel, newcomer)
-}
-
-function addProven(kernel: Kernel, fields: Newcomer): Promise<User> {
-  const user = newUser(kernel, fields)
-  return addUser(kernel, { ...user, emailVerified: true, emailProvenAt: user.createdAt })
+  if (user?.isAnonymous === true) return upgradeByMail(actingAsUser(kernel, user.id), user, newcomer, method)
+  const added = newUser(kernel, newcomer)
+  return addUser(kernel, { ...added, emailVerified: true, emailProvenAt: added.createdAt }, method)
 }

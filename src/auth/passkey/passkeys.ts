@@ -84,7 +84,7 @@ async function upgradeByPasskey(
   context: SignInContext,
 ): Promise<Admission> {
   expectOpenSignUp(kernel, 'passkey')
-  await upgrade(kernel, user, { by: 'passkey' })
+  await upgrade(kernel, user, { by: 'passkey', method: 'passkey' })
   const shown = [{ way: 'unverified passkey', addedAt, settlesAt: null }] as const
   const refuse = () => new Error('the passkey was added in this transaction and is gone')
   return admit(kernel, { way: 'passkey', shown, proof: { userId: user.id, passkey: id }, refuse }, context)

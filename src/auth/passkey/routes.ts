@@ -9,7 +9,7 @@ import { type AuthAccess, proofOf } from '../door/access.ts'
 import { noteLoginMethod, PASSKEY_COOKIE } from '../door/cookies.ts'
 import { finishSignIn } from '../door/finish-sign-in.ts'
 import { signInContextOf } from '../door/sign-in-context.ts'
-import { PASSKEY_FAILURES } from '../errors.ts'
+import { HOOK_FAILURES, PASSKEY_FAILURES } from '../errors.ts'
 import { Status } from '../schemas.ts'
 import { CHALLENGE_LIFETIME, issueRegistrationChallenge, issueSignInChallenge } from './challenges.ts'
 import { creationOptions, requestOptions } from './options.ts'
@@ -110,6 +110,7 @@ function ceremonyRoutes(app: App, kernel: Kernel, access: AuthAccess): void {
       failures: [
         'SIGN_UP_DISABLED',
         'MISSING_FIELD',
+        ...HOOK_FAILURES,
         'CHALLENGE_NOT_FOUND',
         'FAILED_TO_VERIFY_REGISTRATION',
         'PASSKEY_RP_ID_INVALID',

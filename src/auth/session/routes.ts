@@ -51,14 +51,15 @@ export function sessionRoutes(
     kernel.config.auth.session_management
 
   const { enabled, header } = kernel.config.auth.jwt
-  const sendToken = async (caller: Caller, reply: FastifyReply): Promise<void> => {
-    const token = mayHaveToken(kernel, caller) ? await tokens.of(caller) : undefined
+  const sendToken = async (request: FastifyRequest, caller: Caller, reply: FastifyReply): Promise<void> => {
+    const token = mayHaveToken(kernel, caller) ? await tokens.ifGiven(request.kernel, caller) : undefined
     if (token !== undefined) reply.header(HEADER.authJwt, token)
   }
-  const getSession = async ({ method, knownCaller: caller }: FastifyRequest, reply: FastifyReply) => {
+  const getSession = async (request: FastifyRequest, reply: FastifyReply) => {
+    const { method, knownCaller: caller } = request
     // Without a session only under `require_authentication: false`. Fastify itself would send null as an empty body.
     if (caller === undefined) return reply.serializer(JSON.stringify).send(null)
-    if (enabled && header && method !== 'HEAD') await sendToken(caller, reply)
+    if (enabled && header && method !== 'HEAD') await sendToken(request, caller, reply)
     return { session: { ...caller.session, token: caller.token }, user: caller.user }
   }
   for (const method of ['GET', 'POST'] as const) {

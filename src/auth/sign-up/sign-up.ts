@@ -45,7 +45,7 @@ async function signUpOpenly(
   const { email, email_password } = kernel.config.auth
   try {
     return await atomically(kernel, async (kernel) => {
-      const added = await addUser(kernel, user, password)
+      const added = await addUser(kernel, user, 'email', password)
       const admission = email_password.require_email_verification
         ? undefined
         : await admitNew(kernel, added, context)

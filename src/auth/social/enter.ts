@@ -5,9 +5,8 @@ import { tell } from '#identity/tell.ts'
 import { findUser, hasProvenEmail, isBanned, type NewUser, type User } from '#identity/users.ts'
 import { isConflict } from '#kernel/db/conflicts.ts'
 import { atomically, type Kernel } from '#kernel/kernel.ts'
-import { uuidv7 } from '#kernel/random.ts'
 import { fieldsOfNew } from '../custom-fields/acceptable.ts'
-import { addUser } from '../door/add-user.ts'
+import { addUser, newIdentity } from '../door/add-user.ts'
 import { type Admission, admit, requestFirstLink } from '../door/admit.ts'
 import { refuseHidden } from '../door/hidden-sign-ups.ts'
 import { recordingRefusal } from '../door/record-refusal.ts'
@@ -139,7 +138,8 @@ const addUserOf = (
   context: SignInContext,
 ): Promise<Found> =>
   atomically(kernel, async (kernel) => {
-    const user = await addUser(kernel, newUserOf(kernel, entering, email))
+    const method = `social:${entering.provider}` as const
+    const user = await addUser(kernel, newUserOf(kernel, entering, email), method)
     const { email_password, email: mails } = kernel.config.auth
     // `admit` mails the link if the address has to be verified first.
     if (!user.emailVerified && mails.send_on_sign_up && !email_password.require_email_verification)
@@ -148,11 +148,9 @@ const addUserOf = (
   })
 
 function newUserOf(kernel: Kernel, { identity }: Entrant, email: string): NewUser {
-  const createdAt = kernel.now()
   const { name, image, emailVerified } = identity
-  const id = uuidv7(createdAt, kernel.random)
-  const added = { id, name, email, emailVerified, image, username: null, displayUsername: null, createdAt }
-  return { ...added, fields: fieldsOfNew(kernel, {}) }
+  const added = { name, email, emailVerified, image, username: null, displayUsername: null }
+  return { ...newIdentity(kernel), ...added, fields: fieldsOfNew(kernel, {}) }
 }
 
 async function link(

@@ -62,7 +62,7 @@ const linkOnce = (
       await tell(kernel, 'account.linked', { targetId: user.id, details: { provider: providerId } })
       if (user.isAnonymous) {
         const change = await profileOf(kernel, user, { provider: providerId, identity })
-        await upgrade(kernel, user, { by: 'provider', change })
+        await upgrade(kernel, user, { by: 'provider', method: `social:${providerId}`, change })
         return 'upgraded'
       }
       await noticeTo(kernel, user, MAILS.accountLinked(user, providerId))

@@ -8,7 +8,7 @@ import type { AuthAccess, Caller } from '../door/access.ts'
 import { noteLoginMethod } from '../door/cookies.ts'
 import { finishSignIn, SignInAnswer } from '../door/finish-sign-in.ts'
 import { signInContextOf } from '../door/sign-in-context.ts'
-import { PROVIDER_FAILURES } from '../errors.ts'
+import { HOOK_FAILURES, PROVIDER_FAILURES } from '../errors.ts'
 import { CallbackUrl } from '../schemas.ts'
 import { callbackRoutes } from './callback-routes.ts'
 import { maySignUp } from './enter.ts'
@@ -89,6 +89,7 @@ export function socialRoutes(app: App, kernel: Kernel, access: AuthAccess, provi
         'SIGN_UP_DISABLED',
         'MISSING_FIELD',
         ...PROVIDER_FAILURES,
+        ...HOOK_FAILURES,
         'SOCIAL_ACCOUNT_ALREADY_LINKED',
         'ACCOUNT_ALREADY_LINKED_TO_DIFFERENT_USER',
         'UNABLE_TO_LINK_ACCOUNT',

@@ -1,8 +1,8 @@
 import type { Clients } from '#databases/clients/clients.ts'
+import { isSigningSecret, SECRET_PREFIX } from '#kernel/http/outbound/webhook-signature.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { unknownClient } from '../caller/called-client.ts'
 import { fail } from '../errors.ts'
-import { SECRET_PREFIX } from './delivery/signature.ts'
 import { acceptableFilter } from './filter/filter.ts'
 import { sealHeaders } from './headers.ts'
 import { NOT_FAILING, type Webhook } from './store.ts'
@@ -90,9 +90,7 @@ function acceptableUrl({ outbound }: Kernel, url: string): string {
 /** Of the Standard Webhooks specification: 24 to 64 bytes in base64. */
 export function acceptableSecret(kernel: Kernel, given: string | undefined): string {
   if (given === undefined) return newSecret(kernel)
-  const bytes = Buffer.from(given.slice(SECRET_PREFIX.length), 'base64')
-  const isBase64 = given === `${SECRET_PREFIX}${bytes.toString('base64')}`
-  if (isBase64 && bytes.length >= 24 && bytes.length <= 64) return given
+  if (isSigningSecret(given)) return given
   throw fail('invalid_webhook', {
     message: `secret must be ${SECRET_PREFIX} and the base64 of 24 to 64 bytes`,
     details: { field: 'secret' },

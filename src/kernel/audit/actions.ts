@@ -51,6 +51,8 @@ export const ACTIONS = {
   'device.denied': 'user',
 
   'sign_in.failed': 'user',
+  'sign_up.failed': 'user',
+  'token.failed': 'user',
   'password.failed': 'user',
   'second_factor.failed': 'user',
   'admin_act.failed': 'user',

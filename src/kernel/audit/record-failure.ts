@@ -9,6 +9,8 @@ type FailedAct = {
   readonly targetId: string | undefined
   /** A word of ours. */
   readonly reason: string
+  /** The hook of the settings that has refused. */
+  readonly hook?: string
 }
 
 /**
@@ -19,18 +21,28 @@ type FailedAct = {
 export async function recordFailure(
   kernel: Kernel,
   action: Extract<Action, `${string}.failed`>,
-  { targetId, reason }: FailedAct,
+  { targetId, reason, hook }: FailedAct,
 ): Promise<void> {
   if (kernel.db.isTransaction) throw new Error('a failure is recorded outside of the transaction that failed')
   if (action === 'sign_in.failed') kernel.metrics.count('gatehouse_sign_ins_failed_total')
   const { actorId, ipAddress = '' } = kernel.origin
   const key = hash(
     'sha256',
-    JSON.stringify([action, targetId, reason, actorId, networkOf(ipAddress)]),
+    JSON.stringify([
+      action,
+      targetId,
+      reason,
+      actorId,
+      networkOf(ipAddress),
+      ...(hook === undefined ? [] : [hook]),
+    ]),
     'buffer',
   )
   const minute = new Date(Math.floor(kernel.now().getTime() / MINUTE) * MINUTE)
-  const act = { ...(targetId !== undefined && { targetId }), details: { reason } }
+  const act = {
+    ...(targetId !== undefined && { targetId }),
+    details: { reason, ...(hook !== undefined && { hook }) },
+  }
   const record = auditRecord(
     { ...kernel, now: () => minute, random: (bytes) => key.subarray(0, bytes) },
     action,

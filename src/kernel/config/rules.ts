@@ -1,6 +1,7 @@
 import { clientUrlForms, driversTaking, takes } from './addresses.ts'
 import { cookieRules } from './cookie-rules.ts'
 import { fieldRules } from './field-rules.ts'
+import { hookRules } from './hook-rules.ts'
 import { issuerRules } from './issuer-rules.ts'
 import type { Problem } from './problems.ts'
 import type { Rule } from './rule.ts'
@@ -211,6 +212,7 @@ export function brokenRules(config: Config, tree: Tree, problems: readonly Probl
     ...clientRules(config),
     ...cookieRules(config),
     ...fieldRules(config),
+    ...hookRules(config),
     ...issuerRules(config),
     ...providerRules(config),
     ...tokenRules(config),

@@ -47,6 +47,9 @@ const texts: Record<string, fc.Arbitrary<string>> = {
   'provider name': fc.stringMatching(/^[a-z][a-z0-9_-]{0,12}$/),
   // Never that of other tokens, whose audience a template may not have.
   audience: fc.uuid(),
+  'signing secret': fc
+    .uint8Array({ minLength: 24, maxLength: 64 })
+    .map((bytes) => `whsec_${Buffer.from(bytes).toString('base64')}`),
   'client id': fc.constantFrom('1-a.apps.example.com', 'com.example.app'),
   scope: fc.constantFrom('openid', 'user:email', 'https://example.com/auth/drive.file'),
   'private key': fc.constant('-----BEGIN PRIVATE KEY-----\\nAAAA\\n-----END PRIVATE KEY-----'),
@@ -85,9 +88,9 @@ const CLIENTS = ['one', 'two_b']
 /** Fields of users have no underscore. */
 const isNameAt = (path: readonly string[]) => (name: string) => path[2] !== 'fields' || name === 'one'
 
-/** Settings without which a client, a template or a provider is refused. */
+/** Settings without which a client, a template, a hook or a provider is refused. */
 const ALWAYS =
-  /^clients\..*\.url$|^auth\.jwt\.templates\..*\.audience$|^auth\.social\.providers\..*\.(client_id|issuer|(authorization|token|userinfo)_url)$/
+  /^clients\..*\.url$|^auth\.jwt\.templates\..*\.audience$|^auth\.hooks\..*\.(url|secret|on)$|^auth\.social\.providers\..*\.(client_id|issuer|(authorization|token|userinfo)_url)$/
 
 /** Any choice of settings with valid values; most choices contain a conflict. Clients have a URL of PostgreSQL. */
 const given: fc.Arbitrary<SettingValue[]> = fc.subarray(CLIENTS).chain((clients) => {
@@ -125,6 +128,8 @@ const NEEDS: readonly (readonly [setting: string, needed: string, values: fc.Arb
   ...CLIENTS.flatMap((name) => [
     [`clients.${name}.sql_role.name`, `clients.${name}.sql_role.password`, word] as const,
     [`clients.${name}.sql_role.password`, `clients.${name}.sql_role.name`, fc.constant('sql_role')] as const,
+    // Points that need no other setting.
+    [`auth.hooks.${name}.url`, `auth.hooks.${name}.on`, fc.constantFrom('sign_in', 'sign_up')] as const,
     [`auth.social.providers.${name}.issuer`, 'outbound.allow_http', fc.constant('true')] as const,
   ]),
 ]

@@ -1,9 +1,9 @@
 import { OutboundRefused } from '#kernel/http/outbound/outbound.ts'
+import { signedHeaders } from '#kernel/http/outbound/webhook-signature.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { VERSION } from '#kernel/version.ts'
-import type { Endpoint } from './endpoint.ts'
+import { type Endpoint, signingSecrets } from './endpoint.ts'
 import { waitAskedBy } from './retry-schedule.ts'
-import { signedHeaders, signingSecrets } from './signature.ts'
 
 /** The result of one request to an endpoint. */
 export type AttemptResult = {

@@ -15,6 +15,12 @@ export type Endpoint = {
   readonly timeoutMs: number
 }
 
+/** Secrets that sign at this time, the newest first. */
+export function signingSecrets({ secret, former }: Endpoint, now: Date): readonly string[] {
+  const signing = former.filter(({ until }) => now < until).map((one) => one.secret)
+  return [...signing, secret].reverse()
+}
+
 /** The secret was sealed under another SERVICE_SECRET. */
 export class UnreadableEndpoint extends Error {
   readonly url: string

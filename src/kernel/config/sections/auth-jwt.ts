@@ -15,15 +15,15 @@ const templateNameForm = textForm(
 )
 
 /** Claims that say whose token it is, for whom, and until when. */
-const OURS = [
+export const RESERVED_CLAIMS = [
   ...['iss', 'sub', 'aud', 'exp', 'nbf', 'iat', 'jti', 'sid', 'azp', 'client_id', 'scope', 'cnf', 'act'],
   ...['amr', 'acr', 'auth_time', 'nonce', 'org', 'org_role', 'is_anonymous'],
 ]
 
 const claimNameForm = textForm(
   'claim name',
-  new RegExp(`^(?!(?:${OURS.join('|')})$)[\\x21-\\x7e]{1,100}$`),
-  `at most 100 visible ASCII characters without spaces, and none of ${OURS.join(', ')}`,
+  new RegExp(`^(?!(?:${RESERVED_CLAIMS.join('|')})$)[\\x21-\\x7e]{1,100}$`),
+  `at most 100 visible ASCII characters without spaces, and none of ${RESERVED_CLAIMS.join(', ')}`,
 )
 
 /** JSON web tokens of sessions, for services that verify them by themselves. */

@@ -8,6 +8,7 @@ import { admin } from './auth-admin.ts'
 import { anonymous } from './auth-anonymous.ts'
 import { captcha } from './auth-captcha.ts'
 import { device } from './auth-device.ts'
+import { hooks } from './auth-hooks.ts'
 import { jwt } from './auth-jwt.ts'
 import { lastLoginMethod } from './auth-last-login-method.ts'
 import { emailOtp, magicLink } from './auth-mail.ts'
@@ -177,4 +178,5 @@ export const auth = section('Authentication.', {
   last_login_method: lastLoginMethod,
   user,
   jwt,
+  hooks,
 })

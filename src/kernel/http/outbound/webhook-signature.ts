@@ -1,13 +1,13 @@
 import { createHmac } from 'node:crypto'
-import type { Endpoint } from './endpoint.ts'
 
 /** The prefix of a secret in the form that is shown. The rest is base64 (Standard Webhooks specification, "Signature scheme"). */
 export const SECRET_PREFIX = 'whsec_'
 
-/** Secrets that sign at this time, the newest first. */
-export function signingSecrets({ secret, former }: Endpoint, now: Date): readonly string[] {
-  const signing = former.filter(({ until }) => now < until).map((one) => one.secret)
-  return [...signing, secret].reverse()
+/** The same specification: 24 to 64 bytes in base64. */
+export function isSigningSecret(text: string): boolean {
+  const bytes = Buffer.from(text.slice(SECRET_PREFIX.length), 'base64')
+  const isBase64 = text === `${SECRET_PREFIX}${bytes.toString('base64')}`
+  return isBase64 && bytes.length >= 24 && bytes.length <= 64
 }
 
 type SignedContent = {
@@ -17,7 +17,7 @@ type SignedContent = {
   readonly body: string
 }
 
-/** The headers of a delivery: one signature for each secret, so that a receiver may know the old or the new one. */
+/** The headers of a signed request: one signature for each secret, so that a receiver may know the old or the new one. */
 export function signedHeaders(
   secrets: readonly string[],
   content: SignedContent,

@@ -1,0 +1,7 @@
+import type { Kernel } from '#kernel/kernel.ts'
+
+/** Where the request comes from, as hooks are told it. */
+export const sourceOf = ({ origin: { ipAddress, userAgent } }: Kernel) => ({
+  ip_address: ipAddress ?? null,
+  user_agent: userAgent?.slice(0, 512) ?? null,
+})
