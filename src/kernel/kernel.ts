@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import { ANONYMOUS, type Origin } from './audit/origin.ts'
 import type { Clock } from './clock.ts'
 import type { Config } from './config/config.ts'
@@ -142,6 +143,19 @@ async function inTransaction<K extends Transactional, T>(
   for (const task of later) task()
   if (notes.isFollowed) await kernel.coherence?.settle()
   return result
+}
+
+/** A part of a transaction that the rest may go on without: when it throws, what it has written is undone. */
+export async function undoneByThrow<T>({ db }: Pick<Kernel, 'db'>, part: () => Promise<T>): Promise<T> {
+  await sql`savepoint part`.execute(db)
+  try {
+    const result = await part()
+    await sql`release savepoint part`.execute(db)
+    return result
+  } catch (error) {
+    await sql`rollback to savepoint part`.execute(db)
+    throw error
+  }
 }
 
 /** A command that no cache holds anything for has no coherence. */

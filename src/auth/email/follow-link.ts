@@ -3,7 +3,7 @@ import type { SignUpMark } from '#identity/ticket-purposes.ts'
 import type { Ticket } from '#identity/tickets.ts'
 import { hasProvenEmail, type User } from '#identity/users.ts'
 import { Failure } from '#kernel/errors.ts'
-import type { Kernel } from '#kernel/kernel.ts'
+import { type Kernel, undoneByThrow } from '#kernel/kernel.ts'
 import { type Admission, admit } from '../door/admit.ts'
 import { fail } from '../errors.ts'
 import type { FormValues } from '../mailing/flow.ts'
@@ -77,7 +77,7 @@ async function signInIfOwn(
   if (caller !== undefined || context.isCrossSite || hasProvenEmail(user)) return undefined
   const entrance = { way: 'mail', shown: ['mail'], proof: { userId: user.id }, refuse: invalidToken } as const
   try {
-    return await admit(kernel, entrance, context)
+    return await undoneByThrow(kernel, () => admit(kernel, entrance, context))
   } catch (error) {
     if (error instanceof Failure && WITHOUT_SESSION.has(error.code)) return undefined
     throw error

@@ -111,8 +111,17 @@ test('a mail that proves the address proves it all the same when a hook refuses 
   const ada = await t.signUp('Ada')
   const token = new URL(linkIn((await t.mails()).at(-1) ?? ''), t.url).searchParams.get('token')
   hook.reply(REFUSE)
+  const sessions = () =>
+    t.service.kernel.db
+      .selectFrom('session')
+      .select('id')
+      .where('userId', '=', ada.id)
+      .orderBy('id')
+      .execute()
+  const before = await sessions()
   const body = { token, password: PASSWORD }
   const { status, body: answer, headers } = await t.anon.post('/api/auth/verify-email', body)
   assert.deepEqual([status, answer.user?.emailVerified, headers.get('set-auth-token')], [200, true, null])
   assert.equal(hook.calls.at(-1)?.data.user.id, ada.id)
+  assert.deepEqual(await sessions(), before)
 })
