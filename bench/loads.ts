@@ -65,7 +65,7 @@ function readsOf(
 
 const fetchOf = (body: object): Request => ({ ...POST, path: '/gateway/fetch', body: JSON.stringify(body) })
 
-const byId = (id: number) => ({
+export const byId = (id: number) => ({
   table_name: 'bench_rows',
   conditions: [{ operator: 'eq', column: 'id', value: id }],
 })

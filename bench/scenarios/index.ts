@@ -5,6 +5,7 @@ import { getSessionInFlood } from './get-session-in-flood.ts'
 import { getSessionUncached } from './get-session-uncached.ts'
 import { getSessionWithJwt } from './get-session-with-jwt.ts'
 import { memory } from './memory.ts'
+import { memoryOfJwts } from './memory-of-jwts.ts'
 import { pipeline } from './pipeline.ts'
 import { rowByJwt } from './row-by-jwt.ts'
 import { rowBySession } from './row-by-session.ts'
@@ -40,6 +41,7 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
   webhooks,
   'start-to-ready': startToReady,
   memory,
+  'memory-of-jwts': memoryOfJwts,
 }
 
 /** Ours and its limit, for a look in between. */

@@ -1,15 +1,12 @@
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { exportJWK, generateKeyPair, SignJWT } from 'jose'
+import { securedBy, startIssuer } from '../jwt-issuer.ts'
 import { rowByPost, signUp } from '../loads.ts'
-import type { Bench, Scenario } from '../scenario.ts'
-import { headersWithKey, type Settings, startService } from '../service.ts'
+import type { Scenario } from '../scenario.ts'
+import { headersWithKey, startService } from '../service.ts'
 import { httpSide, OURS } from '../sides.ts'
 import { addRoles, ROLES } from './row-by-session.ts'
 
 const BY_SESSION = 'Gatehouse, by session'
 const BY_JWT = 'Gatehouse, by a JWT of another issuer'
-const AUDIENCE = 'https://api.example.com'
 const SUBJECT = 'other|ada'
 
 /** The rows belong to both callers. */
@@ -28,7 +25,7 @@ export const rowByJwt: Scenario = {
   hasLatency: true,
   async open(bench) {
     const issuer = await startIssuer(bench)
-    const service = await startService(bench.server, settingsFor(issuer.url))
+    const service = await startService(bench.server, securedBy(issuer.url))
     bench.after(service.stop)
     const token = await signUp(service.url, 'ada')
     const answer = await fetch(`${service.url}/api/auth/get-session`, {
@@ -47,44 +44,6 @@ export const rowByJwt: Scenario = {
         ...rowByPost({ ...service, headers }),
       })
     }
-    return [side(BY_JWT, issuer.token), side(BY_SESSION, token)]
+    return [side(BY_JWT, issuer.token(SUBJECT)), side(BY_SESSION, token)]
   },
-}
-
-const settingsFor =
-  (issuer: string) =>
-  (databaseUrl: string): Settings => ({
-    SERVICE_OUTBOUND__ALLOW_HTTP: 'true',
-    SERVICE_OUTBOUND__ALLOW_NETWORKS: '127.0.0.0/8',
-    SERVICE_CLIENTS__SECURED__URL: databaseUrl,
-    SERVICE_CLIENTS__SECURED__ROW_LEVEL_SECURITY__ENABLED: 'true',
-    SERVICE_CLIENTS__SECURED__ROW_LEVEL_SECURITY__ANONYMOUS_ROLE: ROLES.anonymous,
-    SERVICE_CLIENTS__SECURED__ROW_LEVEL_SECURITY__SIGNED_IN_ROLE: ROLES.signedIn,
-    SERVICE_CLIENTS__SECURED__ROW_LEVEL_SECURITY__ISSUERS: JSON.stringify([
-      { issuer, jwks_url: `${issuer}/keys`, audience: [AUDIENCE] },
-    ]),
-  })
-
-/** An issuer on loopback, and a token of it that is valid for longer than the scenario takes. */
-async function startIssuer({ after }: Bench): Promise<{ readonly url: string; readonly token: string }> {
-  const { privateKey, publicKey } = await generateKeyPair('ES256')
-  const header = { alg: 'ES256', kid: 'bench' }
-  const keys = JSON.stringify({ keys: [{ ...(await exportJWK(publicKey)), ...header, use: 'sig' }] })
-  const server = createServer((_request, response) =>
-    response.setHeader('content-type', 'application/json').end(keys),
-  ).listen(0, '127.0.0.1')
-  await new Promise((resolve) => server.once('listening', resolve))
-  after(async () => {
-    server.closeAllConnections()
-    server.close()
-  })
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}` // a TCP server's
-  const token = await new SignJWT({ sub: SUBJECT })
-    .setProtectedHeader(header)
-    .setIssuer(url)
-    .setAudience(AUDIENCE)
-    .setIssuedAt()
-    .setExpirationTime('12h')
-    .sign(privateKey)
-  return { url, token }
 }
