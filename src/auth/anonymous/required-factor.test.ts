@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { signInAnonymously } from '#test/anonymous.ts'
+import { createAuthenticator } from '#test/authenticator.ts'
 import { type Answer, actor, confirm, linkIn, PASSWORD, testService } from '#test/harness.ts'
+import { ceremoniesOf } from '#test/passkeys.ts'
 import { codeOf, cookiesOf, SESSION_COOKIE, secretIn } from '#test/second-factor.ts'
 
 const t = await testService({
@@ -35,4 +37,21 @@ test('a second factor that every user needs is not asked of an anonymous one, an
   const code = codeOf(t, secretIn(begun.body.totpURI))
   const verified = await own(body.token).post(`${AUTH}/two-factor/verify-totp`, { code })
   assert.equal(said(await own(verified.body.token).get(`${AUTH}/list-sessions`)), '200')
+})
+
+test('the first passkey has to count as that factor, so that it does not shut the user out', async () => {
+  const passkeys = ceremoniesOf(t)
+  const [who, authenticator] = [await signInAnonymously(t), createAuthenticator()]
+  const { body: options } = await passkeys.creationOptions(who)
+  assert.equal(options.authenticatorSelection.userVerification, 'required')
+  const refused = await passkeys.register(who, authenticator, { fault: { userVerified: false } })
+  assert.equal(said(refused), '400 FAILED_TO_VERIFY_REGISTRATION')
+  assert.equal((await who.get(`${AUTH}/get-session`)).body.user.isAnonymous, true)
+
+  assert.equal((await passkeys.register(who, authenticator)).status, 200)
+  const { body } = await passkeys.signIn(authenticator)
+  assert.equal(
+    said(await actor(t.url, { authorization: `Bearer ${body.token}` }).get(`${AUTH}/list-sessions`)),
+    '200',
+  )
 })

@@ -131,6 +131,18 @@ test('the fields of a known user are asked for, and what is refused leaves the u
   })
 })
 
+test('a field that the user removes at the upgrade is free again, and no other mail to the address works', async () => {
+  const [who, email] = [await signInAnonymously(t), newAddress()]
+  const given = { company: 'ACME', phone: 'mine' }
+  assert.equal((await who.post(`${AUTH}/update-user`, given)).status, 200)
+  const [one, other] = [await askedBy(who, email), await askedBy(who, email)]
+  const done = await type(who, email, one, { phone: null })
+  assert.equal(done.status, 200, done.text)
+  assert.equal((await me(renewed(done))).phone, null)
+  assert.equal((await type(t.anon, email, other)).status, 400)
+  assert.equal((await (await signInAnonymously(t)).post(`${AUTH}/update-user`, given)).status, 200)
+})
+
 test('of mails to several addresses that are followed at once in one session, one gives it the address', async () => {
   for (let round = 0; round < 5; round++) {
     const who = await signInAnonymously(t)

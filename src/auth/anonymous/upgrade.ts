@@ -49,15 +49,19 @@ export async function upgradeByMail(
 ): Promise<User> {
   const { email, name, image } = given
   const now = kernel.now()
+  const asked = fieldsChange(kernel, given, user, 'user')
   const change = {
     ...{ email, emailVerified: true, emailProvenAt: now, isAnonymous: false },
-    ...fieldsOfKnown(kernel, { ...user, ...fieldsChange(kernel, given, user, 'user') }),
+    ...asked,
+    ...fieldsOfKnown(kernel, { ...user, ...asked }),
     ...(name !== '' && { name }),
     ...(image != null && { image }),
   }
   const known = (await explainingTakenField(() => updateUser(kernel.db, user.id, change, now))) ?? user
   await tell(kernel, 'email.changed', { targetId: user.id, details: { removedWhatOthersAdded: false } })
   await endAnonymity(kernel, user, 'email', { known, method })
+  // Those of the new address, too.
+  await deleteTickets(kernel.db, known)
   return known
 }
 

@@ -6,7 +6,8 @@ import { randomToken } from '#kernel/random.ts'
 import { bySession, type Caller } from '../door/access.ts'
 import { expectShown } from '../door/demands.ts'
 import { fail } from '../errors.ts'
-import { expectMayEnrol } from '../two-factor/restricted.ts'
+import { expectMayEnrol, lacksFactorOnceKnown } from '../two-factor/restricted.ts'
+import type { PasskeyWish } from './options.ts'
 
 /** Milliseconds from the options until the answer of the authenticator. */
 export const CHALLENGE_LIFETIME = 300_000
@@ -22,7 +23,7 @@ export type Challenge = {
 export function issueRegistrationChallenge(
   kernel: Kernel,
   caller: Caller,
-): Promise<Challenge & { readonly isRestricted: boolean }> {
+): Promise<Challenge & Pick<PasskeyWish, 'mustVerify'>> {
   const challenge = randomToken(kernel.random)
   return act(kernel, bySession(caller), async (kernel, { user }) => {
     const { id: userId, email: address } = user
@@ -36,7 +37,8 @@ export function issueRegistrationChallenge(
       lifetime: CHALLENGE_LIFETIME,
       payload: { challenge },
     })
-    return { challengeId, challenge, isRestricted }
+    const mustVerify = isRestricted || lacksFactorOnceKnown(kernel, user, caller)
+    return { challengeId, challenge, mustVerify }
   })
 }
 

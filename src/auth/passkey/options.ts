@@ -11,10 +11,10 @@ import { ALGORITHMS } from './verification.ts'
 /** An account, and the passkeys that it has. */
 type Account = { readonly user: User; readonly passkeys: readonly Passkey[] }
 
-type PasskeyWish = {
+export type PasskeyWish = {
   readonly authenticatorAttachment: string | undefined
-  /** The session lacks the required second factor, which a passkey is with user verification only. */
-  readonly isRestricted: boolean
+  /** A role requires a second factor, which a passkey is with user verification only. */
+  readonly mustVerify: boolean
 }
 
 /**
@@ -26,7 +26,7 @@ export const creationOptions = (
   { id, name }: RelyingParty,
   { challenge, challengeId }: Challenge,
   account: Account,
-  { authenticatorAttachment, isRestricted }: PasskeyWish,
+  { authenticatorAttachment, mustVerify }: PasskeyWish,
 ): Static<typeof CreationOptions> => ({
   challenge,
   challengeId,
@@ -39,7 +39,7 @@ export const creationOptions = (
     ...(authenticatorAttachment !== undefined && { authenticatorAttachment }),
     residentKey: 'required',
     requireResidentKey: true,
-    userVerification: isRestricted ? 'required' : verificationIn(kernel),
+    userVerification: mustVerify ? 'required' : verificationIn(kernel),
   },
   attestation: 'none',
   extensions: { credProps: true },

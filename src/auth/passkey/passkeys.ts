@@ -23,7 +23,7 @@ import type { SignInContext } from '../door/sign-in-context.ts'
 import { fail } from '../errors.ts'
 import { noticeTo } from '../mailing/allowance.ts'
 import { MAILS } from '../mailing/texts.ts'
-import { expectMayEnrol } from '../two-factor/restricted.ts'
+import { expectMayEnrol, lacksFactorOnceKnown } from '../two-factor/restricted.ts'
 import { acceptableName } from '../user-fields.ts'
 import { redeemRegistrationChallenge } from './challenges.ts'
 import { relyingParty } from './relying-party.ts'
@@ -57,7 +57,8 @@ export async function registerPasskey(
     const isRestricted = await expectMayEnrol(kernel, user, caller)
     await expectShown(kernel, caller.session, 'addPasskey')
     const challenge = await redeemRegistrationChallenge(kernel, caller, user, challengeId)
-    const requireUserVerification = require_user_verification || isRestricted
+    const requireUserVerification =
+      require_user_verification || isRestricted || lacksFactorOnceKnown(kernel, user, caller)
     const attested = await verifyAttestation(response, { challenge, rp, requireUserVerification })
     if ('reason' in attested) throw refusalOf(attested.reason)
     const added = await addPasskey(kernel, user, {

@@ -94,11 +94,11 @@ function ceremonyRoutes(app: App, kernel: Kernel, access: AuthAccess): void {
     handler: async (request, reply) => {
       const rp = relyingParty(kernel)
       const caller = request.caller
-      const { isRestricted, ...challenge } = await issueRegistrationChallenge(kernel, caller)
+      const { mustVerify, ...challenge } = await issueRegistrationChallenge(kernel, caller)
       PASSKEY_COOKIE.set(config, reply, challenge.challengeId, CHALLENGE_LIFETIME)
       const account = { user: caller.user, passkeys: await listPasskeys(kernel.db, caller.user.id) }
       const { authenticatorAttachment } = request.query
-      return creationOptions(kernel, rp, challenge, account, { authenticatorAttachment, isRestricted })
+      return creationOptions(kernel, rp, challenge, account, { authenticatorAttachment, mustVerify })
     },
   })
   app.route({

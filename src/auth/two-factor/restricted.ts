@@ -16,6 +16,15 @@ export async function mayEnrol(kernel: Kernel, session: Session): Promise<boolea
   return true
 }
 
+/** An anonymous user whose first passkey has to count as the factor that their role will require: else it would shut them out. */
+export const lacksFactorOnceKnown = (
+  { config }: Kernel,
+  user: User,
+  { session }: Pick<LiveSession, 'session'>,
+): boolean =>
+  user.isAnonymous &&
+  lacksSecondFactor(config, { user: { ...user, isAnonymous: false }, session, impersonator: undefined })
+
 /** In the transaction that adds a way in. Returns whether the caller's session is restricted. */
 export async function expectMayEnrol(
   kernel: Kernel,
