@@ -49,19 +49,33 @@ export async function takeRound(
   round: number,
   { seconds, database, signal }: { seconds: number; database: number; signal?: AbortSignal },
 ): Promise<ReadonlyMap<Side, Turn>> {
-  const before = await problemsOf(sides)
+  const problems = new Map<Side, string>()
+  const check = async (side: Side): Promise<void> => {
+    const problem = problems.has(side) ? undefined : await problemOf(side)
+    if (problem !== undefined) problems.set(side, problem)
+  }
   const parts = new Map<Side, Turn[]>(sides.map((side) => [side, []]))
+  const take = async (side: Side, share: number): Promise<void> => {
+    signal?.throwIfAborted()
+    parts.get(side)?.push(await takePart(side, share, database))
+  }
+  const divisible = sides.filter(({ isDivisible }) => isDivisible)
+  for (const side of divisible) await check(side)
   for (let part = 0; part < PARTS; part++)
     for (const side of inTurns(sides, round + part)) {
-      signal?.throwIfAborted()
-      if (side.isDivisible) parts.get(side)?.push(await takePart(side, seconds / PARTS, database))
-      else if (part === 0) parts.get(side)?.push(await takePart(side, seconds, database))
+      if (side.isDivisible) await take(side, seconds / PARTS)
+      else if (part === 0) {
+        await check(side)
+        await take(side, seconds)
+        // Before another side changes what it looks at.
+        await check(side)
+      }
     }
-  const after = await problemsOf(sides)
+  for (const side of divisible) await check(side)
   return new Map(
     sides.map((side) => {
       const turn = joined(parts.get(side) ?? [])
-      const problem = before.get(side) ?? after.get(side) ?? turn.void
+      const problem = problems.get(side) ?? turn.void
       return [side, { ...turn, ...(problem !== undefined && { void: problem }) }]
     }),
   )
@@ -94,16 +108,6 @@ function joined(parts: readonly Turn[]): Turn {
     service: sum(({ service }) => service),
     database: sum(({ database }) => database),
   }
-}
-
-/** The sides whose answers are wrong, and how. */
-async function problemsOf(sides: readonly Side[]): Promise<ReadonlyMap<Side, string>> {
-  const problems = new Map<Side, string>()
-  for (const side of sides) {
-    const problem = await problemOf(side)
-    if (problem !== undefined) problems.set(side, problem)
-  }
-  return problems
 }
 
 const timesOf = ({ pid }: Side, database: number) => ({
