@@ -7,7 +7,6 @@ import { bySession, type Caller } from '../door/access.ts'
 import { expectShown } from '../door/demands.ts'
 import { fail } from '../errors.ts'
 import { expectMayEnrol, lacksFactorOnceKnown } from '../two-factor/restricted.ts'
-import type { PasskeyWish } from './options.ts'
 
 /** Milliseconds from the options until the answer of the authenticator. */
 export const CHALLENGE_LIFETIME = 300_000
@@ -23,7 +22,7 @@ export type Challenge = {
 export function issueRegistrationChallenge(
   kernel: Kernel,
   caller: Caller,
-): Promise<Challenge & Pick<PasskeyWish, 'mustVerify'>> {
+): Promise<Challenge & { readonly mustVerify: boolean }> {
   const challenge = randomToken(kernel.random)
   return act(kernel, bySession(caller), async (kernel, { user }) => {
     const { id: userId, email: address } = user

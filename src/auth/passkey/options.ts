@@ -11,7 +11,7 @@ import { ALGORITHMS } from './verification.ts'
 /** An account, and the passkeys that it has. */
 type Account = { readonly user: User; readonly passkeys: readonly Passkey[] }
 
-export type PasskeyWish = {
+type PasskeyWish = {
   readonly authenticatorAttachment: string | undefined
   /** A role requires a second factor, which a passkey is with user verification only. */
   readonly mustVerify: boolean

@@ -19,11 +19,10 @@ export async function mayEnrol(kernel: Kernel, session: Session): Promise<boolea
 /** An anonymous user whose first passkey has to count as the factor that their role will require: else it would shut them out. */
 export const lacksFactorOnceKnown = (
   { config }: Kernel,
-  user: User,
+  { isAnonymous, id, role }: User,
   { session }: Pick<LiveSession, 'session'>,
 ): boolean =>
-  user.isAnonymous &&
-  lacksSecondFactor(config, { user: { ...user, isAnonymous: false }, session, impersonator: undefined })
+  isAnonymous && lacksSecondFactor(config, { user: { id, role }, session, impersonator: undefined })
 
 /** In the transaction that adds a way in. Returns whether the caller's session is restricted. */
 export async function expectMayEnrol(
