@@ -35,6 +35,8 @@ export type Sessions = {
   find(token: string, address: string): Promise<LiveSession | undefined> | LiveSession | undefined
   /** The same by the session's id, for callers who have proven it in another way. */
   findById(id: string, address: string): Promise<LiveSession | undefined> | LiveSession | undefined
+  /** The session as it is now, for work that has begun with it: no limit refuses it. Undefined when it has ended, or has another token. */
+  findStill(found: LiveSession): Promise<LiveSession | undefined>
   /**
    * Extends a remembered session that was last extended `update_age` ago. So a user who returns within `expires_in` stays signed in, up to
    * `max_age`. Undefined when the session has ended in the meantime.
@@ -95,6 +97,10 @@ export function createSessions(kernel: Kernel): Sessions {
     find: (token, address) =>
       isTokenShaped(token) ? findIn(byToken, tokenHash(token).toString('base64url'), address) : undefined,
     findById: (id, address) => findIn(byId, id, address),
+    async findStill({ session, tokenHash }) {
+      const found = whenUsable(await byId.get(session.id))
+      return found?.tokenHash.equals(tokenHash) ? found : undefined
+    },
     async roll(found, token) {
       const { session } = found
       const now = kernel.now()

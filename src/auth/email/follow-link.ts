@@ -5,7 +5,7 @@ import { hasProvenEmail, type User } from '#identity/users.ts'
 import { Failure } from '#kernel/errors.ts'
 import { type Kernel, undoneByThrow } from '#kernel/kernel.ts'
 import { type Admission, admit } from '../door/admit.ts'
-import { fail } from '../errors.ts'
+import { fail, HOOK_FAILURES } from '../errors.ts'
 import type { FormValues } from '../mailing/flow.ts'
 import type { LinkClick } from '../mailing/link-click.ts'
 import { openLink } from '../mailing/links.ts'
@@ -66,7 +66,8 @@ export async function followTicket(
 /**
  * The session of `auth.email.sign_in_after_verification`. An attacker may send a victim the link of the attacker's own account. It must not
  * sign the victim in to that account, neither from the attacker's page nor by our button, which asks for no password when the address is
- * proven already. `user`: as it was before the click. Undefined also for a user who has to sign in with the password, or whom a hook refuses.
+ * proven already. `user`: as it was before the click. Undefined also for a user who has to sign in with the password, and
+ * where a hook refuses or fails: the address is proven all the same.
  */
 async function signInIfOwn(
   kernel: Kernel,
@@ -84,4 +85,4 @@ async function signInIfOwn(
   }
 }
 
-const WITHOUT_SESSION: ReadonlySet<string> = new Set(['PASSWORD_SIGN_IN_REQUIRED', 'REFUSED_BY_HOOK'])
+const WITHOUT_SESSION: ReadonlySet<string> = new Set(['PASSWORD_SIGN_IN_REQUIRED', ...HOOK_FAILURES])

@@ -5,7 +5,7 @@ import type { Kernel } from '#kernel/kernel.ts'
 import { outsideAnswer } from '#kernel/outside-answers.ts'
 import type { Way } from '../door/way.ts'
 import { translatingRefusals } from './refusals.ts'
-import { sourceOf } from './source.ts'
+import { sourceOf, toldEmail } from './source.ts'
 
 type SignIn = Pick<Session, 'amr'> & { readonly way: Way }
 
@@ -27,7 +27,7 @@ type ShownUser = Pick<User, 'id' | 'email' | 'emailVerified' | 'name' | 'role' |
 
 export const shownUser = (user: ShownUser) => ({
   id: user.id,
-  email: user.isAnonymous ? null : user.email,
+  email: toldEmail(user.email),
   email_verified: user.emailVerified,
   name: user.name,
   role: user.role,

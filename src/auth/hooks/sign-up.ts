@@ -4,12 +4,12 @@ import { type HookAnswer, HookProblem } from '#kernel/hooks/answer.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { answeredOutside, outsideAnswer } from '#kernel/outside-answers.ts'
 import { translatingRefusals } from './refusals.ts'
-import { sourceOf } from './source.ts'
+import { sourceOf, toldEmail } from './source.ts'
 
 /** A way of becoming a user, as hooks are told it. */
 export type SignUpMethod = 'email' | 'magic_link' | 'email_otp' | 'anonymous' | 'passkey' | `social:${string}`
 
-type Newcomer = Pick<NewUser, 'email' | 'name' | 'username' | 'emailVerified' | 'isAnonymous' | 'fields'>
+type Newcomer = Pick<NewUser, 'email' | 'name' | 'username' | 'emailVerified' | 'fields'>
 
 type SignUp = {
   readonly method: SignUpMethod
@@ -29,8 +29,7 @@ export function beforeSignUp(kernel: Kernel, newcomer: Newcomer, { method, userI
   const given = newcomer.fields ?? null
   if (!kernel.hooks.has('sign_up')) return { fields: given, expectConsent: () => {} }
   const data = {
-    // The address of an anonymous user is a placeholder.
-    email: newcomer.isAnonymous === true ? null : newcomer.email,
+    email: toldEmail(newcomer.email),
     email_verified: newcomer.emailVerified,
     name: newcomer.name,
     username: newcomer.username,

@@ -103,6 +103,7 @@ test('a claim that the service sets is none for a hook, and all of them together
   const bodies = [
     ...[...names, 'plan', '', 'a b', 'x'.repeat(101)].map((name) => ({ [name]: 'x' })),
     { long: 'x'.repeat(2_048) },
+    { long: 'ä'.repeat(1_100) },
   ].map((claims) => JSON.stringify({ claims }))
   for (const body of [
     ...bodies,
@@ -111,10 +112,13 @@ test('a claim that the service sets is none for a hook, and all of them together
     '{"claims":"x"}',
     '{"fields":{}}',
   ]) {
+    hook.taken()
     hook.reply((response) => response.end(body))
     assert.deepEqual(codeOf(await tokenOf(ada, '?template=rest')), [503, 'HOOK_UNAVAILABLE'], body)
+    assert.equal(hook.taken().length, 1)
+    t.advance(1_000)
   }
-  hook.reply({})
+  hook.reply({ claims: { long: 'ä'.repeat(1_000) } })
   await verified(await tokenOf(ada, '?template=rest'), audience)
 })
 
@@ -124,6 +128,8 @@ test('without the consent of a hook there is no token, and get-session goes on w
   hook.reply(REFUSE)
   const refused = await tokenOf(ada)
   assert.deepEqual([...codeOf(refused), refused.body.message], [403, 'REFUSED_BY_HOOK', 'Not with us'])
+  assert.equal(await headerOf(ada), null)
+  t.advance(10_000)
   for (const reply of [REFUSE, { decision: 'maybe' }]) {
     hook.reply(reply)
     assert.equal(await headerOf(ada), null)

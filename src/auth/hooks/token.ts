@@ -8,6 +8,10 @@ import { shownUser } from './sign-in.ts'
 
 type Token = { readonly template: string | undefined; readonly claims: Claims }
 
+/** The user as hooks are told of one, which is more than the claims of a token. Null without such a hook. */
+export const toldOfUser = ({ hooks }: Kernel, { user }: LiveSession) =>
+  hooks.has('token') ? shownUser(user) : null
+
 /** The claims that hooks add to a token, which has these already. Nothing may be held meanwhile. */
 export async function claimsOfHooks(
   kernel: Kernel,
@@ -33,7 +37,7 @@ export async function claimsOfHooks(
   })
 }
 
-/** Characters of all claims of hooks as JSON. A token travels in headers, and one in memory has about as much again. */
+/** Bytes of all claims of hooks as JSON. A token travels in headers, and one in memory has about as much again. */
 const CLAIMS_MAX = 2_048
 
 const RESERVED: ReadonlySet<string> = new Set([...RESERVED_CLAIMS, 'role', '__proto__'])
@@ -49,7 +53,7 @@ function withAnswered(before: Claims, { claims: answered = {} }: HookAnswer, our
     }),
   )
   const all = { ...before, ...added }
-  if (JSON.stringify(all).length > CLAIMS_MAX)
-    throw new HookProblem(`its claims have more than ${CLAIMS_MAX} characters`)
+  if (Buffer.byteLength(JSON.stringify(all)) > CLAIMS_MAX)
+    throw new HookProblem(`its claims have more than ${CLAIMS_MAX} bytes`)
   return all
 }

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import { type Claims, type SigningKey, signJwt } from '#identity/jwt/jws.ts'
 import type { JwtKeys } from '#identity/jwt/key-ring.ts'
 import { audienceOf, MARK, tokenMark } from '#identity/jwt/session-of-jwt.ts'
@@ -8,39 +9,47 @@ import { Failure } from '#kernel/errors.ts'
 import { edge } from '#kernel/http/failures.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { fail } from '../errors.ts'
-import { claimsOfHooks } from '../hooks/token.ts'
+import { claimsOfHooks, toldOfUser } from '../hooks/token.ts'
 
 export type Tokens = {
   /**
    * A token of the session, for a caller whose access has been judged. Undefined when no secret of this process opens the key. Throws what
-   * hooks refuse, and 401 when the session has ended while they were asked.
+   * hooks refuse, 401 when the session has ended while they were asked, and 429 when the address may not have them asked.
    */
   of(kernel: Kernel, live: LiveSession, template?: string): Promise<string | undefined>
   /** The same for an answer that goes on without it: undefined when a hook refuses or fails, too. */
-  ifGiven(kernel: Kernel, live: LiveSession): Promise<string | undefined>
+  ifGiven(
+    kernel: Kernel,
+    live: LiveSession,
+  ): Promise<{ readonly token: string | undefined } | 'session ended'>
 }
 
 type Minted = {
   readonly token: string
   readonly kid: string
-  /** The claims but for their times and for those of hooks, and the header, as text. */
+  /** A hash of the claims but for their times and for those of hooks, of the header, and of all else that hooks were told. */
   readonly about: string
   /** Milliseconds: until then the token is given out again. */
   readonly until: number
 }
 
+/** A token that hooks have not agreed to. */
+type Refused = Pick<Minted, 'about'> & { readonly failure: Failure; readonly at: number }
+
 /** A token that is given out lasts for this many milliseconds, unless its session ends before. */
 const LEFT = 60_000
 /** Tokens in memory, about 1 KB each. */
 const CACHE_SIZE = 10_000
-/** Milliseconds for which get-session does without a token that a hook has not agreed to: else each request would call the hook. */
+/** Milliseconds for which hooks are not asked again after they have refused or failed: else each request would call them. */
+const REPEATED = 1_000
+/** The same for get-session, which does without a token. */
 const QUIET = 10_000
 /** Changes of a session, each while hooks are asked about the state before it. */
 const MAX_ROUNDS = 3
 
 export function createTokens(keys: JwtKeys, sessions: Sessions): Tokens {
   const minted = new Map<string, Minted>()
-  const quiet = new Map<string, number>()
+  const refused = new Map<string, Refused>()
   const asking = new Map<string, Promise<string>>()
 
   function mint(kernel: Kernel, token: Described, signing: SigningKey, added: Claims): string {
@@ -49,15 +58,35 @@ export function createTokens(keys: JwtKeys, sessions: Sessions): Tokens {
     const exp = Math.min(now + token.expiresIn, end)
     const all = { ...added, ...claims, iat: seconds(now), exp: seconds(exp) }
     const signed = signJwt(signing, all, header)
+    refused.delete(id)
     keep(minted, id, { token: signed, kid: signing.kid, about, until: exp - LEFT })
     return signed
   }
 
-  /** Throws when the session has ended, or has another token: then the caller has the former one. */
-  async function findStill(kernel: Kernel, { session, tokenHash }: LiveSession): Promise<LiveSession> {
-    const found = await sessions.findById(session.id, kernel.origin.ipAddress ?? '')
-    if (found === undefined || !found.tokenHash.equals(tokenHash)) throw fail('UNAUTHORIZED')
-    return found
+  /** Why there is no token, if hooks have said so within these milliseconds. */
+  function refusedWithin(time: number, kernel: Kernel, { id, about }: Described): Failure | undefined {
+    const last = refused.get(id)
+    return last?.about === about && kernel.now().getTime() - last.at < time ? last.failure : undefined
+  }
+
+  /** The token in memory, or throws the failure there. Undefined: hooks are to be asked. */
+  function settled(kernel: Kernel, token: Described, { kid }: SigningKey): string | undefined {
+    const held = minted.get(token.id)
+    if (held?.about === token.about && held.kid === kid && held.until > kernel.now().getTime())
+      return held.token
+    const failure = refusedWithin(REPEATED, kernel, token)
+    if (failure !== undefined) throw failure
+    return undefined
+  }
+
+  async function claimsFor(kernel: Kernel, live: LiveSession, token: Described): Promise<Claims> {
+    const { id, about } = token
+    try {
+      return await claimsOfHooks(kernel, live, token)
+    } catch (failure) {
+      if (failure instanceof Failure) keep(refused, id, { about, failure, at: kernel.now().getTime() })
+      throw failure
+    }
   }
 
   /** The session is looked at again when the hooks have answered. */
@@ -69,27 +98,35 @@ export function createTokens(keys: JwtKeys, sessions: Sessions): Tokens {
   ): Promise<string> {
     let live = before
     for (let round = 0; round < MAX_ROUNDS; round++) {
-      const { claims, about } = describe(kernel, live, template)
-      const added = await claimsOfHooks(kernel, live, { template, claims })
-      const found = await findStill(kernel, live)
+      const token = describe(kernel, live, template)
+      const added = await claimsFor(kernel, live, token)
+      const found = await sessions.findStill(live)
+      if (found === undefined) throw fail('UNAUTHORIZED')
       // Its user has a role by now that requires a second factor.
       if (!mayHaveToken(kernel, found)) throw fail('TWO_FACTOR_REQUIRED')
       const still = describe(kernel, found, template)
-      if (still.about === about) return mint(kernel, still, signing, added)
+      if (still.about === token.about) return mint(kernel, still, signing, added)
       live = found
     }
     throw edge('service_unavailable')
   }
 
-  async function of(kernel: Kernel, live: LiveSession, template?: string): Promise<string | undefined> {
-    const token = describe(kernel, live, template)
+  async function tokenOf(
+    kernel: Kernel,
+    live: LiveSession,
+    token: Described,
+    expectMayAsk: () => Promise<void>,
+  ): Promise<string | undefined> {
     const { signing } = await keys.ringWithKeys()
     if (signing === undefined) return undefined
-    const { id, about } = token
-    const held = minted.get(id)
-    if (held?.about === about && held.kid === signing.kid && held.until > kernel.now().getTime())
-      return held.token
+    const before = settled(kernel, token, signing)
+    if (before !== undefined) return before
     if (!kernel.hooks.has('token')) return mint(kernel, token, signing, {})
+    await expectMayAsk()
+    // Another request may have been answered meanwhile.
+    const meanwhile = settled(kernel, token, signing)
+    if (meanwhile !== undefined) return meanwhile
+    const { id, about, template } = token
     const key = `${id} ${signing.kid} ${about}`
     const running =
       asking.get(key) ?? askAndMint(kernel, live, template, signing).finally(() => asking.delete(key))
@@ -98,18 +135,21 @@ export function createTokens(keys: JwtKeys, sessions: Sessions): Tokens {
   }
 
   return {
-    of,
+    async of(kernel, live, template) {
+      const { limits, origin } = kernel
+      return tokenOf(kernel, live, describe(kernel, live, template), () =>
+        limits.consume('default', origin.ipAddress ?? ''),
+      )
+    },
     async ifGiven(kernel, live) {
-      const now = kernel.now().getTime()
-      if ((quiet.get(live.session.id) ?? 0) > now) return undefined
+      const token = describe(kernel, live, undefined)
+      if (refusedWithin(QUIET, kernel, token) !== undefined) return { token: undefined }
       try {
-        return await of(kernel, live)
+        return { token: await tokenOf(kernel, live, token, async () => {}) }
       } catch (error) {
         if (!(error instanceof Failure)) throw error
         // A slow hook may have failed after the end of the session.
-        await findStill(kernel, live)
-        keep(quiet, live.session.id, now + QUIET)
-        return undefined
+        return (await sessions.findStill(live)) === undefined ? 'session ended' : { token: undefined }
       }
     },
   }
@@ -126,6 +166,7 @@ function keep<T>(entries: Map<string, T>, id: string, entry: T): void {
 /** A token that is to be signed. */
 type Described = Pick<Minted, 'about'> & {
   readonly id: string
+  readonly template: string | undefined
   readonly claims: Claims
   readonly header: Claims
   readonly expiresIn: number
@@ -137,8 +178,9 @@ function describe(kernel: Kernel, live: LiveSession, template: string | undefine
   const kind = kindOf(kernel, template)
   const claims = { ...claimsOf(kernel, live), ...kind.claims }
   const header = { [MARK]: tokenMark(live) }
+  const all = JSON.stringify([claims, header, toldOfUser(kernel, live)])
   return {
-    ...{ claims, header, about: JSON.stringify([claims, header]), expiresIn: kind.expiresIn },
+    ...{ template, claims, header, about: hash('sha256', all, 'base64url'), expiresIn: kind.expiresIn },
     id: `${live.session.id} ${template ?? ''}`,
     end: live.session.expiresAt.getTime(),
   }

@@ -11,6 +11,7 @@ import type { Kernel } from '#kernel/kernel.ts'
 import { findParent } from '../admin/impersonation.ts'
 import type { AuthAccess, Caller } from '../door/access.ts'
 import { ADMIN_COOKIE, clearSessionToken, forgetKept } from '../door/cookies.ts'
+import { fail } from '../errors.ts'
 import { mayHaveToken, type Tokens } from '../jwt/jwt.ts'
 import { endDeviceSessions } from '../multi-session/kept-sessions.ts'
 import { presentedSessions } from '../multi-session/presented-sessions.ts'
@@ -51,15 +52,27 @@ export function sessionRoutes(
     kernel.config.auth.session_management
 
   const { enabled, header } = kernel.config.auth.jwt
-  const sendToken = async (request: FastifyRequest, caller: Caller, reply: FastifyReply): Promise<void> => {
-    const token = mayHaveToken(kernel, caller) ? await tokens.ifGiven(request.kernel, caller) : undefined
-    if (token !== undefined) reply.header(HEADER.authJwt, token)
+  /** False when the session has ended meanwhile. */
+  const sendToken = async (
+    request: FastifyRequest,
+    caller: Caller,
+    reply: FastifyReply,
+  ): Promise<boolean> => {
+    if (!mayHaveToken(kernel, caller)) return true
+    const given = await tokens.ifGiven(request.kernel, caller)
+    if (given === 'session ended') return false
+    if (given.token !== undefined) reply.header(HEADER.authJwt, given.token)
+    return true
   }
+  // Fastify itself would send null as an empty body.
+  const withoutSession = (reply: FastifyReply) => reply.serializer(JSON.stringify).send(null)
   const getSession = async (request: FastifyRequest, reply: FastifyReply) => {
     const { method, knownCaller: caller } = request
-    // Without a session only under `require_authentication: false`. Fastify itself would send null as an empty body.
-    if (caller === undefined) return reply.serializer(JSON.stringify).send(null)
-    if (enabled && header && method !== 'HEAD') await sendToken(request, caller, reply)
+    // Without a session only under `require_authentication: false`.
+    if (caller === undefined) return withoutSession(reply)
+    const isAlive = !(enabled && header) || method === 'HEAD' || (await sendToken(request, caller, reply))
+    if (!isAlive && require_authentication) throw fail('UNAUTHORIZED')
+    if (!isAlive) return withoutSession(reply)
     return { session: { ...caller.session, token: caller.token }, user: caller.user }
   }
   for (const method of ['GET', 'POST'] as const) {

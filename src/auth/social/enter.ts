@@ -12,6 +12,7 @@ import { refuseHidden } from '../door/hidden-sign-ups.ts'
 import { recordingRefusal } from '../door/record-refusal.ts'
 import type { SignInContext } from '../door/sign-in-context.ts'
 import { fail } from '../errors.ts'
+import { beforeSignUp, type SignUpMethod } from '../hooks/sign-up.ts'
 import { noticeTo } from '../mailing/allowance.ts'
 import { MAILS } from '../mailing/texts.ts'
 import { hasProvenAddress, type ProvenIdentity } from './identity.ts'
@@ -84,20 +85,29 @@ class Overtaken extends Error {}
 
 async function findOrAdd(kernel: Kernel, entering: Entrant, context: SignInContext): Promise<Found> {
   const { provider: providerId, identity } = entering
+  const { email } = identity
+  // An address that is only claimed must not show whether it has an account (decision 25).
+  const hides = kernel.config.auth.hide_registered_emails && !hasProvenAddress(kernel, entering)
   const linked = await findLinkedAccount(kernel, { providerId, accountId: identity.accountId })
   if (linked !== undefined) {
     const { id, userId, createdAt: addedAt, settlesAt } = linked
+    if (hides && email !== undefined && (await isUnverified(kernel, userId)))
+      await expectLikeSignUp(kernel, entering, email)
     return { id, userId, addedAt, settlesAt, isOld: true, isNewUser: false }
   }
-  const { email } = identity
   if (email === undefined) throw fail('EMAIL_NOT_FOUND')
   const user = await findUser(kernel.db, 'email', email)
-  // An address that is only claimed must not show whether it has an account (decision 25).
-  const hides = kernel.config.auth.hide_registered_emails && !hasProvenAddress(kernel, entering)
-  if (user === undefined || hides) expectSignUp(kernel, entering)
-  if (user === undefined) return addUserOf(kernel, entering, email, context)
-  return hides ? refuseHidden(kernel, user.id, context) : linkByEmail(kernel, entering, user)
+  if (user === undefined) {
+    expectSignUp(kernel, entering)
+    return addUserOf(kernel, entering, email, context)
+  }
+  if (!hides) return linkByEmail(kernel, entering, user)
+  await expectLikeSignUp(kernel, entering, email)
+  return refuseHidden(kernel, user.id, context)
 }
+
+const isUnverified = async ({ db }: Kernel, userId: string): Promise<boolean> =>
+  (await findUser(db, 'id', userId))?.emailVerified === false
 
 /** Does a sign-in with an account that nobody has linked add a user? */
 export function maySignUp({ config }: Kernel, isRequested: boolean): boolean {
@@ -110,6 +120,20 @@ function expectSignUp(kernel: Kernel, { requestSignUp }: Entrant): void {
   // Here too, so that this refusal does not tell an address without an account.
   fieldsOfNew(kernel, {})
 }
+
+/**
+ * Refuses as a sign-up with the address would, hooks included, although no user is added: the address has an account, or is that of a user
+ * whom an earlier visit has added, and who has not proven it. All of these visits are answered alike.
+ */
+async function expectLikeSignUp(kernel: Kernel, entering: Entrant, email: string): Promise<void> {
+  expectSignUp(kernel, entering)
+  await atomically(kernel, async (kernel) => {
+    const user = newUserOf(kernel, entering, email)
+    beforeSignUp(kernel, user, { method: methodOf(entering) }).expectConsent()
+  })
+}
+
+const methodOf = ({ provider }: Entrant): SignUpMethod => `social:${provider}`
 
 /** Links the account to the user who has its address, if both sides have proven the address (auth.md 6). */
 function linkByEmail(kernel: Kernel, entering: Entrant, { id: userId, email }: User): Promise<Found> {
@@ -138,8 +162,7 @@ const addUserOf = (
   context: SignInContext,
 ): Promise<Found> =>
   atomically(kernel, async (kernel) => {
-    const method = `social:${entering.provider}` as const
-    const user = await addUser(kernel, newUserOf(kernel, entering, email), method)
+    const user = await addUser(kernel, newUserOf(kernel, entering, email), methodOf(entering))
     const { email_password, email: mails } = kernel.config.auth
     // `admit` mails the link if the address has to be verified first.
     if (!user.emailVerified && mails.send_on_sign_up && !email_password.require_email_verification)
