@@ -51,6 +51,16 @@ export function createTokens(keys: JwtKeys, sessions: Sessions): Tokens {
   const minted = new Map<string, Minted>()
   const refused = new Map<string, Refused>()
   const asking = new Map<string, Promise<string>>()
+  const described = new WeakMap<LiveSession, Described>()
+
+  /** Of the token without a template. A session in memory stays the same object until something of it, or of its user, has changed. */
+  function describeDefault(kernel: Kernel, live: LiveSession): Described {
+    const known = described.get(live)
+    if (known !== undefined) return known
+    const token = describe(kernel, live, undefined)
+    described.set(live, token)
+    return token
+  }
 
   function mint(kernel: Kernel, token: Described, signing: SigningKey, added: Claims): string {
     const { id, claims, header, about, end } = token
@@ -142,7 +152,7 @@ export function createTokens(keys: JwtKeys, sessions: Sessions): Tokens {
       )
     },
     async ifGiven(kernel, live) {
-      const token = describe(kernel, live, undefined)
+      const token = describeDefault(kernel, live)
       if (refusedWithin(QUIET, kernel, token) !== undefined) return { token: undefined }
       try {
         return { token: await tokenOf(kernel, live, token, async () => {}) }
