@@ -234,7 +234,10 @@ export function waysIn(t: TestService, { hook, idp, told }: WaysOptions): Readon
         const asked = await askForCodes(t)
         told.push(asked.deviceCode)
         await approve(bearer(ada.token), asked)
-        return () => poll(t, asked)
+        return () => {
+          t.advance(5_000) // the interval of polls
+          return poll(t, asked)
+        }
       },
     },
   }

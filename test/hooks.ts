@@ -36,6 +36,11 @@ export const HOOK_SECRET = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'
 /** For services with hooks of tests: their receivers are on loopback. */
 export const OUTBOUND = { allow_http: true, allow_networks: ['127.0.0.1'] }
 
+/** Headers of a request behind a trusted proxy, from one of many networks: each has a share of the calls of a hook. */
+export const fromNetwork = (index: number) => ({
+  headers: { 'x-forwarded-for': `2001:db8:${index.toString(16)}::1` },
+})
+
 export const REFUSE = { decision: 'refuse', message: 'Not with us' }
 
 export async function startHookReceiver(secret = HOOK_SECRET): Promise<HookReceiver> {

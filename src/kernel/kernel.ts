@@ -99,6 +99,8 @@ export type TransactionNotes = Written & {
   /** Ids of the users whose rows are locked. */
   readonly lockedUsers: Set<string>
   readonly outside: OutsideAnswers
+  /** Of `atTheEnd`. */
+  readonly last: (() => Promise<void>)[]
 }
 
 /**
@@ -135,17 +137,30 @@ async function inTransaction<K extends Transactional, T>(
     isPastUsers: false,
     lockedUsers: new Set<string>(),
     outside,
+    last: [],
   }
   const afterCommit = (task: () => void): void => void later.push(task)
-  const result = await kernel.db
-    .transaction()
-    .execute((db) => work({ ...kernel, db: db.withPlugin(watchStatements(notes)), afterCommit, notes }))
+  const result = await kernel.db.transaction().execute(async (db) => {
+    const done = await work({ ...kernel, db: db.withPlugin(watchStatements(notes)), afterCommit, notes })
+    for (const task of notes.last) await task()
+    return done
+  })
   for (const task of later) task()
   if (notes.isFollowed) await kernel.coherence?.settle()
   return result
 }
 
-/** A part of a transaction that the rest may go on without: when it throws, what it has written is undone. */
+/**
+ * Runs the work at the end of the transaction, in it; at once outside of one. For what a rollback does not undo: nothing runs in a run of the
+ * transaction that ends with a failure or a question.
+ */
+export const atTheEnd = async ({ notes }: Pick<Kernel, 'notes'>, work: () => Promise<void>): Promise<void> =>
+  notes === undefined ? work() : void notes.last.push(work)
+
+/**
+ * A part of a transaction that the rest may go on without: when it throws, what it has written is undone. What it has noted is not: rows count
+ * as locked, changed or untold, and what it has left to the end or to the commit runs.
+ */
 export async function undoneByThrow<T>({ db }: Pick<Kernel, 'db'>, part: () => Promise<T>): Promise<T> {
   await sql`savepoint part`.execute(db)
   try {

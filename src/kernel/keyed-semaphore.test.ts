@@ -15,6 +15,12 @@ test('one key has half of the semaphore; others have the rest, in order', async 
   for (const key of ['a', 'a', 'b', 'b']) await acquire(key)
 })
 
+test('of eight parts, one key has an eighth of the semaphore', async () => {
+  const { acquire } = createKeyedSemaphore(16, { max: 16, patience: 20, refusal: () => full, parts: 8 })
+  for (const key of ['a', 'b', 'c']) for (let count = 0; count < 2; count++) await acquire(key)
+  await assert.rejects(acquire('a'), full)
+})
+
 test('those of one key who wait beyond its half are refused at once', async () => {
   const { acquire } = semaphore(60_000)
   const [first, second] = [await acquire('a'), await acquire('a')]

@@ -49,15 +49,20 @@ export async function acquireAll(turns: readonly (() => Promise<Release>)[]): Pr
 }
 
 /**
- * A semaphore of which one key has half at most, so that none locks out the others. With several keys, each has half of what the next one
- * has.
+ * A semaphore of which one key has a part at most, half of it by default, so that none locks out the others. With several keys, each has
+ * that part of what the next one has.
  */
 type KeyedSemaphore = {
   /** Waits for its turn; the answer releases it, once. The key with the smallest share comes first. */
   acquire(...keys: readonly string[]): Promise<Release>
 }
 
-export function createKeyedSemaphore(count: number, options: QueueOptions): KeyedSemaphore {
+type KeyedOptions = QueueOptions & {
+  /** One key has at most 1/`parts`. */
+  readonly parts?: number
+}
+
+export function createKeyedSemaphore(count: number, { parts = 2, ...options }: KeyedOptions): KeyedSemaphore {
   const all = createSemaphore(count, options)
   const shares = createSemaphores()
   const createShare = (part: number): Semaphore =>
@@ -65,10 +70,10 @@ export function createKeyedSemaphore(count: number, options: QueueOptions): Keye
   const shareOf = (key: string, part: number) => () =>
     shares.acquire(`${part} ${key}`, () => createShare(part))
   return {
-    /** The shares first: so at most half of those who wait for the semaphore of all have one key. */
+    /** The shares first: so at most that part of those who wait for the semaphore of all has one key. */
     acquire: (...keys) =>
       acquireAll([
-        ...keys.map((key, index) => shareOf(key, 2 ** (keys.length - index))),
+        ...keys.map((key, index) => shareOf(key, parts ** (keys.length - index))),
         () => all.acquire(),
       ]),
   }

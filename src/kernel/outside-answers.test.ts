@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { sql } from 'kysely'
 import { testKernel } from '#test/harness.ts'
-import { atomically, type Kernel } from './kernel.ts'
+import { atomically, atTheEnd, type Kernel } from './kernel.ts'
 import { answeredOutside, inEveryRun, outsideAnswer } from './outside-answers.ts'
 
 const kernel = await testKernel({ config: { database: { max_connections: 1 } } })
@@ -28,6 +28,26 @@ test('the work is undone, the answer is asked for with no connection held, and t
     })
   })
   assert.deepEqual([answer, seen, await noted()], [42, [undefined, 42], ['word 0']])
+})
+
+test('what is left to the end runs once, in the transaction and after the work, and not in a run that is undone', async () => {
+  const order: string[] = []
+  const work = (question: () => Promise<void>) =>
+    atomically(kernel, async (kernel) => {
+      await atTheEnd(kernel, async () => {
+        order.push('end')
+        await note(kernel, 'end')
+      })
+      outsideAnswer(kernel, 'question', question)
+      order.push('work')
+    })
+  await work(async () => {})
+  assert.deepEqual([order, await noted()], [['work', 'end'], ['end']])
+  await assert.rejects(
+    work(() => Promise.reject(new RangeError('no'))),
+    RangeError,
+  )
+  assert.deepEqual([order, await noted()], [['work', 'end'], []])
 })
 
 test('a failure to answer is thrown in the work, which may go on without the answer', async () => {

@@ -68,6 +68,8 @@ export async function startKernel(options: KernelOptions): Promise<StartedKernel
   const outbound = createOutboundRequests(config, options.resolve)
   opened.defer(() => outbound.close())
   const metrics = createMetrics(now)
+  const calls = createOutboundRequests(config, options.resolve, { keepsConnections: false })
+  const hooks = createHooks(config, { outbound: calls, metrics, now, random, log })
   const jobs = await startJobs({
     database: createJobsDatabase(queue, coherence),
     log,
@@ -79,6 +81,8 @@ export async function startKernel(options: KernelOptions): Promise<StartedKernel
   opened.defer(() => jobs.stop())
   const limits = createRateLimits(config, counters, now)
   opened.defer(() => limits.close())
+  // Of all that is deferred here, the first to end: the calls that run refuse before anything that their callers need is closed.
+  opened.defer(() => hooks.close())
   const events = createEvents({ db: control.db, pipelined, coherence, now, random, metrics, log })
   events.subscribe((name) => metrics.event(name))
   let port = config.server.port
@@ -98,7 +102,7 @@ export async function startKernel(options: KernelOptions): Promise<StartedKernel
     events,
     limits,
     outbound,
-    hooks: createHooks(config, { outbound, metrics, now, random, log }),
+    hooks,
     metrics,
     streams: createOpenStreams(log),
     disk,

@@ -40,6 +40,7 @@ test('a device gets a session of the user who approves it, and no cookie', async
   assert.deepEqual(outcome(await poll(t, asked)), [400, 'authorization_pending'])
   assert.deepEqual((await approve(ada, asked)).body, { success: true })
 
+  t.advance(5 * SECOND)
   const answer = await t.anon.send('POST', '/api/auth/device/token', {
     raw: new URLSearchParams({
       grant_type: GRANT_TYPE,
@@ -60,6 +61,7 @@ test('a device gets a session of the user who approves it, and no cookie', async
   assert.deepEqual([current.user.id, current.session.userAgent], [ada.id, 'tv/1.0'])
   const listed = await ada.get('/api/auth/list-sessions')
   assert.equal(listed.body.length, 2)
+  t.advance(5 * SECOND)
   assert.deepEqual(outcome(await poll(t, asked)), [400, 'invalid_grant'])
 })
 
@@ -108,7 +110,9 @@ test('a device that polls too fast has to wait five seconds longer, for good', a
   }
   const ada = await t.signUp('Ada')
   await approve(ada, asked)
-  assert.equal((await poll(t, asked)).status, 200, 'it waits for nothing any more')
+  assert.deepEqual(outcome(await poll(t, asked)), [400, 'slow_down'], 'approved, and too early all the same')
+  t.advance(30 * SECOND)
+  assert.equal((await poll(t, asked)).status, 200)
 })
 
 test('a refused, expired, unknown, foreign or malformed code is refused in the words of the RFC', async () => {

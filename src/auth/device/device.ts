@@ -159,8 +159,9 @@ export async function redeemDeviceCode(
   if (device === undefined) throw invalid()
   if (device.expiresAt <= now) throw fail('EXPIRED_DEVICE_CODE')
   if (device.status === 'denied') throw denied()
-  if (device.status === 'pending')
-    throw fail(device.isEarly ? 'POLLING_TOO_FREQUENTLY' : 'AUTHORIZATION_PENDING')
+  // An approved one too: a hook that refuses or fails would be called as often as the device likes.
+  if (device.isEarly) throw fail('POLLING_TOO_FREQUENTLY')
+  if (device.status === 'pending') throw fail('AUTHORIZATION_PENDING')
   const link = { purposes: ['device-session'] as const, token }
   const started = await actOnTicket(kernel, link, invalid, async (kernel, user, { payload, expired }) => {
     if (expired) throw invalid()

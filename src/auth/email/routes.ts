@@ -41,6 +41,7 @@ export function emailRoutes(app: App, kernel: Kernel, access: AuthAccess): void 
       access: access.known,
       captcha: false,
       withoutSecondFactor: true,
+      limit: 'sign_in',
       redirects: ['callbackURL'],
       failures: ['INVALID_TOKEN', 'TOKEN_EXPIRED', ...ADMISSION_FAILURES],
     },

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type Answer, PASSWORD, type TestService, testService } from '#test/harness.ts'
-import { type HookReply, heldReply, OUTBOUND, REFUSE, startHookReceiver } from '#test/hooks.ts'
+import { fromNetwork, type HookReply, heldReply, OUTBOUND, REFUSE, startHookReceiver } from '#test/hooks.ts'
 import { startLoopbackServer } from '#test/loopback-server.ts'
 
 const elsewhere: string[] = []
@@ -15,6 +15,7 @@ const service = (settings: object, database: object = {}): Promise<TestService> 
     config: {
       outbound: OUTBOUND,
       rate_limits: { enabled: false },
+      server: { trusted_proxies: ['127.0.0.1'] },
       database,
       auth: {
         anonymous: { enabled: true },
@@ -25,7 +26,8 @@ const service = (settings: object, database: object = {}): Promise<TestService> 
 const refusing = await service({})
 const allowing = await service({ on_failure: 'allow' })
 const codeOf = ({ status, body }: Answer) => [status, body?.code]
-const enter = (t: TestService) => t.anon.post('/api/auth/sign-in/anonymous')
+const enter = (t: TestService, network = 0) =>
+  t.anon.post('/api/auth/sign-in/anonymous', {}, fromNetwork(network))
 const UNAVAILABLE = [503, 'HOOK_UNAVAILABLE']
 const metric = async (t: TestService, outcome: string): Promise<number> => {
   const { text } = await t.admin.get('/metrics')
@@ -172,7 +174,7 @@ test('a slow hook holds no connection of the database, and no more calls at once
     if (typeof held.reply === 'function') await held.reply(response, call)
     running--
   })
-  const waiting = Array.from({ length: 40 }, () => enter(t))
+  const waiting = Array.from({ length: 40 }, (_, network) => enter(t, network))
   await held.waiting(32)
   const act = await ada.post('/api/auth/update-user', { name: 'Ada II' })
   assert.equal(act.status, 200)

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { request } from 'undici'
 import { banByOperator, setRoleByOperator } from '#auth/admin/operator.ts'
 import { type Answer, linkIn, PASSWORD, testService } from '#test/harness.ts'
-import { heldReply, OUTBOUND, startHookReceiver } from '#test/hooks.ts'
+import { fromNetwork, heldReply, OUTBOUND, startHookReceiver } from '#test/hooks.ts'
 import { codeIn, otherThan } from '#test/mailed-codes.ts'
 
 const hook = await startHookReceiver()
@@ -12,6 +12,7 @@ const t = await testService({
   config: {
     outbound: OUTBOUND,
     rate_limits: { enabled: false },
+    server: { trusted_proxies: ['127.0.0.1'] },
     auth: {
       magic_link: { enabled: true },
       email_otp: { enabled: true },
@@ -29,8 +30,10 @@ async function mailed(email: string): Promise<{ readonly token: string; readonly
   const mail = (await t.mails()).findLast((one) => one.includes(`To: ${email}`)) ?? ''
   return { token: new URL(linkIn(mail), t.url).searchParams.get('token') ?? '', otp: codeIn(mail) }
 }
-const follow = (token: string) => t.anon.get(`/api/auth/magic-link/verify?token=${token}`)
-const type = (email: string, otp: string) => t.anon.post('/api/auth/sign-in/email-otp', { email, otp })
+const follow = (token: string, network = 0) =>
+  t.anon.get(`/api/auth/magic-link/verify?token=${token}`, fromNetwork(network))
+const type = (email: string, otp: string, network = 0) =>
+  t.anon.post('/api/auth/sign-in/email-otp', { email, otp }, fromNetwork(network))
 const usersOf = (email: string) => db.selectFrom('user').select('id').where('email', '=', email).execute()
 const sessionsOf = (userId: string) =>
   db.selectFrom('session').select('id').where('userId', '=', userId).execute()
@@ -48,7 +51,7 @@ test('of 50 parallel requests with one link and a slow hook one wins', async () 
   const { token } = await mailed(email)
   const held = heldReply()
   hook.reply(held.reply)
-  const answers = Array.from({ length: 50 }, () => follow(token))
+  const answers = Array.from({ length: 50 }, (_, network) => follow(token, network))
   await held.waiting(32)
   held.letGo()
   assert.deepEqual(count(await Promise.all(answers)), { '200': 1, '401 INVALID_TOKEN': 49 })
@@ -62,7 +65,7 @@ test('of 50 parallel requests with one code and a slow hook one wins', async () 
   const { otp } = await mailed(email)
   const held = heldReply()
   hook.reply(held.reply)
-  const answers = Array.from({ length: 50 }, () => type(email, otp))
+  const answers = Array.from({ length: 50 }, (_, network) => type(email, otp, network))
   await held.waiting(32)
   held.letGo()
   const { 200: won, ...lost } = count(await Promise.all(answers))

@@ -18,7 +18,7 @@ export function expectConsentToSignIn(kernel: Kernel, user: User, { way, amr }: 
   const data = { user: shownUser(user), method: way, amr: amr ?? [], ...sourceOf(kernel) }
   outsideAnswer(kernel, `sign_in ${JSON.stringify(data)}`, (kernel) =>
     translatingRefusals(kernel, { action: 'sign_in.failed', targetId: user.id }, () =>
-      kernel.hooks.ask('sign_in', data, () => {}),
+      kernel.hooks.ask('sign_in', { data, address: kernel.origin.ipAddress }, () => {}),
     ),
   )
 }

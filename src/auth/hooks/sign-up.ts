@@ -42,7 +42,7 @@ export function beforeSignUp(kernel: Kernel, newcomer: Newcomer, { method, userI
   const ask = (kernel: Kernel): Promise<CustomFields | null> =>
     translatingRefusals(kernel, { action: 'sign_up.failed', targetId: userId }, async () => {
       let fields = given
-      await kernel.hooks.ask('sign_up', data, (answer) => {
+      await kernel.hooks.ask('sign_up', { data, address: kernel.origin.ipAddress }, (answer) => {
         fields = withAnswered(kernel, fields, answer)
       })
       return fields

@@ -30,7 +30,7 @@ export async function claimsOfHooks(
   }
   return translatingRefusals(kernel, { action: 'token.failed', targetId: user.id }, async () => {
     let added: Claims = {}
-    await kernel.hooks.ask('token', data, (answer) => {
+    await kernel.hooks.ask('token', { data, address: kernel.origin.ipAddress }, (answer) => {
       added = withAnswered(added, answer, claims)
     })
     return added

@@ -75,6 +75,7 @@ export function magicLinkRoutes(app: App, kernel: Kernel, access: AuthAccess): v
       access: access.known,
       captcha: false,
       withoutSecondFactor: true,
+      limit: 'sign_in',
       redirects,
       failures: [
         'INVALID_TOKEN',

@@ -1,6 +1,6 @@
 import { ownBucket, type Source } from '#identity/known-devices.ts'
 import { hasProvenEmail, type User } from '#identity/users.ts'
-import type { Kernel } from '#kernel/kernel.ts'
+import { atTheEnd, type Kernel } from '#kernel/kernel.ts'
 import { type Mail, sendMail } from '#kernel/mail/mailer.ts'
 
 /**
@@ -26,7 +26,7 @@ export async function allowsMailFrom(
 /**
  * Tells a user by mail that the account has changed. This is the only way to do so, and it decides: an unproven address may be a stranger's, who
  * gets none. Notices have a bucket of their own. They also count for the address, whose limit does not refuse them: else whoever asks for thirty
- * mails before a change would silence its notice. Call it when nothing can be refused any more: what was counted stays so after a rollback.
+ * mails before a change would silence its notice. What is counted stays so after a rollback, so that it is counted at the end of the transaction.
  */
 export async function noticeTo(
   kernel: Kernel,
@@ -34,7 +34,10 @@ export async function noticeTo(
   mail: Mail,
 ): Promise<void> {
   const { limits } = kernel
-  if (!hasProvenEmail(user) || !(await limits.allows('mail_recipient', `notice:${user.email}`))) return
-  await limits.allows('mail_recipient_total', user.email)
-  await sendMail(kernel, mail)
+  if (!hasProvenEmail(user)) return
+  await atTheEnd(kernel, async () => {
+    if (!(await limits.allows('mail_recipient', `notice:${user.email}`))) return
+    await limits.allows('mail_recipient_total', user.email)
+    await sendMail(kernel, mail)
+  })
 }

@@ -44,6 +44,32 @@ test('every wrong setting of a hook is refused', () => {
   assert.match(complaints({ yaml: JSON.stringify(withoutTokens) })[0] ?? '', /auth\.jwt\.enabled/)
 })
 
+test('hooks that one request waits for have less time together than the request', () => {
+  const slow = { ...GOOD, timeout: '10s' }
+  const of = (hooks: readonly object[], timeout = '40s') => ({
+    limits: { timeout },
+    auth: { hooks: Object.fromEntries(hooks.map((hook, index) => [`hook${index}`, hook])) },
+  })
+  const told = (tree: object) => complaints({ yaml: JSON.stringify(tree) })
+  const both = { ...slow, on: ['sign_up', 'sign_in'] }
+  const token = { ...slow, on: ['token'] }
+  for (const fits of [
+    [both, slow, token, token],
+    [token, token, token],
+  ])
+    assert.deepEqual(told(of(fits)), [])
+  for (const exceeds of [
+    [both, both],
+    [slow, slow, slow, slow],
+    [token, token, token, token],
+  ]) {
+    const [problem = '', ...more] = told(of(exceeds))
+    assert.match(problem, /auth\.hooks: before (sign_up and sign_in|token) the timeouts .* limits\.timeout/)
+    assert.deepEqual(more, [])
+    assert.deepEqual(told(of(exceeds, '41s')), [])
+  }
+})
+
 test('the secret comes from the environment too, and is masked', () => {
   const { secret: _, ...rest } = GOOD
   const config = load({ yaml: yamlOf(rest), env: { SERVICE_AUTH__HOOKS__MINE__SECRET: secret } })

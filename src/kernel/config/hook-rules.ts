@@ -1,8 +1,11 @@
 import type { Rule } from './rule.ts'
+import type { HookPoint } from './sections/auth-hooks.ts'
 import type { Config } from './settings.ts'
 
 /** Rules about hooks. */
-export const hookRules = ({ auth: { hooks, jwt }, outbound }: Config): Rule[] =>
+export const hookRules = (config: Config): Rule[] => [...rulesOfEach(config), ...rulesOfAll(config)]
+
+const rulesOfEach = ({ auth: { hooks, jwt }, outbound }: Config): Rule[] =>
   Object.entries(hooks).flatMap(([name, { url, on }]) => {
     const at = `auth.hooks.${name}`
     return [
@@ -23,3 +26,25 @@ export const hookRules = ({ auth: { hooks, jwt }, outbound }: Config): Rule[] =>
       },
     ]
   })
+
+/** The points that one request may pass. */
+const IN_ONE_REQUEST: readonly (readonly HookPoint[])[] = [['sign_up', 'sign_in'], ['token']]
+
+/** A request waits for its hooks one after the other. */
+function rulesOfAll({ auth: { hooks }, limits }: Config): Rule[] {
+  const named = Object.keys(hooks).map((name) => `auth.hooks.${name}`)
+  const settings = [
+    'auth.hooks',
+    'limits.timeout',
+    ...named.flatMap((at) => [at, `${at}.on`, `${at}.timeout`]),
+  ]
+  const longest = (points: readonly HookPoint[]): number =>
+    Object.values(hooks)
+      .map(({ on, timeout }) => timeout * points.filter((point) => on.includes(point)).length)
+      .reduce((sum, each) => sum + each, 0)
+  return IN_ONE_REQUEST.map((points) => ({
+    settings,
+    broken: () => longest(points) >= limits.timeout,
+    says: `before ${points.join(' and ')} the timeouts of all hooks together must be less than limits.timeout, since one request waits for all of them`,
+  }))
+}

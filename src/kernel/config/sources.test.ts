@@ -130,6 +130,7 @@ const NEEDS: readonly (readonly [setting: string, needed: string, values: fc.Arb
     [`clients.${name}.sql_role.password`, `clients.${name}.sql_role.name`, fc.constant('sql_role')] as const,
     // Points that need no other setting.
     [`auth.hooks.${name}.url`, `auth.hooks.${name}.on`, fc.constantFrom('sign_in', 'sign_up')] as const,
+    [`auth.hooks.${name}.url`, 'limits.timeout', fc.constantFrom('21s', '1h')] as const,
     [`auth.social.providers.${name}.issuer`, 'outbound.allow_http', fc.constant('true')] as const,
   ]),
 ]

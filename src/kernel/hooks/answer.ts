@@ -10,6 +10,12 @@ export type HookAnswer = {
 /** A call that has failed, or an answer that does not fit. The message is ours: it has nothing of an answer. */
 export class HookProblem extends Error {}
 
+/**
+ * The hook was not asked, or not to the end, for a reason that is not its own. It refuses whatever `on_failure` says: else callers could
+ * bring it about to evade the hook.
+ */
+export class HookUnasked extends HookProblem {}
+
 /** The hook refuses. */
 export class HookRefusal extends Error {
   readonly hook: string

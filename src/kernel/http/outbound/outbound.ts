@@ -49,13 +49,22 @@ export class OutboundRefused extends Error {
 
 export type { Resolve }
 
+type Keeping = {
+  /**
+   * False: each request has a connection of its own. A server may close one that is kept just when the next request comes on it, which then
+   * fails; a caller could bring that about.
+   */
+  readonly keepsConnections?: boolean
+}
+
 /** `resolve` differs in tests. */
 export function createOutboundRequests(
   { outbound: rules }: Pick<Config, 'outbound'>,
   resolve: Resolve = createNameLookups(),
+  { keepsConnections = true }: Keeping = {},
 ): Outbound {
   const mayReach = createAddressPolicy(rules.allow_networks)
-  const guard = { mayReach, lookup: guardedLookup(mayReach, sharedLookups(resolve)) }
+  const guard = { mayReach, lookup: guardedLookup(mayReach, sharedLookups(resolve)), keepsConnections }
   /** Loaded with the first request. */
   let client: Promise<Client> | undefined
 
@@ -130,11 +139,14 @@ async function exchange(
 
 const PRIVATE = 'the address is in a private network (outbound.allow_networks opens exceptions)'
 
-type Guard = { readonly mayReach: (address: string) => boolean; readonly lookup: LookupFunction }
+type Guard = Required<Keeping> & {
+  readonly mayReach: (address: string) => boolean
+  readonly lookup: LookupFunction
+}
 
 type Client = Pick<typeof import('undici'), 'request'> & { readonly agent: Agent }
 
-async function openGuarded({ mayReach, lookup }: Guard): Promise<Client> {
+async function openGuarded({ mayReach, lookup, keepsConnections }: Guard): Promise<Client> {
   const { Agent, buildConnector, request } = await import('undici')
   const connect = buildConnector({ lookup, allowH2: false })
   const guarded: buildConnector.connector = (options, callback) => {
@@ -143,7 +155,8 @@ async function openGuarded({ mayReach, lookup }: Guard): Promise<Client> {
     else connect(options, callback)
   }
   const idle = { keepAliveTimeout: MAX_IDLE, keepAliveMaxTimeout: MAX_IDLE }
-  return { request, agent: new Agent({ connect: guarded, allowH2: false, ...idle }) }
+  const pipelining = keepsConnections ? 1 : 0
+  return { request, agent: new Agent({ connect: guarded, allowH2: false, pipelining, ...idle }) }
 }
 
 /**
