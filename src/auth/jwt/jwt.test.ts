@@ -60,6 +60,15 @@ test('the token of a session is given out again until a minute before its end', 
   await verified(second)
 })
 
+test('a token from the time before the clock was set back is given out no more', async () => {
+  const bob = await t.signUp('Bob')
+  t.advance(3_600_000)
+  const early = await tokenOf(bob)
+  t.advance(-3_600_000)
+  const { iat = 0 } = decodeJwt(await tokenOf(bob))
+  assert.equal(iat, (decodeJwt(early).iat ?? 0) - 3_600)
+})
+
 test('a new role, organization or proof is in the next token', async () => {
   const bea = await t.signUp('Bea')
   const before = await claimsOf(bea)

@@ -29,7 +29,8 @@ type Minted = {
   readonly kid: string
   /** A hash of the claims but for their times and for those of hooks, of the header, and of all else that hooks were told. */
   readonly about: string
-  /** Milliseconds: until then the token is given out again. */
+  /** Milliseconds: the time in which the token is given out again. The clock can be set back. */
+  readonly from: number
   readonly until: number
 }
 
@@ -69,21 +70,22 @@ export function createTokens(keys: JwtKeys, sessions: Sessions): Tokens {
     const all = { ...added, ...claims, iat: seconds(now), exp: seconds(exp) }
     const signed = signJwt(signing, all, header)
     refused.delete(id)
-    keep(minted, id, { token: signed, kid: signing.kid, about, until: exp - LEFT })
+    keep(minted, id, { token: signed, kid: signing.kid, about, from: now, until: exp - LEFT })
     return signed
   }
 
   /** Why there is no token, if hooks have said so within these milliseconds. */
   function refusedWithin(time: number, kernel: Kernel, { id, about }: Described): Failure | undefined {
     const last = refused.get(id)
-    return last?.about === about && kernel.now().getTime() - last.at < time ? last.failure : undefined
+    const isRecent = last !== undefined && Math.abs(kernel.now().getTime() - last.at) < time
+    return isRecent && last.about === about ? last.failure : undefined
   }
 
   /** The token in memory, or throws the failure there. Undefined: hooks are to be asked. */
   function settled(kernel: Kernel, token: Described, { kid }: SigningKey): string | undefined {
-    const held = minted.get(token.id)
-    if (held?.about === token.about && held.kid === kid && held.until > kernel.now().getTime())
-      return held.token
+    const [held, now] = [minted.get(token.id), kernel.now().getTime()]
+    const isInTime = held !== undefined && held.from <= now && now < held.until
+    if (isInTime && held.about === token.about && held.kid === kid) return held.token
     const failure = refusedWithin(REPEATED, kernel, token)
     if (failure !== undefined) throw failure
     return undefined
