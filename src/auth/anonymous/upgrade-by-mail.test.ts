@@ -155,3 +155,19 @@ test('of mails to several addresses that are followed at once in one session, on
     assert.equal(kept.length, 1)
   }
 })
+
+test('so is the only field that the user had', async () => {
+  const t = await testService({
+    config: {
+      auth: { anonymous: { enabled: true }, email_otp: { enabled: true }, user: { fields: { phone: {} } } },
+    },
+  })
+  const [who, email] = [await signInAnonymously(t), 'only@example.com']
+  assert.equal((await who.post(`${AUTH}/update-user`, { phone: 'mine' })).status, 200)
+  const asked = await who.post(`${AUTH}/email-otp/send-verification-otp`, { email, type: 'sign-in' })
+  assert.equal(asked.status, 200, asked.text)
+  const mail = (await t.mails()).findLast((one) => one.includes(`To: ${email}`)) ?? ''
+  const done = await who.post(`${AUTH}/sign-in/email-otp`, { email, otp: codeIn(mail), phone: null })
+  assert.equal(done.status, 200, done.text)
+  assert.partialDeepStrictEqual(done.body.user, { id: who.id, phone: null })
+})
