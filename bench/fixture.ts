@@ -26,12 +26,13 @@ export async function withFixture(
   })
 }
 
-/** The signal is aborted by Ctrl-C; the work then ends as soon as it can. */
+/** The signal is aborted by Ctrl-C or SIGTERM; the work then ends as soon as it can. */
 export async function withServer(
   work: (server: Server, signal: AbortSignal) => Promise<void>,
 ): Promise<void> {
   const interruption = new AbortController()
-  process.once('SIGINT', () => interruption.abort(new Error('interrupted')))
+  for (const signal of ['SIGINT', 'SIGTERM'] as const)
+    process.once(signal, () => interruption.abort(new Error('interrupted')))
   const server = await startServer()
   try {
     await work(server, interruption.signal)
