@@ -8,6 +8,7 @@ import { parseArgs } from 'node:util'
 import { checkOut, commitOf, lastMain } from './brake/checkout.ts'
 import { type Checkout, type Costs, measureCheckouts, SCENARIOS } from './brake/measure.ts'
 import { CONTROL, type Judged, judge, TOLERANCE, type Verdict, verdictOf } from './brake/verdict.ts'
+import { onInterruption } from './interruption.ts'
 import { cost, printTable } from './table.ts'
 
 const ATTEMPTS = 3
@@ -22,6 +23,7 @@ const { values } = parseArgs({
     scenario: { type: 'string', multiple: true, default: Object.keys(SCENARIOS) },
   },
 })
+const signal = onInterruption()
 const others = await othersOf(values.against)
 const judged = new Map<string, Judged[]>(values.scenario.map((name) => [name, []]))
 await withCheckouts(others, attempt)
@@ -52,7 +54,10 @@ async function withCheckouts(
 ): Promise<void> {
   const made: Awaited<ReturnType<typeof checkOut>>[] = []
   try {
-    for (const commit of commits.keys()) made.push(await checkOut(commit))
+    for (const commit of commits.keys()) {
+      signal.throwIfAborted()
+      made.push(await checkOut(commit))
+    }
     const names = [...commits.values()]
     await work(made.map(({ root }, index) => ({ name: names[index] ?? '', root })))
   } finally {
@@ -66,7 +71,7 @@ async function attempt(checkouts: readonly Checkout[]): Promise<void> {
     if (open.length === 0) return
     const ours = [OURS, AGAIN].map((name) => ({ name, root: undefined }))
     const names = open.map(([name]) => name)
-    const { costs } = await measureCheckouts([...ours, ...checkouts], names)
+    const { costs } = await measureCheckouts([...ours, ...checkouts], names, signal)
     for (const name of names) judged.get(name)?.push(judgeCosts(costs, name, checkouts))
     print(costs, checkouts)
   }

@@ -1,4 +1,5 @@
 import { once } from 'node:events'
+import { onInterruption } from './interruption.ts'
 import { type Server, startServer } from './server.ts'
 import { type Service, type Settings, startService } from './service.ts'
 
@@ -30,12 +31,10 @@ export async function withFixture(
 export async function withServer(
   work: (server: Server, signal: AbortSignal) => Promise<void>,
 ): Promise<void> {
-  const interruption = new AbortController()
-  for (const signal of ['SIGINT', 'SIGTERM'] as const)
-    process.once(signal, () => interruption.abort(new Error('interrupted')))
+  const signal = onInterruption()
   const server = await startServer()
   try {
-    await work(server, interruption.signal)
+    await work(server, signal)
   } finally {
     await server.stop()
   }

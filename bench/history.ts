@@ -7,6 +7,7 @@ import { parseArgs } from 'node:util'
 import { checkOut, commitOf } from './brake/checkout.ts'
 import { measureCheckouts, SCENARIOS } from './brake/measure.ts'
 import { git } from './git.ts'
+import { onInterruption } from './interruption.ts'
 import { cost, printTable } from './table.ts'
 
 const { values, positionals } = parseArgs({
@@ -18,12 +19,16 @@ const { values, positionals } = parseArgs({
 })
 const [from, to = 'HEAD'] = positionals
 if (from === undefined) throw new Error('Name a commit: node bench/history.ts FROM [TO]')
+const signal = onInterruption()
 const commits = await commitsBetween(from, to, Number(values.points))
 const made: Awaited<ReturnType<typeof checkOut>>[] = []
 try {
-  for (const commit of commits) made.push(await checkOut(commit))
+  for (const commit of commits) {
+    signal.throwIfAborted()
+    made.push(await checkOut(commit))
+  }
   const checkouts = made.map(({ root }, index) => ({ name: commits[index] ?? '', root }))
-  const { costs, memory } = await measureCheckouts(checkouts, values.scenario)
+  const { costs, memory } = await measureCheckouts(checkouts, values.scenario, signal)
   const head = [
     'commit',
     ...[...costs.keys()].map((name) => `${name}, µs`),

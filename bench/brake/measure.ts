@@ -40,12 +40,16 @@ export type Measured = {
 export async function measureCheckouts(
   checkouts: readonly Checkout[],
   scenarios: readonly string[],
+  signal: AbortSignal,
 ): Promise<Measured> {
   const server = await startServerWithoutDisk()
   const loader = startLoader()
   const services = new Map<string, Service>()
   try {
-    for (const { name, root } of checkouts) services.set(name, await startService(server, undefined, root))
+    for (const { name, root } of checkouts) {
+      signal.throwIfAborted()
+      services.set(name, await startService(server, undefined, root))
+    }
     const idle = memoryOf(services)
     const costs = new Map<string, ReadonlyMap<string, readonly number[]>>()
     const progress = await showProgress(scenarios.length * (ROUNDS + WARM_UP))
@@ -55,7 +59,11 @@ export async function measureCheckouts(
         const checked = await SCENARIOS[scenario]?.(service)
         if (checked) sides.push(httpSide(loader, { name, pid: service.pid, about: OURS, ...checked }))
       }
-      costs.set(scenario, await costsOf(sides, server.pid, () => progress.advance(1)))
+      const advance = () => {
+        signal.throwIfAborted()
+        progress.advance(1)
+      }
+      costs.set(scenario, await costsOf(sides, server.pid, advance))
     }
     progress.end()
     const loaded = memoryOf(services)
