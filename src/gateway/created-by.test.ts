@@ -3,7 +3,21 @@ import { test } from 'node:test'
 import { testService } from '#test/harness.ts'
 import { byBearer, operatorOf } from '#test/operators.ts'
 
-const t = await testService()
+const t = await testService({
+  config: {
+    auth: {
+      admin: {
+        roles: {
+          caretaker: {
+            operator: ['keys', 'webhooks', 'routes'],
+            gateway: { default: ['orders.*'] },
+          },
+          lister: { user: ['list'] },
+        },
+      },
+    },
+  },
+})
 const { db, coherence } = t.service.kernel
 
 const FOR_CLIENT = { headers: { 'x-service-client': 'default' } }
@@ -16,7 +30,9 @@ const KINDS = {
   },
   'a webhook': {
     path: '/admin/webhooks',
-    body: () => ({ name: 'made', route_key: 'gateway_insert', url: 'https://hooks.example.com/made' }),
+    body: () => ({
+      ...{ route_key: 'gateway_insert', table_name: 'orders', url: 'https://hooks.example.com/made' },
+    }),
     list: 'webhooks',
   },
   'a public route': {
@@ -47,4 +63,20 @@ for (const [what, { path, body, list }] of Object.entries(KINDS))
       [root.id, true],
       [null, true],
     ])
+  })
+
+for (const [what, { path, body, list }] of Object.entries(KINDS))
+  test(`${what} names its creator only to sessions that may list users`, async () => {
+    const root = await operatorOf(t, 'admin')
+    const made = await byBearer(t, root).post(path, body('c'))
+    assert.equal(made.status, 201, made.text)
+    const seenBy = async (role: string) => {
+      const { status, body, text } = await byBearer(t, await operatorOf(t, role)).get(path)
+      assert.equal(status, 200, text)
+      return body.data[list].at(-1).created_by
+    }
+    assert.deepEqual([await seenBy('caretaker'), await seenBy('caretaker,lister')], [undefined, root.id])
+    const own = await byBearer(t, await operatorOf(t, 'caretaker')).post(path, body('d'))
+    assert.equal(own.status, 201, own.text)
+    assert.ok(!own.text.includes('created_by'))
   })

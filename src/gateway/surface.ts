@@ -105,7 +105,7 @@ export function gatewaySurface(app: App, kernel: Kernel, book: RouteBook, parts:
   addFeature(app, FEATURES.publicRoutes, (app) => publicRouteRoutes(app, kernel, clients, access))
   addFeature(app, FEATURES.webhooks, (app) => {
     webhookRoutes(app, kernel, clients, access)
-    deliveryRoutes(app, kernel, access, deliveries)
+    deliveryRoutes(app, clients, access, deliveries)
   })
   addFeature(app, FEATURES.backups, (app) => backupRoutes(app, kernel, access, backups))
   addFeature(app, FEATURES.insights, (app) => insightRoutes(app, kernel, access, insights))

@@ -11,7 +11,7 @@ type Purposes = {
   'verify-email': Of<'user', SignUpMark>
   'reset-password': Of<'user', Nothing>
   'confirm-change-email': Of<'user', { readonly newEmail: string; readonly callbackURL?: string }>
-  'change-email': Of<'user', NewAddress>
+  'change-email': Of<'user', Partial<WaitingPassword>>
   'delete-user': Of<'user', Nothing>
   'sign-in': Of<'address', SignInRequest>
   'passkey-registration': Of<'user', PasskeyChallenge>
@@ -64,7 +64,6 @@ export type WaitingPassword = {
   readonly password: string
   readonly browser: string
 }
-type NewAddress = Partial<WaitingPassword>
 type PendingSignIn = {
   readonly methods: readonly ('totp' | 'otp')[]
   readonly remember: boolean

@@ -88,6 +88,8 @@ export type OperatorSession = {
   ): Promise<void>
   /** The same for a change that shows accounts to somebody: it needs `user: [list]`. */
   expectToListUsers(transaction: Pick<Kernel, 'db'>): Promise<void>
+  /** Whether it has that permission, as far as the request knows. For answers that name users. */
+  readonly listsUsers: boolean
 }
 
 /** State of a transaction. */

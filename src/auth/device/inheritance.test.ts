@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { banByOperator, setRoleByOperator } from '#auth/admin/operator.ts'
+import { setPasswordByOperator } from '#auth/password/password.ts'
 import { tokenHash } from '#identity/tokens.ts'
 import { approve, askForCodes, DEVICE_CLIENTS, deny, deviceOf, poll } from '#test/devices.ts'
-import { type Actor, actor, PASSWORD, testClock, testService, type User } from '#test/harness.ts'
+import { type Actor, actor, linkIn, PASSWORD, testClock, testService, type User } from '#test/harness.ts'
 import { impersonated, sessionIdOf } from '#test/permissions/impersonated.ts'
 import { codeOf, enrolTotp } from '#test/second-factor.ts'
 
@@ -130,6 +131,45 @@ test('an approval that was not fetched yet ends with its session, and with all t
   for (const [name, end] of Object.entries(endings))
     assert.equal(await afterApproval(ada, end), 'invalid_grant', name)
 })
+
+const ALL_SESSIONS_END: Readonly<Record<string, (owner: User) => Promise<unknown>>> = {
+  'revoke-sessions': (owner) => owner.post('/api/auth/revoke-sessions'),
+  'revoke-other-sessions': (owner) => owner.post('/api/auth/revoke-other-sessions'),
+  'change-password that ends the others': (owner) =>
+    owner.post('/api/auth/change-password', {
+      ...{ currentPassword: PASSWORD, newPassword: `${PASSWORD}!`, revokeOtherSessions: true },
+    }),
+  'reset-password': async (owner) => {
+    await t.anon.post('/api/auth/forget-password', { email: owner.email })
+    const mail = (await t.mails()).find((one) => one.includes(`To: ${owner.email}`)) ?? ''
+    const token = linkIn(mail).split('/').at(-1)
+    const { status } = await t.anon.post('/api/auth/reset-password', { token, newPassword: `${PASSWORD}!` })
+    assert.equal(status, 200)
+  },
+  'set-password by an operator': ({ id }) => setPasswordByOperator(kernel, id, `${PASSWORD}!`),
+  ban: ({ id }) => banByOperator(kernel, id, { reason: null, expires: null }),
+  deletion: (owner) => owner.post('/api/auth/delete-user', { password: PASSWORD }),
+}
+
+for (const [name, end] of Object.entries(ALL_SESSIONS_END))
+  test(`${name} ends the sessions of devices too, and what they have approved, whoever stole the session that approved them`, async () => {
+    const owner = await t.signUp('Ada')
+    const stolen = await signInAs(owner)
+    const device = await deviceOf(t, stolen)
+    const second = await deviceOf(t, device)
+    const [byStolen, byDevice] = [await askForCodes(t), await askForCodes(t)]
+    for (const [who, asked] of [
+      [stolen, byStolen],
+      [device, byDevice],
+    ] as const)
+      assert.equal((await approve(who, asked)).status, 200)
+    await end(owner)
+    for (const who of [stolen, device, second]) assert.equal(await isAlive(who), false)
+    for (const asked of [byStolen, byDevice]) {
+      const { status, body } = await poll(t, asked)
+      assert.deepEqual([status, body.error], [400, 'invalid_grant'])
+    }
+  })
 
 test('a factor that was confirmed after the approval is not passed by', async () => {
   const ada = await t.signUp('Ada')

@@ -80,7 +80,7 @@ export async function proveEmail(
 }
 
 /** The address that is to become the user's, and the password that waits for it. */
-export type NewAddress = Pick<Ticket<'change-email'>, 'address' | 'payload'>
+export type EmailChange = Pick<Ticket<'change-email'>, 'address' | 'payload'>
 
 /**
  * First proof of an address that replaces another. A stranger may have named it for an account of their own. What the owner of the account
@@ -91,7 +91,7 @@ export async function proveNewEmail(
   kernel: Kernel,
   user: User,
   click: ProvingClick,
-  { address: email, payload }: NewAddress,
+  { address: email, payload }: EmailChange,
 ): Promise<User> {
   const judged = payload.password === undefined ? click : { ...click, caller: undefined }
   const owner = await expectOwner(kernel, user, judged, payload)

@@ -8,7 +8,7 @@ import { fieldsOfKnown } from '../custom-fields/acceptable.ts'
 import { proofOf } from '../door/access.ts'
 import { type Admission, admit } from '../door/admit.ts'
 import { fail } from '../errors.ts'
-import { type NewAddress, type ProvingClick, proveNewEmail } from './first-proof.ts'
+import { type EmailChange, type ProvingClick, proveNewEmail } from './first-proof.ts'
 
 /** The user after the link has acted, and a session if it has started one. */
 export type FollowedLink = { readonly user: User; readonly admission: Admission | undefined }
@@ -21,7 +21,7 @@ export async function changeNow(
   kernel: Kernel,
   user: User,
   click: ProvingClick,
-  given: NewAddress,
+  given: EmailChange,
 ): Promise<FollowedLink> {
   try {
     if (user.isAnonymous) return await upgradeNow(kernel, user, click, given)
@@ -40,7 +40,7 @@ async function upgradeNow(
   kernel: Kernel,
   user: User,
   click: ProvingClick,
-  given: NewAddress,
+  given: EmailChange,
 ): Promise<FollowedLink> {
   const { caller } = click
   const { password } = given.payload

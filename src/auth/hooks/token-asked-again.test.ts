@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { decodeJwt } from 'jose'
+import { decodeJwt, decodeProtectedHeader } from 'jose'
 import { setRoleByOperator } from '#auth/admin/operator.ts'
+import { retireJwtKey } from '#identity/jwt/keys.ts'
 import { type Actor, type Answer, type Options, testClock, testService } from '#test/harness.ts'
 import { heldReply, OUTBOUND, REFUSE, startHookReceiver } from '#test/hooks.ts'
 
@@ -146,4 +147,39 @@ test('a session that ends while the hook is asked is none where get-session requ
     const { status, text, headers } = await looked
     assert.deepEqual([status, text, headers.get('set-auth-jwt')], [200, 'null', null])
   }
+})
+
+test('a key that ends while the hook is asked signs no token', async () => {
+  const ada = await t.signUp('Ada')
+  const kids = async (): Promise<readonly string[]> =>
+    (await t.anon.get('/api/auth/jwks')).body.keys.map(({ kid }: { readonly kid: string }) => kid)
+  hook.reply({})
+  const { kid: signing = '' } = decodeProtectedHeader((await tokenOf(root)).body.token)
+  const held = heldReply()
+  hook.reply(held.reply)
+  const asked = tokenOf(ada)
+  await held.waiting(1)
+  await retireJwtKey(kernel, signing)
+  held.letGo()
+  const { kid = '' } = decodeProtectedHeader((await asked).body.token)
+  assert.deepEqual([kid === signing, (await kids()).includes(kid)], [false, true])
+})
+
+test('in the last minute of a session the hook is asked once in a second', async () => {
+  const ada = await t.signUp('Ada')
+  const expiresAt = new Date(kernel.now().getTime() + 30_000)
+  await kernel.db.updateTable('session').set({ expiresAt }).where('userId', '=', ada.id).execute()
+  await kernel.coherence.settle()
+  hook.reply({})
+  hook.taken()
+  for (let second = 0; second < 2; second++) {
+    const { body } = await tokenOf(ada)
+    for (let more = 0; more < 3; more++) {
+      assert.equal((await look(ada)).headers.get('set-auth-jwt'), body.token)
+      assert.equal((await tokenOf(ada)).body.token, body.token)
+    }
+    assert.equal(decodeJwt(body.token).exp, Math.floor(expiresAt.getTime() / 1_000))
+    t.advance(1_000)
+  }
+  assert.equal(hook.taken().length, 2)
 })

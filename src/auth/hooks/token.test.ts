@@ -82,7 +82,7 @@ test('a hook hears of the template, whose own claims stay', async () => {
   assert.partialDeepStrictEqual(hook.calls.at(-1)?.data, { template: 'rest', audience })
 })
 
-test('a claim that the service sets is none for a hook, and all of them together are bounded', async () => {
+test('a claim that the service sets is none for a hook, all of them together are bounded, and none is rounded or broken', async () => {
   const ada = await t.signUp('Ada')
   const names = [
     'iss',
@@ -108,6 +108,10 @@ test('a claim that the service sets is none for a hook, and all of them together
   for (const body of [
     ...bodies,
     '{"claims":{"__proto__":1}}',
+    '{"claims":{"tenant":9007199254740993}}',
+    '{"claims":{"limits":[1e400]}}',
+    '{"claims":{"name":"\\ud800"}}',
+    '{"claims":{"names":{"\\ud800":1}}}',
     '{"claims":[]}',
     '{"claims":"x"}',
     '{"fields":{}}',

@@ -53,7 +53,16 @@ function withAnswered(before: Claims, { claims: answered = {} }: HookAnswer, our
     }),
   )
   const all = { ...before, ...added }
-  if (Buffer.byteLength(JSON.stringify(all)) > CLAIMS_MAX)
+  if (Buffer.byteLength(JSON.stringify(all, exactly)) > CLAIMS_MAX)
     throw new HookProblem(`its claims have more than ${CLAIMS_MAX} bytes`)
   return all
+}
+
+/** A replacer of JSON. A larger number has been rounded, so that two ids would be one, and verifiers refuse broken Unicode. */
+function exactly(name: string, value: unknown): unknown {
+  if (typeof value === 'number' && !(Math.abs(value) <= Number.MAX_SAFE_INTEGER))
+    throw new HookProblem(`its claims have a number beyond ${Number.MAX_SAFE_INTEGER}`)
+  if (!name.isWellFormed() || (typeof value === 'string' && !value.isWellFormed()))
+    throw new HookProblem('its claims have broken Unicode')
+  return value
 }

@@ -41,7 +41,7 @@ type Refused = Pick<Minted, 'about'> & { readonly failure: Failure; readonly at:
 const LEFT = 60_000
 /** Tokens in memory, about 1 KB each. */
 const CACHE_SIZE = 10_000
-/** Milliseconds for which hooks are not asked again after they have refused or failed: else each request would call them. */
+/** Milliseconds for which hooks are not asked again, whatever they have said: else each request would call them. */
 const REPEATED = 1_000
 /** The same for get-session, which does without a token. */
 const QUIET = 10_000
@@ -51,15 +51,18 @@ const MAX_ROUNDS = 3
 export function createTokens(keys: JwtKeys, sessions: Sessions): Tokens {
   const minted = new Map<string, Minted>()
   const refused = new Map<string, Refused>()
-  const asking = new Map<string, Promise<string>>()
-  const described = new WeakMap<LiveSession, Described>()
+  const asking = new Map<string, Promise<string | undefined>>()
+  const described = new WeakMap<LiveSession['session'], Described>()
 
-  /** Of the token without a template. A session in memory stays the same object until something of it, or of its user, has changed. */
+  /**
+   * Of the token without a template. In memory `session` stays the same object until something of it, or of its user, has changed; a caller is
+   * another one for each request.
+   */
   function describeDefault(kernel: Kernel, live: LiveSession): Described {
-    const known = described.get(live)
+    const known = described.get(live.session)
     if (known !== undefined) return known
     const token = describe(kernel, live, undefined)
-    described.set(live, token)
+    described.set(live.session, token)
     return token
   }
 
@@ -70,7 +73,9 @@ export function createTokens(keys: JwtKeys, sessions: Sessions): Tokens {
     const all = { ...added, ...claims, iat: seconds(now), exp: seconds(exp) }
     const signed = signJwt(signing, all, header)
     refused.delete(id)
-    keep(minted, id, { token: signed, kid: signing.kid, about, from: now, until: exp - LEFT })
+    // In the last minute of its session too: else each request would have hooks asked.
+    const until = Math.max(exp - LEFT, now + REPEATED)
+    keep(minted, id, { token: signed, kid: signing.kid, about, from: now, until })
     return signed
   }
 
@@ -101,17 +106,18 @@ export function createTokens(keys: JwtKeys, sessions: Sessions): Tokens {
     }
   }
 
-  /** The session is looked at again when the hooks have answered. */
+  /** The session and the key are looked at again when the hooks have answered. */
   async function askAndMint(
     kernel: Kernel,
     before: LiveSession,
     template: string | undefined,
-    signing: SigningKey,
-  ): Promise<string> {
+  ): Promise<string | undefined> {
     let live = before
     for (let round = 0; round < MAX_ROUNDS; round++) {
       const token = describe(kernel, live, template)
       const added = await claimsFor(kernel, live, token)
+      const { signing } = await keys.ringWithKeys()
+      if (signing === undefined) return undefined
       const found = await sessions.findStill(live)
       if (found === undefined) throw fail('UNAUTHORIZED')
       // Its user has a role by now that requires a second factor.
@@ -140,8 +146,7 @@ export function createTokens(keys: JwtKeys, sessions: Sessions): Tokens {
     if (meanwhile !== undefined) return meanwhile
     const { id, about, template } = token
     const key = `${id} ${signing.kid} ${about}`
-    const running =
-      asking.get(key) ?? askAndMint(kernel, live, template, signing).finally(() => asking.delete(key))
+    const running = asking.get(key) ?? askAndMint(kernel, live, template).finally(() => asking.delete(key))
     asking.set(key, running)
     return running
   }

@@ -45,7 +45,14 @@ export function callbackRoutes(
   app.route({
     method: 'GET',
     url: '/callback/:provider',
-    config: { access: access.known, captcha: false, whileImpersonating: true, withoutSecondFactor: true },
+    config: {
+      access: access.known,
+      captcha: false,
+      // Also in a session, whose reads are not counted: it asks a provider, and hooks.
+      limit: 'default',
+      whileImpersonating: true,
+      withoutSecondFactor: true,
+    },
     schema: {
       operationId: 'completeSocial',
       summary: 'The way back from a provider',

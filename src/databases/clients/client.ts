@@ -1,5 +1,5 @@
 import { type Announce, announceWrites } from '#databases/clients/announce-writes.ts'
-import type { Driver, DriverMaking, DriverSettings, RowLevelSecurity } from '#databases/drivers/driver.ts'
+import type { Driver, DriverContext, DriverSettings, RowLevelSecurity } from '#databases/drivers/driver.ts'
 import { DRIVERS } from '#databases/drivers/index.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 
@@ -21,7 +21,7 @@ export type Client = {
   readonly isCached: boolean
 }
 
-export type ClientMaking = DriverMaking & {
+export type ClientContext = DriverContext & {
   /** Tells all processes what has changed: the structure, and answers that they may have cached. */
   readonly announce?: Announce | undefined
 }
@@ -34,8 +34,8 @@ export const announceOf =
       log.error({ event: 'announcement_lost', error }, 'other processes were not notified of a write')
     })
 
-export function driverFor(making: ClientMaking, settings: DriverSettings): Driver {
-  const driver = DRIVERS[settings.driver].make(making, settings)
-  if (making.announce === undefined) return driver
-  return announceWrites(driver, making.announce, making.config.gateway.cache.ttl > 0)
+export function driverFor(context: ClientContext, settings: DriverSettings): Driver {
+  const driver = DRIVERS[settings.driver].open(context, settings)
+  if (context.announce === undefined) return driver
+  return announceWrites(driver, context.announce, context.config.gateway.cache.ttl > 0)
 }

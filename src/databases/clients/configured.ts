@@ -2,9 +2,9 @@ import type { IdClaim, RowLevelSecurity, SqlRole } from '#databases/drivers/driv
 import type { Config } from '#kernel/config/config.ts'
 import { CLIENT_LIMITS } from '#kernel/config/sections/database.ts'
 import { maskedUrl } from '#kernel/config/show.ts'
-import { type Client, type ClientMaking, driverFor } from './client.ts'
+import { type Client, type ClientContext, driverFor } from './client.ts'
 
-export type ConfiguredOptions = ClientMaking & {
+export type ConfiguredOptions = ClientContext & {
   /** Built-in clients, which exist without configuration: name → URL. */
   readonly builtIn: Readonly<Record<string, string>>
   /** The roles created for callers of the built-in client. */

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
-import type { DriverMaking } from '#databases/drivers/driver.ts'
+import type { DriverContext } from '#databases/drivers/driver.ts'
 import type { MemoryBudget } from '#databases/drivers/memory-budget.ts'
 import { fail } from '#databases/failures.ts'
 import { CLIENT_LIMITS } from '#kernel/config/sections/database.ts'
@@ -32,7 +32,7 @@ export function openRegisteredClients(
   environment: Environment,
   readAhead: () => MemoryBudget,
 ): RegisteredClients {
-  const making = { ...kernel, readAhead }
+  const context = { ...kernel, readAhead }
   const users = countDriverUsers()
   const seen = new Map<string, number>()
   let current: ReadonlyMap<string, RegisteredClient> = new Map()
@@ -47,7 +47,7 @@ export function openRegisteredClients(
     applied = turn
     for (const row of rows) resealUrls(kernel, row).catch(() => {})
     const before = current
-    current = new Map(rows.map((row) => [row.clientName, renewed(making, environment, before, row)]))
+    current = new Map(rows.map((row) => [row.clientName, renewed(context, environment, before, row)]))
     for (const [name, { client }] of before)
       if (client !== undefined && current.get(name)?.client !== client) users.retire(client)
     return current
@@ -142,7 +142,7 @@ const isMadeFrom = (
 
 const MADE_FROM = ['id', 'isActive', 'isFrozen'] as const
 
-type RegistryKernel = Kernel & Required<Pick<DriverMaking, 'readAhead'>>
+type RegistryKernel = Kernel & Required<Pick<DriverContext, 'readAhead'>>
 
 function clientOf(kernel: RegistryKernel, environment: Environment, row: ClientRow): Client | undefined {
   if (!row.isActive) return undefined

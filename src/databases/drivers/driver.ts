@@ -262,7 +262,7 @@ export type DriverStats = {
 }
 
 /** Everything that a driver gets besides the settings of its client. */
-export type DriverMaking = {
+export type DriverContext = {
   readonly config: Config
   readonly log: Log
   /** Clients on this server may not log in as one of its control roles. */
@@ -289,4 +289,4 @@ export type DriverSettings = {
   readonly sqlRole?: SqlRole | undefined
 }
 
-export type MakeDriver = (making: DriverMaking, settings: DriverSettings) => Driver
+export type OpenDriver = (context: DriverContext, settings: DriverSettings) => Driver

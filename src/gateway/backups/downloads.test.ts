@@ -7,6 +7,7 @@ import { after, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { actWithoutProof } from '#identity/act.ts'
 import { changeRole } from '#identity/roles.ts'
+import { eventually } from '#test/embedded.ts'
 import { testService } from '#test/harness.ts'
 import { ageProof, byBearer, operatorOf } from '#test/operators.ts'
 import { removeFolder } from '#test/temporary-folder.ts'
@@ -62,4 +63,34 @@ test('a download goes on when the proof of the session gets older than ten minut
   assert.equal(await download(headers, () => ageProof(t, root, 11)), BYTES)
   const late = await byBearer(t, root).get(`/admin/backups/${id}/download`)
   assert.deepEqual([late.status, late.body.code], [403, 'session_not_fresh'])
+})
+
+/** A download that has begun, and is not read further. */
+const held = (headers: Readonly<Record<string, string>>) =>
+  new Promise<{ readonly status: number | undefined; end(): void }>((resolve, reject) => {
+    const request = get(`${t.url}/admin/backups/${id}/download`, { headers }, (response) => {
+      response.pause().on('error', () => {})
+      resolve({ status: response.statusCode, end: () => void request.destroy() })
+    }).on('error', reject)
+  })
+
+test('the sessions of one user have two downloads at once, and leave room for others', async () => {
+  const [root, other] = [await operatorOf(t, 'admin'), await operatorOf(t, 'admin')]
+  const begun = [
+    await held(byBearer(t, root).headers),
+    await held(byBearer(t, root).headers),
+    await held(byBearer(t, root).headers),
+    await held(byBearer(t, other).headers),
+    await held(t.admin.headers),
+  ]
+  assert.deepEqual(
+    begun.map(({ status }) => status),
+    [200, 200, 503, 200, 200],
+  )
+  for (const { end } of begun) end()
+  await eventually(async () => {
+    const again = await held(byBearer(t, root).headers)
+    again.end()
+    return again.status === 200
+  })
 })

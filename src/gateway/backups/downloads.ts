@@ -2,7 +2,7 @@ import { tell } from '#identity/tell.ts'
 import { EVERY_CLIENT } from '#kernel/config/sections/auth-admin.ts'
 import { endable } from '#kernel/endable.ts'
 import type { Kernel } from '#kernel/kernel.ts'
-import { createSemaphore } from '#kernel/semaphore.ts'
+import { createKeyedSemaphore } from '#kernel/keyed-semaphore.ts'
 import { expectEveryRight } from '../caller/expected-rights.ts'
 import { fail } from '../errors.ts'
 import { findBackup } from './backups.ts'
@@ -17,18 +17,22 @@ type Downloads = {
   open(kernel: Kernel, id: string): Promise<Download>
 }
 
-/** Of one process. */
+/** Of one process. A user has a quarter of them at most, whatever the number of sessions; the admin key may have all. */
 const MAX_DOWNLOADS = 8
+const USERS = 4
 /** Milliseconds. */
 const LOOK_EVERY = 1_000
 
 export function createDownloads(): Downloads {
-  const semaphore = createSemaphore(MAX_DOWNLOADS, { max: 0, refusal: () => fail('too_many_downloads') })
+  const refusal = () => fail('too_many_downloads')
+  const semaphore = createKeyedSemaphore(MAX_DOWNLOADS, { max: 0, refusal, parts: USERS })
   return {
     async open(kernel, id) {
       const backup = await findBackup(kernel, id)
       await expectToHold(kernel, backup)
-      const release = await semaphore.acquire()
+      const release = await semaphore.acquire(
+        ...(kernel.operator === undefined ? [] : [kernel.origin.actorId]),
+      )
       const file = await opened(kernel, backup).catch((error: unknown) => {
         release()
         throw error

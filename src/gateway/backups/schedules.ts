@@ -3,7 +3,7 @@ import { Failure } from '#kernel/errors.ts'
 import { CONFIGURED, type RecurringTask } from '#kernel/jobs.ts'
 import { atomically, emit, type Kernel } from '#kernel/kernel.ts'
 import { deleteBackup } from './backups.ts'
-import { beginNext, endOf, factsOf } from './jobs/end.ts'
+import { beginNext, factsOf, outcomeOf } from './jobs/end.ts'
 import { newJob, requestBackup } from './jobs/jobs.ts'
 import { endLost, queueAgain } from './jobs/lost-jobs.ts'
 import { insertJob } from './jobs/store.ts'
@@ -49,7 +49,7 @@ async function begin(
   try {
     await requestBackup(kernel, sources, { client_name: client, label: schedule, schedule })
   } catch (error) {
-    const { message } = endOf(error)
+    const { message } = outcomeOf(error)
     kernel.log.error({ event: 'backup_failed', schedule, client, error }, message)
     await recordFailedRun(kernel, sources, { schedule, client, message })
   }

@@ -4,6 +4,9 @@ import { EVERY_CLIENT } from '#kernel/config/sections/auth-admin.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { type Action, EVERY_RIGHT, nameOfRight } from '#kernel/rights.ts'
 
+/** `goesOn`: as in `OperatorSession`. */
+type How = { readonly goesOn?: boolean }
+
 /**
  * For a change that lets others use these rights on a client: the user of a session that operates needs them there (house.md 5.13). Call it
  * in the transaction that acts. The admin key and commands have every right.
@@ -12,14 +15,11 @@ export const expectRights = async (
   kernel: Kernel,
   client: string | null,
   rights: readonly string[],
-): Promise<void> => kernel.operator?.expectRights(kernel, client ?? EVERY_CLIENT, rights)
+  how?: How,
+): Promise<void> => kernel.operator?.expectRights(kernel, client ?? EVERY_CLIENT, rights, how)
 
-/** `goesOn`: as in `OperatorSession`. */
-export const expectEveryRight = async (
-  kernel: Kernel,
-  client: string,
-  how?: { readonly goesOn?: boolean },
-): Promise<void> => kernel.operator?.expectRights(kernel, client, EVERY_RIGHT, how)
+export const expectEveryRight = (kernel: Kernel, client: string, how?: How): Promise<void> =>
+  expectRights(kernel, client, EVERY_RIGHT, how)
 
 /** The rights to act on a table; on every one without a name, or with a name that no right spells. */
 export function rightsToTable(name: string | null, actions: readonly Action[]): readonly string[] {

@@ -9,7 +9,7 @@ import { beyondOwnPages } from '#kernel/http/origins.ts'
 import { presentedToken } from '#kernel/http/presented-token.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { fail } from '../errors.ts'
-import type { Grant, SessionGrant } from './grant.ts'
+import type { SessionGrant } from './grant.ts'
 
 /** A session that acts by the rights of its user's roles, in place of a key (gateway.md 3). */
 type OperatingSession = {
@@ -18,8 +18,8 @@ type OperatingSession = {
   /** Until when it has shown a proof within ten minutes. */
   readonly provenUntil: Date | null
   readonly accepts: readonly string[]
-  /** For an answer that is being sent: whether it was proven when that began. */
-  readonly wasProven?: boolean
+  /** During a check of an answer that is being sent: whether it was proven when that began. */
+  readonly wasProven?: boolean | undefined
 }
 
 declare module 'fastify' {
@@ -51,13 +51,20 @@ export const createSessionGrants =
   }
 
 /**
- * For an answer that is being sent: the proof was asked for when it began, and may get older than ten minutes. Session and rights are asked
- * for as before.
+ * Runs a check of an answer that is being sent. The proof was asked for when it began, and may get older than ten minutes; session and rights
+ * are asked for as before. Only this check goes without the proof, whatever else the request does.
  */
-export function keepProof(request: FastifyRequest, grant: Grant | undefined): void {
-  const { operating } = request
-  if (operating !== undefined && grant?.kind === 'session')
-    request.operating = { ...operating, wasProven: grant.isProven }
+export async function withoutNewProof<T>(
+  request: FastifyRequest,
+  { isProven: wasProven }: SessionGrant,
+  check: () => Promise<T> | T,
+): Promise<T> {
+  if (request.operating !== undefined) request.operating = { ...request.operating, wasProven }
+  try {
+    return await check()
+  } finally {
+    if (request.operating !== undefined) request.operating = { ...request.operating, wasProven: undefined }
+  }
 }
 
 /** A key or a second session beside it would leave open who acts. */

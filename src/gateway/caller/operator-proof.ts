@@ -50,6 +50,9 @@ export function operatorOf(kernel: Kernel, request: FastifyRequest): OperatorSes
       if (user === undefined || !isPermitted(kernel, user, { user: ['list'] }))
         throw lackingInRole(['user: list'])
     },
+    get listsUsers() {
+      return isPermitted(kernel, live.user, { user: ['list'] })
+    },
   }
 }
 

@@ -7,7 +7,7 @@ import { requireNotFrozenSince, requireSameStanding } from './caller-rights.ts'
 import type { Grant } from './grant.ts'
 import type { Grants } from './grants.ts'
 import type { Identify } from './identify.ts'
-import { keepProof } from './operating-session.ts'
+import { withoutNewProof } from './operating-session.ts'
 
 export type Renewal = {
   /** A `preHandler` hook that checks key, client and session again, because the body may have taken long to arrive. */
@@ -70,6 +70,17 @@ export function createRenewal(
     if (hasChanged(grant)) await request.routeOptions.config.access?.authorize(request, reply)
   }
 
+  function checkOf(request: FastifyRequest, reply: FastifyReply): () => Promise<void> | void {
+    const { gateway: before, grant, routeOptions } = request
+    if (grant !== undefined) return () => renewGrant(request, reply, grant)
+    if (before === undefined) return () => routeOptions.config.access?.authorize(request, reply)
+    return () => {
+      const now = gatewayCaller(request)
+      requireNotFrozenSince(before, now)
+      return isAsItWas(now, request) ? undefined : stay(before, request, reply)
+    }
+  }
+
   return {
     hook(request, reply, done) {
       const { gateway: caller, grant } = request
@@ -82,15 +93,9 @@ export function createRenewal(
       return gatewayCaller(request)
     },
     watch(request, reply) {
-      const { gateway: before, grant, routeOptions } = request
-      keepProof(request, before?.grant ?? grant)
-      if (grant !== undefined) return () => renewGrant(request, reply, grant)
-      if (before === undefined) return () => routeOptions.config.access?.authorize(request, reply)
-      return () => {
-        const now = gatewayCaller(request)
-        requireNotFrozenSince(before, now)
-        return isAsItWas(now, request) ? undefined : stay(before, request, reply)
-      }
+      const began = request.gateway?.grant ?? request.grant
+      const check = checkOf(request, reply)
+      return began?.kind === 'session' ? () => withoutNewProof(request, began, check) : check
     },
   }
 }

@@ -6,7 +6,7 @@ import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { FIXED_RIGHTS } from '#kernel/rights.ts'
 import type { GatewayAccess } from '../caller/access.ts'
-import { CreatedBy } from '../created-by.ts'
+import { CreatedBy, creatorFor } from '../created-by.ts'
 import { success, successOf } from '../envelope.ts'
 import { paginationOf } from '../pagination.ts'
 import { changeKey, createKey, existing, revokeKey, rotateKey } from './keys.ts'
@@ -67,7 +67,7 @@ const IssuedKey = Type.Object(
 const ById = Type.Object({ id: PathId })
 
 /** A row as JSON of the gateway. The response schema removes everything else. */
-const recordOf = (key: ApiKey) => ({
+const recordOf = (kernel: Kernel, key: ApiKey) => ({
   ...key,
   public_id: key.publicId,
   client_name: key.clientName,
@@ -75,7 +75,7 @@ const recordOf = (key: ApiKey) => ({
   is_active: key.isActive,
   expires_at: key.expiresAt,
   created_at: key.createdAt,
-  created_by: key.createdBy,
+  ...creatorFor(kernel, key),
   updated_at: key.updatedAt,
 })
 
@@ -94,10 +94,11 @@ export function keyRoutes(app: App, kernel: Kernel, clients: Clients, access: Ga
       querystring: Type.Object({ client_name: Type.Optional(Type.String()), ...query }),
       response: { 200: successOf(Type.Object({ api_keys: Type.Array(KeyRecord) })) },
     },
-    handler: async ({ query: { client_name, ...page } }) => {
+    handler: async ({ kernel, query: { client_name, ...page } }) => {
       const of = client_name === undefined ? {} : { clientName: client_name }
       const keys = await listKeys(kernel.db, { ...pageOf(page), ...of })
-      return success(`Listed ${keys.length} API keys`, { api_keys: keys.map(recordOf) })
+      const records = keys.map((key) => recordOf(kernel, key))
+      return success(`Listed ${keys.length} API keys`, { api_keys: records })
     },
   })
   app.route({
@@ -110,9 +111,9 @@ export function keyRoutes(app: App, kernel: Kernel, clients: Clients, access: Ga
       body: NewKey,
       response: { 201: successOf(IssuedKey) },
     },
-    handler: async (request, reply) => {
-      const { api_key, record } = await createKey(request.kernel, clients, request.body)
-      return reply.code(201).send(success('API key issued', { api_key, record: recordOf(record) }))
+    handler: async ({ kernel, body }, reply) => {
+      const { api_key, record } = await createKey(kernel, clients, body)
+      return reply.code(201).send(success('API key issued', { api_key, record: recordOf(kernel, record) }))
     },
   })
   app.route({
@@ -125,7 +126,8 @@ export function keyRoutes(app: App, kernel: Kernel, clients: Clients, access: Ga
       params: ById,
       response: { 200: successOf(KeyRecord) },
     },
-    handler: async ({ params }) => success('API key found', recordOf(await existing(kernel, params.id))),
+    handler: async ({ kernel, params }) =>
+      success('API key found', recordOf(kernel, await existing(kernel, params.id))),
   })
   app.route({
     method: 'PATCH',
@@ -138,10 +140,9 @@ export function keyRoutes(app: App, kernel: Kernel, clients: Clients, access: Ga
       body: KeyChange,
       response: { 200: successOf(KeyRecord) },
     },
-    handler: async (request) => {
-      const { params, body } = request
-      const changed = await changeKey(request.kernel, clients, params.id, body)
-      return success('API key changed', recordOf(changed))
+    handler: async ({ kernel, params, body }) => {
+      const changed = await changeKey(kernel, clients, params.id, body)
+      return success('API key changed', recordOf(kernel, changed))
     },
   })
   app.route({
@@ -173,11 +174,10 @@ export function keyRoutes(app: App, kernel: Kernel, clients: Clients, access: Ga
       }),
       response: { 200: successOf(IssuedKey) },
     },
-    handler: async (request) => {
-      const { params, body } = request
+    handler: async ({ kernel, params, body }) => {
       const grace = body.grace_seconds ?? 0
-      const { api_key, record } = await rotateKey(request.kernel, params.id, grace)
-      return success('API key rotated', { api_key, record: recordOf(record) })
+      const { api_key, record } = await rotateKey(kernel, params.id, grace)
+      return success('API key rotated', { api_key, record: recordOf(kernel, record) })
     },
   })
   app.route({

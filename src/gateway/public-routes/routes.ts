@@ -65,10 +65,10 @@ function adminRoutes(app: App, kernel: Kernel, clients: Clients, access: Gateway
       querystring: Type.Object(query),
       response: { 200: successOf(Type.Object({ public_routes: Type.Array(RouteRecord), ...page })) },
     },
-    handler: async ({ query }) => {
+    handler: async ({ kernel, query }) => {
       const page = pageOf(query)
       const { routes, total } = await pageOfRoutes(kernel, page)
-      const data = { public_routes: routes.map(recordOf), total, ...page }
+      const data = { public_routes: routes.map((route) => recordOf(kernel, route)), total, ...page }
       return success(`Listed ${routes.length} public routes`, data)
     },
   })
@@ -82,9 +82,9 @@ function adminRoutes(app: App, kernel: Kernel, clients: Clients, access: Gateway
       body: Type.Object({ route_key: RouteKey, ...facts }),
       response: { 201: successOf(RouteRecord) },
     },
-    handler: async (request, reply) => {
-      const route = await createRoute(request.kernel, clients, request.body)
-      return reply.code(201).send(success('Public route created', recordOf(route)))
+    handler: async ({ kernel, body }, reply) => {
+      const route = await createRoute(kernel, clients, body)
+      return reply.code(201).send(success('Public route created', recordOf(kernel, route)))
     },
   })
   app.route({
@@ -98,10 +98,9 @@ function adminRoutes(app: App, kernel: Kernel, clients: Clients, access: Gateway
       body: Type.Partial(Type.Object(facts), NOT_EMPTY),
       response: { 200: successOf(RouteRecord) },
     },
-    handler: async (request) => {
-      const { params, body } = request
-      const route = await changeRoute(request.kernel, clients, params.route_key, body)
-      return success('Public route changed', recordOf(route))
+    handler: async ({ kernel, params, body }) => {
+      const route = await changeRoute(kernel, clients, params.route_key, body)
+      return success('Public route changed', recordOf(kernel, route))
     },
   })
   app.route({

@@ -3,7 +3,7 @@ import { parseJson } from '#databases/request/json.ts'
 import { named } from '#kernel/http/document/components.ts'
 import { Id, Nullable, OneOf, Parsed, Timestamp } from '#kernel/http/schemas.ts'
 import type { Kernel } from '#kernel/kernel.ts'
-import { CreatedBy } from '../created-by.ts'
+import { CreatedBy, creatorFor } from '../created-by.ts'
 import { conditionsOf } from '../data/grammar.ts'
 import { OPS } from './definition.ts'
 import type { PublicRoute } from './store.ts'
@@ -110,7 +110,7 @@ export const RouteRecord = Type.Object(
 )
 
 /** A row as JSON of the gateway. */
-export const recordOf = (route: PublicRoute) => ({
+export const recordOf = (kernel: Kernel, route: PublicRoute) => ({
   id: route.id,
   route_key: route.routeKey,
   client_name: route.clientName,
@@ -126,7 +126,7 @@ export const recordOf = (route: PublicRoute) => ({
   is_active: route.isActive,
   metadata: route.metadata as Record<string, unknown>, // as it was validated
   created_at: route.createdAt,
-  created_by: route.createdBy,
+  ...creatorFor(kernel, route),
   updated_at: route.updatedAt,
 })
 

@@ -10,7 +10,7 @@ import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import type { GatewayAccess } from '../caller/access.ts'
 import { calledClientName } from '../caller/called-client.ts'
-import { CreatedBy } from '../created-by.ts'
+import { CreatedBy, creatorFor } from '../created-by.ts'
 import { conditionsOf } from '../data/grammar.ts'
 import { success, successOf } from '../envelope.ts'
 import { pagination } from '../pagination.ts'
@@ -138,7 +138,7 @@ const recordOf = (kernel: Kernel, webhook: Webhook) => ({
   consecutive_failures: webhook.consecutiveFailures,
   disabled_reason: webhook.disabledReason,
   created_at: webhook.createdAt,
-  created_by: webhook.createdBy,
+  ...creatorFor(kernel, webhook),
   updated_at: webhook.updatedAt,
 })
 
@@ -171,7 +171,7 @@ export function webhookRoutes(app: App, kernel: Kernel, clients: Clients, access
       }),
       response: { 200: successOf(WebhookList) },
     },
-    handler: async ({ query: { client_name: clientName, ...asked } }) => {
+    handler: async ({ kernel, query: { client_name: clientName, ...asked } }) => {
       const page = PAGES.pageOf(asked)
       const [found, total] = await Promise.all([
         listWebhooks(kernel.db, clientName, page),
@@ -192,8 +192,9 @@ export function webhookRoutes(app: App, kernel: Kernel, clients: Clients, access
       response: { 201: successOf(IssuedWebhookRecord) },
     },
     handler: async (request, reply) => {
+      const { kernel, body } = request
       const called = calledClientName(request)
-      const { webhook, secret } = await createWebhook(request.kernel, clients, request.body, called)
+      const { webhook, secret } = await createWebhook(kernel, clients, body, called)
       return reply.code(201).send(success('Webhook created', { ...recordOf(kernel, webhook), secret }))
     },
   })
@@ -218,7 +219,7 @@ export function webhookRoutes(app: App, kernel: Kernel, clients: Clients, access
       params: ById,
       response: { 200: successOf(WebhookRecord) },
     },
-    handler: async ({ params }) =>
+    handler: async ({ kernel, params }) =>
       success('Webhook found', recordOf(kernel, await existingWebhook(kernel, params.id))),
   })
   app.route({
@@ -233,9 +234,8 @@ export function webhookRoutes(app: App, kernel: Kernel, clients: Clients, access
       body: Type.Partial(Type.Object({ ...EVENTS_WANTED, ...fields, url: Url }), NOT_EMPTY),
       response: { 200: successOf(WebhookRecord) },
     },
-    handler: async (request) => {
-      const { params, body } = request
-      const changed = await changeWebhook(request.kernel, clients, params.id, body)
+    handler: async ({ kernel, params, body }) => {
+      const changed = await changeWebhook(kernel, clients, params.id, body)
       return success('Webhook changed', recordOf(kernel, changed))
     },
   })
@@ -265,8 +265,8 @@ export function webhookRoutes(app: App, kernel: Kernel, clients: Clients, access
       params: ById,
       response: { 200: successOf(IssuedWebhookRecord) },
     },
-    handler: async (request) => {
-      const { webhook, secret } = await rotateSecret(request.kernel, clients, request.params.id)
+    handler: async ({ kernel, params }) => {
+      const { webhook, secret } = await rotateSecret(kernel, clients, params.id)
       return success('Webhook secret rotated', { ...recordOf(kernel, webhook), secret })
     },
   })

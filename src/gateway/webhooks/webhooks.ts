@@ -7,7 +7,6 @@ import type { Failure } from '#kernel/errors.ts'
 import { edge, retryAfter } from '#kernel/http/failures.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { uuidv7 } from '#kernel/random.ts'
-import { expectRights, pastPolicies, rightsToTable } from '../caller/expected-rights.ts'
 import { fail } from '../errors.ts'
 import { requireClient } from '../existing-clients.ts'
 import {
@@ -19,6 +18,7 @@ import {
   routeKeysOf,
   type WebhookChange,
 } from './definition.ts'
+import { expectToHold } from './reach.ts'
 import {
   deactivateWebhooksOf,
   deleteWebhook,
@@ -29,7 +29,7 @@ import {
   updateWebhook,
   type Webhook,
 } from './store.ts'
-import { hasRows, isOfUsers, refused, requireSubscription } from './subscription.ts'
+import { isOfUsers, refused, requireSubscription } from './subscription.ts'
 
 /** A webhook with its secret, which is shown only now. */
 type IssuedWebhook = { readonly webhook: Webhook; readonly secret: string }
@@ -95,7 +95,9 @@ export async function changeWebhook(
     requireOwnHeaders(former, columns)
     const needsClient = columns.clientName !== undefined || columns.isActive === true
     if (needsClient && present.clientName !== null) await requireClient(kernel, clients, present.clientName)
-    if (!isStopping(change)) await expectToHold(kernel, clients, present)
+    // The former one too: what waits, and what is delivered again, is still of that.
+    if (!isStopping(change))
+      for (const webhook of [former, present]) await expectToHold(kernel, clients, webhook)
     if (secret !== undefined && secret !== presentSecret(kernel, former)) await putSecret(kernel, id, secret)
     const webhook = await updateWebhook(kernel.db, id, { ...columns, updatedAt: kernel.now() })
     if (webhook === undefined) throw fail('webhook_not_found')
@@ -103,21 +105,6 @@ export async function changeWebhook(
     await tellChange(kernel, 'webhook.updated', changed, actOf(webhook, Object.keys(change)))
     return webhook
   })
-}
-
-/** The webhook sends rows of all callers to its URL, or accounts, and its secret signs what its receiver takes for them. */
-async function expectToHold(
-  kernel: Kernel,
-  clients: Clients,
-  { routeKeys, clientName, tableName }: Pick<Webhook, 'routeKeys' | 'clientName' | 'tableName'>,
-): Promise<void> {
-  if (isOfUsers(routeKeys)) await kernel.operator?.expectToListUsers(kernel)
-  if (clientName === null || !hasRows(routeKeys)) return
-  await expectRights(
-    kernel,
-    clientName,
-    pastPolicies(clients, clientName, rightsToTable(tableName, ['read'])),
-  )
 }
 
 const isStopping = (change: WebhookChange): boolean =>

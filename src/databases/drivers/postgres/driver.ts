@@ -1,6 +1,12 @@
 import type pg from 'pg'
 import { createCatalogueCache, isStructural } from '#databases/drivers/catalogue-cache.ts'
-import type { AbilityOf, Driver, DriverMaking, RowLevelSecurity, SqlRole } from '#databases/drivers/driver.ts'
+import type {
+  AbilityOf,
+  Driver,
+  DriverContext,
+  RowLevelSecurity,
+  SqlRole,
+} from '#databases/drivers/driver.ts'
 import { memoizeAsync } from '#databases/drivers/memoize-async.ts'
 import { createReadAheadBudgets, type MemoryBudget } from '#databases/drivers/memory-budget.ts'
 import { createPlanner } from '#databases/drivers/planner.ts'
@@ -67,7 +73,7 @@ export type PostgresOptions = {
   /** Memory for slow readers, shared by all clients of the process; without it this client has its own. */
   readonly readAhead?: (() => MemoryBudget) | undefined
   /** The server of the control database. On that server its roles are refused for clients. */
-  readonly controlServer?: DriverMaking['controlServer']
+  readonly controlServer?: DriverContext['controlServer']
   /** Callers act as these roles. */
   readonly rowLevelSecurity?: RowLevelSecurity | undefined
   /** Callers' own SQL logs in as this role instead of that of the URL. */

@@ -1,10 +1,10 @@
 import { limitsOf } from '#databases/drivers/client-limits.ts'
-import type { DriverMaking, DriverSettings } from '#databases/drivers/driver.ts'
+import type { DriverContext, DriverSettings } from '#databases/drivers/driver.ts'
 import { createPostgresDriver, type PostgresDriver } from '#databases/drivers/postgres/driver.ts'
 
 /** The driver of a configured or registered client; it connects at its first statement. */
-export function openPostgres(making: DriverMaking, settings: DriverSettings): PostgresDriver {
-  const { config, controlServer, readAhead } = making
+export function openPostgres(context: DriverContext, settings: DriverSettings): PostgresDriver {
+  const { config, controlServer, readAhead } = context
   const { name, url, direct_url: directUrl, readOnly, rowLevelSecurity, sqlRole } = settings
   const { pipelines, max_rows: maxRows } = config.gateway
   return createPostgresDriver({
@@ -18,7 +18,7 @@ export function openPostgres(making: DriverMaking, settings: DriverSettings): Po
     applicationName: `gatehouse ${name}`,
     maxRows,
     answerBytes: config.limits.answer,
-    allowServerRights: allowsServerRights(making, name),
+    allowServerRights: allowsServerRights(context, name),
     ...(controlServer && { controlServer }),
     readAhead,
     readOnly,
@@ -27,7 +27,7 @@ export function openPostgres(making: DriverMaking, settings: DriverSettings): Po
   })
 }
 
-function allowsServerRights({ config, log }: DriverMaking, client: string): boolean {
+function allowsServerRights({ config, log }: DriverContext, client: string): boolean {
   const isUnsafe = config.gateway.unsafe_clients.includes(client)
   if (isUnsafe)
     log.warn(

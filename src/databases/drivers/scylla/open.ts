@@ -1,11 +1,11 @@
 import { createRequire } from 'node:module'
 import { limitsOf } from '#databases/drivers/client-limits.ts'
-import type { Driver, DriverMaking, DriverSettings } from '#databases/drivers/driver.ts'
+import type { Driver, DriverContext, DriverSettings } from '#databases/drivers/driver.ts'
 import { fail } from '#databases/failures.ts'
 import { readScyllaUrl } from '#kernel/config/scylla-url.ts'
 
 /** Opens the driver of a configured or registered client. */
-export function openScylla({ config }: DriverMaking, settings: DriverSettings): Driver {
+export function openScylla({ config }: DriverContext, settings: DriverSettings): Driver {
   const address = readScyllaUrl(settings.url)
   // Registered and configured addresses were parsed by the same form.
   if (address === undefined) throw fail('client_unavailable')

@@ -1,10 +1,10 @@
 import { limitsOf } from '#databases/drivers/client-limits.ts'
-import type { Driver, DriverMaking, DriverSettings } from '#databases/drivers/driver.ts'
+import type { Driver, DriverContext, DriverSettings } from '#databases/drivers/driver.ts'
 import { createSupabaseDriver } from '#databases/drivers/supabase/driver.ts'
 import { createDirectRequests } from '#kernel/http/outbound/outbound.ts'
 
 /** Opens the driver of a configured or registered client. */
-export function openSupabase({ config }: DriverMaking, settings: DriverSettings): Driver {
+export function openSupabase({ config }: DriverContext, settings: DriverSettings): Driver {
   const limits = limitsOf(settings)
   return createSupabaseDriver({
     ...endpointOf(settings.url),

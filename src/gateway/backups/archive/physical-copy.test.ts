@@ -4,7 +4,7 @@ import path from 'node:path'
 import { after, test } from 'node:test'
 import { startEmbedded } from '#kernel/db/embedded.ts'
 import { eventually, newFolder, optionsFor, query } from '#test/embedded.ts'
-import { endOf } from '../jobs/end.ts'
+import { outcomeOf } from '../jobs/end.ts'
 import { copyServer } from './physical-copy.ts'
 
 const dir = await newFolder({ after })
@@ -82,7 +82,10 @@ test('a damaged page fails the copy, since no backup must replace a good one', a
   await using file = await open(path.join(dir, 'data', await fileOf('kept')), 'r+')
   await file.write(Buffer.from('damaged'), 0, 7, 8_192 + 4_000)
   await assert.rejects(readCopy(), (error) => {
-    assert.match(endOf(error).message, /^A file of the database is damaged: .* keep the backups of before/)
+    assert.match(
+      outcomeOf(error).message,
+      /^A file of the database is damaged: .* keep the backups of before/,
+    )
     return true
   })
   await leavesNothing()

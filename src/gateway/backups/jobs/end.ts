@@ -6,7 +6,7 @@ import { redactText } from '#kernel/redact.ts'
 import { discardFile } from '../backups.ts'
 import { ProgramError } from '../dump/run-program.ts'
 import { COMPLETE } from '../store.ts'
-import { Ended } from './lease.ts'
+import { JobEnded } from './lease.ts'
 import { ACTIVE_JOB_KEY, endJob, findJob, type JobRow, listNext, takeTurn } from './store.ts'
 
 /** SQLSTATE data_corrupted: BASE_BACKUP has read a page whose checksum is wrong. */
@@ -15,8 +15,10 @@ const DAMAGED =
   'A file of the database is damaged: a checksum is wrong. Check the disk, keep the backups of before, and restore the last one.'
 
 /** The sentence for the operator. It has no credentials: programs' output is redacted, and other errors are not repeated. */
-export function endOf(error: unknown): Pick<Ended, 'status' | 'message'> & { readonly isBug: boolean } {
-  if (error instanceof Ended) return { status: error.status, message: error.message, isBug: false }
+export function outcomeOf(
+  error: unknown,
+): Pick<JobEnded, 'status' | 'message'> & { readonly isBug: boolean } {
+  if (error instanceof JobEnded) return { status: error.status, message: error.message, isBug: false }
   const failed = { status: 'failed', isBug: false } as const
   if (error instanceof Failure)
     return { ...failed, message: [error.message, error.hint].filter(Boolean).join('. ') }
@@ -41,15 +43,19 @@ export const factsOf = ({ id, jobType, clientName, label, requestId }: JobRow): 
 
 export const COMPLETED = { status: 'completed', progressPct: 100, progressStage: 'done' } as const
 
-export type End = Omit<Parameters<typeof endJob>[2], 'completedAt'>
+export type JobOutcome = Omit<Parameters<typeof endJob>[2], 'completedAt'>
 
 /**
  * Ends the row and emits the event in one transaction, and returns the row as it is then: it may have ended before. A backup that is not
  * complete, or whose row is gone, leaves no file.
  */
-export async function finishJob(kernel: Kernel, job: JobRow, end: End): Promise<JobRow | undefined> {
+export async function finishJob(
+  kernel: Kernel,
+  job: JobRow,
+  outcome: JobOutcome,
+): Promise<JobRow | undefined> {
   const now = await atomically(kernel, async (kernel) => {
-    const ended = await endJob(kernel.db, job.id, { ...end, completedAt: kernel.now() })
+    const ended = await endJob(kernel.db, job.id, { ...outcome, completedAt: kernel.now() })
     // When the answer to the commit was lost, it may have ended well.
     if (ended === undefined) return findJob(kernel.db, job.id)
     const facts = factsOf(ended)

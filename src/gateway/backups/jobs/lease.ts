@@ -8,20 +8,21 @@ const RENEW_EVERY = 1_000
 const MAX_TIME = 20 * 3_600_000
 
 /** Why a job ends before its time; the message is for the operator. */
-export class Ended extends Error {
+export class JobEnded extends Error {
   readonly status: 'failed' | 'cancelled' | 'gone'
-  constructor(status: Ended['status'], message: string) {
+  constructor(status: JobEnded['status'], message: string) {
     super(message)
     this.status = status
   }
 }
 
-const CANCELLED = () => new Ended('cancelled', 'Cancelled by the operator.')
-export const STOPPED = () => new Ended('failed', 'The service was stopped while the job ran. Start it again.')
+const CANCELLED = () => new JobEnded('cancelled', 'Cancelled by the operator.')
+export const STOPPED = () =>
+  new JobEnded('failed', 'The service was stopped while the job ran. Start it again.')
 const UNREACHABLE = () =>
-  new Ended('failed', 'The control database did not answer while the job ran. Start it again.')
-const TOO_LONG = () => new Ended('failed', 'The job took longer than 20 hours.')
-const GONE = () => new Ended('gone', 'Another process has ended the job.')
+  new JobEnded('failed', 'The control database did not answer while the job ran. Start it again.')
+const TOO_LONG = () => new JobEnded('failed', 'The job took longer than 20 hours.')
+const GONE = () => new JobEnded('gone', 'Another process has ended the job.')
 
 /** How a running job is ended, and reports its progress. */
 export type JobControl = {

@@ -2,13 +2,13 @@ import { Failure } from '#kernel/errors.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { forgetFormerState, outcomeOf } from '../dump/restore-transaction.ts'
 import { type BackupSources, type Source, sourceOf } from '../sources.ts'
-import { COMPLETED, type End, finishJob } from './end.ts'
+import { COMPLETED, finishJob, type JobOutcome } from './end.ts'
 import { disownJobs, leaveLost, listLost, listPending, takeLost } from './lost-store.ts'
 import type { JobRow } from './store.ts'
 
 type Dumped = Extract<Source, { format: 'dump' }>
 
-const failed = (errorMessage: string): End => ({ status: 'failed', errorMessage })
+const failed = (errorMessage: string): JobOutcome => ({ status: 'failed', errorMessage })
 const LOST = failed('The process that ran the job ended, and the job with it. Start it again.')
 const UNKNOWN = failed(
   'The process that ran the restore ended, and it is unknown whether the data was replaced: look at it, or restore again.',
@@ -53,7 +53,11 @@ export async function endLost(kernel: Kernel, sources: BackupSources): Promise<v
  * A restore whose transaction could commit: the database knows whether it has. Undefined when this is to be looked up again, and the client
  * stays frozen.
  */
-async function endOfRestore(kernel: Kernel, sources: BackupSources, job: JobRow): Promise<End | undefined> {
+async function endOfRestore(
+  kernel: Kernel,
+  sources: BackupSources,
+  job: JobRow,
+): Promise<JobOutcome | undefined> {
   const now = kernel.now()
   // One process does it: keys of later writes must not be deleted.
   if (!(await takeLost(kernel.db, job.id, now))) return undefined
@@ -73,7 +77,7 @@ async function endOfRestore(kernel: Kernel, sources: BackupSources, job: JobRow)
   }
 }
 
-async function endByDatabase(kernel: Kernel, source: Dumped, job: JobRow): Promise<End | undefined> {
+async function endByDatabase(kernel: Kernel, source: Dumped, job: JobRow): Promise<JobOutcome | undefined> {
   const outcome = await outcomeOf(source.url, job.transactionId ?? '')
   if (outcome === 'in progress') return undefined
   if (outcome === 'aborted') return LOST

@@ -5,7 +5,7 @@ import { dumpOf } from '../dump/make-dump.ts'
 import { restoreDump } from '../dump/restore-dump.ts'
 import { storeOf } from '../location/location.ts'
 import { type BackupSources, sourceOf } from '../sources.ts'
-import { COMPLETED, type End, endOf, factsOf, finishJob } from './end.ts'
+import { COMPLETED, factsOf, finishJob, type JobOutcome, outcomeOf } from './end.ts'
 import { holdLease, type JobControl, STOPPED } from './lease.ts'
 import { claimJob, type JobRow, type Progress } from './store.ts'
 
@@ -41,16 +41,16 @@ async function runClaimed(
   running: JobControl,
 ): Promise<JobRow | undefined> {
   await emit(kernel, 'backup_started', factsOf(job))
-  let done: End
+  let done: JobOutcome
   try {
     const work = job.jobType === 'backup' ? makeBackup : restoreDump
     done = { ...COMPLETED, ...(await work(kernel, sources, job, running)) }
   } catch (error) {
-    const end = endOf(running.signal.aborted ? running.signal.reason : error)
-    if (end.isBug) kernel.log.error({ event: 'backup_failed', job_id: job.id, error }, end.message)
-    else kernel.log.warn({ event: 'backup_failed', job_id: job.id, client: job.clientName }, end.message)
-    if (end.status === 'gone') return undefined
-    return finishJob(kernel, job, { status: end.status, errorMessage: end.message })
+    const outcome = outcomeOf(running.signal.aborted ? running.signal.reason : error)
+    if (outcome.isBug) kernel.log.error({ event: 'backup_failed', job_id: job.id, error }, outcome.message)
+    else kernel.log.warn({ event: 'backup_failed', job_id: job.id, client: job.clientName }, outcome.message)
+    if (outcome.status === 'gone') return undefined
+    return finishJob(kernel, job, { status: outcome.status, errorMessage: outcome.message })
   }
   return finishAtLast(kernel, job, done)
 }
@@ -59,10 +59,10 @@ const TRIES = 5
 const PAUSE = 1_000
 
 /** The work is done, so a control database that fails meanwhile is asked again, within the lease. */
-async function finishAtLast(kernel: Kernel, job: JobRow, end: End): Promise<JobRow | undefined> {
+async function finishAtLast(kernel: Kernel, job: JobRow, outcome: JobOutcome): Promise<JobRow | undefined> {
   for (let tries = 1; ; tries++) {
     try {
-      return await finishJob(kernel, job, end)
+      return await finishJob(kernel, job, outcome)
     } catch (error) {
       if (tries === TRIES) throw error
       kernel.log.warn(

@@ -1,3 +1,4 @@
+import type { Clients } from '#databases/clients/clients.ts'
 import { fail } from '#gateway/errors.ts'
 import type { Page } from '#gateway/pagination.ts'
 import { actAsOperator } from '#identity/act.ts'
@@ -10,8 +11,11 @@ import { uuidv7 } from '#kernel/random.ts'
 import { createSemaphore } from '#kernel/semaphore.ts'
 import { attemptDelivery } from '../delivery/attempt.ts'
 import { type Endpoint, openEndpoint, UnreadableEndpoint } from '../delivery/endpoint.ts'
+import { readBody } from '../delivery/store.ts'
 import type { DeliveryWorkers } from '../delivery/workers.ts'
-import { type EndpointRow, findEndpoint } from '../store.ts'
+import { expectToHold, type Reach, seesAnswers } from '../reach.ts'
+import type { EndpointRow, Webhook } from '../store.ts'
+import { existingWebhook } from '../webhooks.ts'
 import {
   countDeliveries,
   findDelivery,
@@ -22,37 +26,43 @@ import {
 } from './store.ts'
 
 export async function deliveriesOf(
-  { db }: Pick<Kernel, 'db'>,
+  kernel: Kernel,
+  clients: Clients,
   webhookId: string,
-  status: string | undefined,
-  page: Page,
+  { status, page }: { readonly status: string | undefined; readonly page: Page },
 ) {
-  await existingEndpoint({ db }, webhookId)
-  const [deliveries, total] = await Promise.all([
+  const { db } = kernel
+  const webhook = await existingWebhook(kernel, webhookId)
+  const [found, total, isSeen] = await Promise.all([
     listDeliveries(db, { webhookId, status }, page),
     countDeliveries(db, { webhookId, status }),
+    seesAnswers(kernel, clients, webhook),
   ])
+  const deliveries = isSeen ? found : found.map((each) => ({ ...each, responseBody: null }))
   return { deliveries, total }
 }
 
-async function existingEndpoint({ db }: Pick<Kernel, 'db'>, id: string): Promise<EndpointRow> {
-  const row = await findEndpoint(db, id)
-  if (row === undefined) throw fail('webhook_not_found')
-  return row
+type Retry = {
+  readonly kernel: Kernel
+  readonly clients: Clients
+  readonly workers: Pick<DeliveryWorkers, 'wake'>
 }
 
 /** Makes a delivery due now, with all its attempts, whether it has succeeded or not. */
-export async function retryDelivery(
-  kernel: Kernel,
-  workers: Pick<DeliveryWorkers, 'wake'>,
+export function retryDelivery(
+  { kernel, clients, workers }: Retry,
   webhookId: string,
   id: string,
 ): Promise<LoggedDelivery> {
-  const { isActive } = await existingEndpoint(kernel, webhookId)
-  const logged = await findDelivery(kernel.db, webhookId, id)
-  if (logged === undefined) throw fail('delivery_not_found')
-  if (!isActive) throw fail('webhook_inactive')
   return actAsOperator(kernel, async (kernel) => {
+    const webhook = await existingWebhook(kernel, webhookId)
+    const logged = await findDelivery(kernel.db, webhookId, id)
+    if (logged === undefined) throw fail('delivery_not_found')
+    if (!webhook.isActive) throw fail('webhook_inactive')
+    await expectToHold(kernel, clients, webhook)
+    // The webhook may have been one of another table.
+    const event = eventReach(logged.routeKey, await readBody(kernel.db, logged.eventId))
+    if (event !== undefined) await expectToHold(kernel, clients, event)
     const due = await restartDelivery(kernel.db, webhookId, id, kernel.now())
     if (due === undefined) throw fail('delivery_in_flight')
     await tell(kernel, 'webhook.delivery_retried', { targetId: webhookId, details: { deliveryId: id } })
@@ -61,10 +71,21 @@ export async function retryDelivery(
   })
 }
 
+/** The reach of an event, by its text. Undefined for an example, which has nobody’s data. */
+function eventReach(routeKey: string, body: string): Reach | undefined {
+  // The service has written it (payload.ts).
+  const { client, data, test } = JSON.parse(body) as {
+    readonly client: string | null
+    readonly data: { readonly table?: string }
+    readonly test?: true
+  }
+  return test ? undefined : { routeKeys: [routeKey], clientName: client, tableName: data.table ?? null }
+}
+
 /** Test deliveries of this process at once. */
 const MAX_TESTS = 10
 
-type SendTest = (kernel: Kernel, webhookId: string) => Promise<LoggedDelivery>
+type SendTest = (kernel: Kernel, clients: Clients, webhookId: string) => Promise<LoggedDelivery>
 
 /**
  * Sends the example of an event, marked as a test, and writes the delivery into the log. It is made once, also to an inactive webhook, and
@@ -72,9 +93,11 @@ type SendTest = (kernel: Kernel, webhookId: string) => Promise<LoggedDelivery>
  */
 export function createTestDeliveries(): SendTest {
   const semaphore = createSemaphore(MAX_TESTS, { max: 0, refusal: tooManyTests })
-  return async (kernel, webhookId) => {
+  return async (kernel, clients, webhookId) => {
+    const webhook = await existingWebhook(kernel, webhookId)
+    await expectToHold(kernel, clients, webhook)
     await kernel.limits.consume('webhook_test', webhookId)
-    return semaphore.run(() => sendTest(kernel, webhookId))
+    return semaphore.run(() => sendTest(kernel, webhook))
   }
 }
 
@@ -84,14 +107,14 @@ const tooManyTests = () =>
     headers: retryAfter(1),
   })
 
-async function sendTest(kernel: Kernel, webhookId: string): Promise<LoggedDelivery> {
-  const row = await existingEndpoint(kernel, webhookId)
+async function sendTest(kernel: Kernel, webhook: Webhook): Promise<LoggedDelivery> {
+  const { id: webhookId, routeKeys } = webhook
   const at = kernel.now()
-  const [name = 'gateway_insert'] = eventsOf(row.routeKeys)
+  const [name = 'gateway_insert'] = eventsOf(routeKeys)
   const eventId = uuidv7(at, kernel.random)
   const payload = { ...examplePayload(name), id: eventId, timestamp: at.toISOString(), test: true }
   const event = { id: eventId, routeKey: name, body: JSON.stringify(payload) }
-  const endpoint = readable(kernel, row)
+  const endpoint = readable(kernel, webhook)
   const id = uuidv7(at, kernel.random)
   // Before it is sent: the process may end during the request.
   await tell(kernel, 'webhook.tested', { targetId: webhookId, details: { deliveryId: id } })

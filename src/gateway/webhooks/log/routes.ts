@@ -1,11 +1,11 @@
 import { Type } from 'typebox'
+import type { Clients } from '#databases/clients/clients.ts'
 import type { GatewayAccess } from '#gateway/caller/access.ts'
 import { success, successOf } from '#gateway/envelope.ts'
 import { pagination } from '#gateway/pagination.ts'
 import { named } from '#kernel/http/document/components.ts'
 import { Id, Nullable, OneOf, PathId, Timestamp } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
-import type { Kernel } from '#kernel/kernel.ts'
 import type { DeliveryWorkers } from '../delivery/workers.ts'
 import { createTestDeliveries, deliveriesOf, retryDelivery } from './deliveries.ts'
 import type { LoggedDelivery } from './store.ts'
@@ -25,7 +25,12 @@ const DeliveryRecord = Type.Object(
     status: Status,
     attempt: Type.Integer({ description: 'Attempts that were made' }),
     response_status: Nullable(Type.Integer()),
-    response_body: Nullable(Type.String({ description: 'The first 4 KB of the last answer' })),
+    response_body: Nullable(
+      Type.String({
+        description:
+          'The first 4 KB of the last answer; null for a session whose roles may not read what the webhook sends',
+      }),
+    ),
     error: Nullable(Type.String()),
     duration_ms: Nullable(Type.Integer()),
     next_attempt_at: Nullable({
@@ -66,7 +71,7 @@ const recordOf = (delivery: LoggedDelivery) => ({
 
 export function deliveryRoutes(
   app: App,
-  kernel: Kernel,
+  clients: Clients,
   access: GatewayAccess,
   workers: DeliveryWorkers,
 ): void {
@@ -83,9 +88,9 @@ export function deliveryRoutes(
       querystring: Type.Object({ ...PAGES.query, status: Type.Optional(Status) }),
       response: { 200: successOf(Deliveries) },
     },
-    handler: async ({ params, query: { status, ...asked } }) => {
+    handler: async ({ kernel, params, query: { status, ...asked } }) => {
       const page = PAGES.pageOf(asked)
-      const { deliveries, total } = await deliveriesOf(kernel, params.id, status, page)
+      const { deliveries, total } = await deliveriesOf(kernel, clients, params.id, { status, page })
       const data = { deliveries: deliveries.map(recordOf), total, ...page }
       return success(`Listed ${deliveries.length} deliveries`, data)
     },
@@ -103,9 +108,8 @@ export function deliveryRoutes(
       params: ByDelivery,
       response: { 200: successOf(DeliveryRecord) },
     },
-    handler: async (request) => {
-      const { id, delivery_id } = request.params
-      const due = await retryDelivery(request.kernel, workers, id, delivery_id)
+    handler: async ({ kernel, params: { id, delivery_id } }) => {
+      const due = await retryDelivery({ kernel, clients, workers }, id, delivery_id)
       return success('The delivery is due', recordOf(due))
     },
   })
@@ -119,8 +123,8 @@ export function deliveryRoutes(
       params: ByWebhook,
       response: { 200: successOf(DeliveryRecord) },
     },
-    handler: async (request) => {
-      const delivery = await sendTest(request.kernel, request.params.id)
+    handler: async ({ kernel, params }) => {
+      const delivery = await sendTest(kernel, clients, params.id)
       return success(delivery.error ?? 'The endpoint accepted the test', recordOf(delivery))
     },
   })

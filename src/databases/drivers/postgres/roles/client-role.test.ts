@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { after, before, test } from 'node:test'
-import type { DriverMaking } from '#databases/drivers/driver.ts'
+import type { DriverContext } from '#databases/drivers/driver.ts'
 import { createPostgresDriver } from '#databases/drivers/postgres/driver.ts'
 import { Failure } from '#kernel/errors.ts'
 import { testDatabase, testServerUrl, withClient } from '#test/database.ts'
@@ -158,7 +158,7 @@ after(async () => {
 async function reasonsAgainst(
   url: string,
   allowServerRights = false,
-  controlServer?: DriverMaking['controlServer'],
+  controlServer?: DriverContext['controlServer'],
 ): Promise<unknown> {
   const driver = createPostgresDriver({
     url,

@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import type { DriverMaking, RowLevelSecurity } from '#databases/drivers/driver.ts'
+import type { DriverContext, RowLevelSecurity } from '#databases/drivers/driver.ts'
 import type { RowClient } from '#databases/drivers/postgres/protocol/connection.ts'
 import { connectFailure } from '#databases/drivers/postgres/protocol/errors.ts'
 import {
@@ -21,7 +21,7 @@ type RoleCheckOptions = {
   /** Milliseconds. */
   readonly connectTimeout: number
   readonly allowServerRights?: boolean
-  readonly controlServer?: DriverMaking['controlServer'] | undefined
+  readonly controlServer?: DriverContext['controlServer'] | undefined
   readonly rowLevelSecurity?: RowLevelSecurity | undefined
   /** Roles that this login must not be able to become. */
   readonly mayNotBecome?: () => Promise<readonly string[]>

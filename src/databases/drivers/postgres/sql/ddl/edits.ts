@@ -24,18 +24,18 @@ type TableDraft = {
 export async function editTable(table: Table, edits: readonly TableEdit[]): Promise<SchemaStatements> {
   existingTable(table)
   const columns = new Map([...table.columns].map(([name, { category }]) => [name, category === STRING]))
-  const edited: TableDraft = { name: table.name, columns, added: new Set() }
+  const draft: TableDraft = { name: table.name, columns, added: new Set() }
   const statements: string[] = []
   for (const edit of edits) {
-    const target = `${quoteName(table.schema)}.${quoteName(edited.name)}`
-    statements.push(`alter table ${target} ${await editText(table.schema, edited, edit)}`)
+    const target = `${quoteName(table.schema)}.${quoteName(draft.name)}`
+    statements.push(`alter table ${target} ${await editText(table.schema, draft, edit)}`)
   }
   return {
     statements,
     check: requireOwnColumns(table, edits.flatMap(touchedColumn)),
     async verify(query) {
-      if (edits.some(addsSequence)) await grantSequences(table.schema, edited)(query)
-      if (edited.added.size > 0) await grantAddedColumns(table.schema, edited.name, [...edited.added])(query)
+      if (edits.some(addsSequence)) await grantSequences(table.schema, draft)(query)
+      if (draft.added.size > 0) await grantAddedColumns(table.schema, draft.name, [...draft.added])(query)
     },
     explain: explainDefinition,
   }
@@ -46,9 +46,9 @@ const addsSequence = (edit: TableEdit): boolean =>
 
 /** Roles that insert by policies of the gateway need a sequence that comes later, too; set.ts has given them the others. */
 const grantSequences =
-  (schema: string, edited: TableDraft) =>
+  (schema: string, draft: TableDraft) =>
   async (query: RunQuery): Promise<void> => {
-    const grants = await query<{ text: string }>(SEQUENCE_GRANTS_SQL, [schema, edited.name])
+    const grants = await query<{ text: string }>(SEQUENCE_GRANTS_SQL, [schema, draft.name])
     for (const { text } of grants) await query(text, [])
   }
 
@@ -65,16 +65,16 @@ where n.nspname = $1 and c.relname = $2 and g.privilege_type = 'INSERT' and g.gr
 const touchedColumn = (edit: TableEdit): readonly string[] =>
   edit.operation === 'add_column' || edit.operation === 'rename_table' ? [] : [edit.column]
 
-async function editText(schema: string, edited: TableDraft, edit: TableEdit): Promise<string> {
+async function editText(schema: string, draft: TableDraft, edit: TableEdit): Promise<string> {
   switch (edit.operation) {
     case 'add_column':
-      return addColumn(edited, edit.column)
+      return addColumn(draft, edit.column)
     case 'rename_column':
-      return renameColumn(edited, edit)
+      return renameColumn(draft, edit)
     case 'rename_table':
-      return renameTable(schema, edited, edit.newName)
+      return renameTable(schema, draft, edit.newName)
     default:
-      return `alter column ${existingColumn(edited.columns, edit.column)} ${await alteration(edited, edit)}`
+      return `alter column ${existingColumn(draft.columns, edit.column)} ${await alteration(draft, edit)}`
   }
 }
 
@@ -93,9 +93,9 @@ function renameColumn({ columns, added }: TableDraft, { column, newName: name }:
   return text
 }
 
-function renameTable(schema: string, edited: TableDraft, name: string): string {
+function renameTable(schema: string, draft: TableDraft, name: string): string {
   requireUnreserved(schema, name)
-  edited.name = name
+  draft.name = name
   return `rename to ${newName(name, 'operations.new_name')}`
 }
 
