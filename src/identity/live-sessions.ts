@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import type { Config } from '#kernel/config/config.ts'
 import { type CoherentCache, createCoherentCache } from '#kernel/db/coherent-cache.ts'
 import { preparedStatement, selectList } from '#kernel/db/pipelined-statements.ts'
@@ -12,7 +13,7 @@ import {
   withinMaxAge,
 } from './sessions.ts'
 import { hasShownFactor } from './shown.ts'
-import { isTokenShaped, tokenHash } from './tokens.ts'
+import { isTokenShaped } from './tokens.ts'
 import { isBanned, USER_COLUMNS, type User, withoutExpiredBan } from './users.ts'
 
 /** A valid session and its user. */
@@ -33,6 +34,11 @@ export type LiveSession = {
  */
 export type Sessions = {
   find(token: string, address: string): Promise<LiveSession | undefined> | LiveSession | undefined
+  /**
+   * The same from memory alone, for a session of a user's own about which nothing is to be decided: none that is impersonated, due to be
+   * extended, or of a user who was banned.
+   */
+  held(token: string): LiveSession | undefined
   /** The same by the session's id, for callers who have proven it in another way. */
   findById(id: string, address: string): Promise<LiveSession | undefined> | LiveSession | undefined
   /** The session as it is now, for work that has begun with it: no limit refuses it. Undefined when it has ended, or has another token. */
@@ -89,13 +95,17 @@ export function createSessions(kernel: Kernel): Sessions {
   }
   /** From the database: that a session was extended is not notified. Later calls in this process find the new end too. */
   const findAgain = async (token: string) => {
-    const key = tokenHash(token).toString('base64url')
+    const key = keyOf(token)
     byToken.forget(key)
     return whenUsable(await byToken.get(key))
   }
   return {
-    find: (token, address) =>
-      isTokenShaped(token) ? findIn(byToken, tokenHash(token).toString('base64url'), address) : undefined,
+    find: (token, address) => (isTokenShaped(token) ? findIn(byToken, keyOf(token), address) : undefined),
+    held(token) {
+      const found = isTokenShaped(token) ? byToken.peek(keyOf(token)) : undefined
+      if (found === undefined || found.user.banned || found.session.impersonatedBy !== null) return undefined
+      return rolledEnd(kernel.config, found.session, kernel.now()) === undefined ? found : undefined
+    },
     findById: (id, address) => findIn(byId, id, address),
     async findStill({ session, tokenHash }) {
       const found = whenUsable(await byId.get(session.id))
@@ -113,6 +123,9 @@ export function createSessions(kernel: Kernel): Sessions {
     },
   }
 }
+
+/** `tokenHash` as text, without a buffer in between. */
+const keyOf = (token: string): string => hash('sha256', token, 'base64url')
 
 /** Undefined for a session that is not to be extended now. */
 function rolledEnd(config: Config, session: Session, now: Date): Date | undefined {

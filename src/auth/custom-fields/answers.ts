@@ -21,7 +21,7 @@ export function answerCustomFields(app: App, { auth }: Config): void {
     route.schema = { ...route.schema, response: { ...response, 200: schema } }
     route.preSerialization = [
       ...hooksOf(route),
-      (_request, reply, payload, done) => {
+      function addFields(_request, reply, payload, done) {
         // A failure has another schema.
         const changed = reply.statusCode === 200 ? places : []
         done(

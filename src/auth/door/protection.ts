@@ -38,7 +38,7 @@ export function protect(app: App, kernel: Kernel): void {
     route.config = { ...route.config, failures }
   })
   app.decorateRequest('isBeyondConsole', false)
-  app.addHook('onRequest', async (request) => {
+  app.addHook('onRequest', async function protectRoute(request) {
     checkOrigin(kernel, request)
     const { limit } = request.routeOptions.config
     if (limit !== undefined) await kernel.limits.consume(limit, request.clientAddress)
@@ -46,13 +46,14 @@ export function protect(app: App, kernel: Kernel): void {
     else if (!isGet(request) || request.knownCaller === undefined)
       await kernel.limits.consume('default', request.clientAddress)
   })
-  app.addHook('preHandler', async ({ query, body, routeOptions }) => {
+  app.addHook('preHandler', async function judgeTargets({ query, body, routeOptions }) {
     const { redirects = [] } = routeOptions.config
     for (const part of [query, body]) judgeRedirects(kernel, redirects, part)
   })
   if (kernel.config.auth.captcha.provider === undefined) return
   // After the body is judged, so that a mistake in a form does not cost its solution.
-  app.addHook('preHandler', async ({ routeOptions, knownCaller, headers, clientAddress: address }) => {
+  app.addHook('preHandler', async function askCaptcha(request) {
+    const { routeOptions, knownCaller, headers, clientAddress: address } = request
     const { captcha, captchaInSession = false } = routeOptions.config
     if (captcha !== true || (knownCaller !== undefined && !captchaInSession)) return
     await expectCaptcha(kernel, { response: headers[HEADER.captcha], address })

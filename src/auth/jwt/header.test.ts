@@ -1,19 +1,23 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { decodeJwt } from 'jose'
+import { decodeJwt, decodeProtectedHeader } from 'jose'
 import { setRoleByOperator } from '#auth/admin/operator.ts'
-import { type Actor, testService } from '#test/harness.ts'
+import { rotateJwtKeys } from '#identity/jwt/keys.ts'
+import { getBy, isFast, watchPaths } from '#test/fast-path.ts'
+import { type Actor, testClock, testService } from '#test/harness.ts'
 import { impersonated, sessionIdOf } from '#test/permissions/impersonated.ts'
 import { enrolTotp } from '#test/second-factor.ts'
 
 const ORIGIN = 'https://app.example.com'
 const t = await testService({
+  clock: testClock({ isStopped: true }),
   config: {
     auth: { jwt: { header: true }, trusted_origins: [ORIGIN], two_factor: { required_for: ['admin'] } },
   },
 })
 const { kernel } = t.service
 const PATH = '/api/auth/get-session'
+const MINUTE = 60_000
 
 const headerOf = async (who: Actor, method = 'GET') => {
   const { status, headers } = await who.send(method, PATH, { headers: { origin: ORIGIN } })
@@ -49,4 +53,34 @@ test('by default, and without tokens, there is no such header', async () => {
     const { status, headers } = await (await other.signUp('Ada')).get(PATH)
     assert.deepEqual([status, headers.get('set-auth-jwt')], [200, null])
   }
+})
+
+test('a repeated get-session has the token that is given out at that moment', async () => {
+  const paths = watchPaths(t)
+  const bob = await t.signUp('Bob')
+  const header = async () => (await bob.get(PATH)).headers.get('set-auth-jwt')
+  /** The header of answers, of which the last ones are repeated. */
+  const next = async () => {
+    const token = await header()
+    assert.equal(await header(), token)
+    assert.ok(await isFast(t, paths, getBy(bob.token)))
+    assert.equal(await header(), token)
+    assert.equal((await bob.get('/api/auth/token')).body.token, token)
+    return decodeJwt(token ?? '')
+  }
+  const first = await next()
+  t.advance(5 * MINUTE)
+  assert.equal((await next()).iat, (first.iat ?? 0) + 300)
+  t.advance(-5 * MINUTE)
+  assert.equal((await next()).iat, first.iat)
+  const { id } = (await bob.post('/api/auth/organization/create', { name: 'Acme', slug: 'acme-jwt' })).body
+  assert.equal((await next()).org, id)
+  const before = decodeProtectedHeader((await header()) ?? '').kid
+  await rotateJwtKeys(kernel, { atOnce: true })
+  await next()
+  assert.notEqual(decodeProtectedHeader((await header()) ?? '').kid, before)
+
+  await setRoleByOperator(kernel, bob.id, 'admin')
+  for (let round = 0; round < 3; round++) assert.equal(await header(), null)
+  assert.ok(await isFast(t, paths, getBy(bob.token)))
 })

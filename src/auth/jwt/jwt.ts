@@ -5,6 +5,7 @@ import { audienceOf, MARK, tokenMark } from '#identity/jwt/session-of-jwt.ts'
 import type { LiveSession, Sessions } from '#identity/live-sessions.ts'
 import { effectiveRole } from '#identity/permissions.ts'
 import { lacksSecondFactor } from '#identity/second-factor.ts'
+import type { Session } from '#identity/sessions.ts'
 import { Failure } from '#kernel/errors.ts'
 import { edge } from '#kernel/http/failures.ts'
 import type { Kernel } from '#kernel/kernel.ts'
@@ -22,6 +23,8 @@ export type Tokens = {
     kernel: Kernel,
     live: LiveSession,
   ): Promise<{ readonly token: string | undefined } | 'session ended'>
+  /** The token that `ifGiven` gives out again at this moment: undefined if it has to sign one, ask hooks or read keys, or gives none. */
+  held(kernel: Kernel, live: LiveSession): string | undefined
 }
 
 type Minted = {
@@ -52,11 +55,11 @@ export function createTokens(keys: JwtKeys, sessions: Sessions): Tokens {
   const minted = new Map<string, Minted>()
   const refused = new Map<string, Refused>()
   const asking = new Map<string, Promise<string | undefined>>()
-  const described = new WeakMap<LiveSession['session'], Described>()
+  const described = new WeakMap<Session, Described>()
 
   /**
-   * Of the token without a template. In memory `session` stays the same object until something of it, or of its user, has changed; a caller is
-   * another one for each request.
+   * Of the token without a template. The row of a session in memory stays the same object, read together with its user, until something of
+   * the two has changed; what is around it is copied for each request.
    */
   function describeDefault(kernel: Kernel, live: LiveSession): Described {
     const known = described.get(live.session)
@@ -82,15 +85,21 @@ export function createTokens(keys: JwtKeys, sessions: Sessions): Tokens {
   /** Why there is no token, if hooks have said so within these milliseconds. */
   function refusedWithin(time: number, kernel: Kernel, { id, about }: Described): Failure | undefined {
     const last = refused.get(id)
-    const isRecent = last !== undefined && Math.abs(kernel.now().getTime() - last.at) < time
-    return isRecent && last.about === about ? last.failure : undefined
+    if (last === undefined || last.about !== about) return undefined
+    return Math.abs(kernel.now().getTime() - last.at) < time ? last.failure : undefined
+  }
+
+  function tokenInMemory(kernel: Kernel, { id, about }: Described, { kid }: SigningKey): string | undefined {
+    const held = minted.get(id)
+    if (held === undefined || held.about !== about || held.kid !== kid) return undefined
+    const now = kernel.now().getTime()
+    return held.from <= now && now < held.until ? held.token : undefined
   }
 
   /** The token in memory, or throws the failure there. Undefined: hooks are to be asked. */
-  function settled(kernel: Kernel, token: Described, { kid }: SigningKey): string | undefined {
-    const [held, now] = [minted.get(token.id), kernel.now().getTime()]
-    const isInTime = held !== undefined && held.from <= now && now < held.until
-    if (isInTime && held.about === token.about && held.kid === kid) return held.token
+  function settled(kernel: Kernel, token: Described, signing: SigningKey): string | undefined {
+    const held = tokenInMemory(kernel, token, signing)
+    if (held !== undefined) return held
     const failure = refusedWithin(REPEATED, kernel, token)
     if (failure !== undefined) throw failure
     return undefined
@@ -168,6 +177,14 @@ export function createTokens(keys: JwtKeys, sessions: Sessions): Tokens {
         // A slow hook may have failed after the end of the session.
         return (await sessions.findStill(live)) === undefined ? 'session ended' : { token: undefined }
       }
+    },
+    held(kernel, live) {
+      const signing = keys.held()?.signing
+      if (signing === undefined) return undefined
+      const token = describeDefault(kernel, live)
+      return refusedWithin(QUIET, kernel, token) === undefined
+        ? tokenInMemory(kernel, token, signing)
+        : undefined
     },
   }
 }

@@ -16,6 +16,7 @@ import { mayHaveToken, type Tokens } from '../jwt/jwt.ts'
 import { endDeviceSessions } from '../multi-session/kept-sessions.ts'
 import { presentedSessions } from '../multi-session/presented-sessions.ts'
 import { SUCCESS, Succeeded } from '../schemas.ts'
+import { createRepeatedSessions } from './repeated-session.ts'
 import { revokeOtherSessions, revokeSession, revokeSessions, sessionsOf } from './session.ts'
 import { createSignOut } from './sign-out.ts'
 
@@ -59,7 +60,8 @@ export function sessionRoutes(
     reply: FastifyReply,
   ): Promise<boolean> => {
     if (!mayHaveToken(kernel, caller)) return true
-    const given = await tokens.ifGiven(request.kernel, caller)
+    const held = tokens.held(kernel, caller)
+    const given = held === undefined ? await tokens.ifGiven(request.kernel, caller) : { token: held }
     if (given === 'session ended') return false
     if (given.token !== undefined) reply.header(HEADER.authJwt, given.token)
     return true
@@ -75,11 +77,13 @@ export function sessionRoutes(
     if (!isAlive) return withoutSession(reply)
     return { session: { ...caller.session, token: caller.token }, user: caller.user }
   }
+  const { fastPath, keepAnswer } = createRepeatedSessions(kernel, { sessions, tokens })
   for (const method of ['GET', 'POST'] as const) {
     app.route({
       method,
       url: '/get-session',
-      config: always,
+      config: { ...always, fastPath },
+      onSend: keepAnswer,
       schema: {
         operationId: 'getSession',
         summary: 'The current session and its user',

@@ -21,6 +21,8 @@ export type KeyRing = {
 type PublishedKey = PublicJwk & { readonly kid: string; readonly alg: JwtAlgorithm; readonly use: 'sig' }
 
 export type JwtKeys = {
+  /** From memory, if the process holds them and a lease. */
+  held(): KeyRing | undefined
   /** From memory while the process holds a lease, else by one query. */
   ring(): Promise<KeyRing> | KeyRing
   /** The same, after the first keys are made where there are none. */
@@ -39,8 +41,10 @@ export function createJwtKeys(kernel: Kernel): JwtKeys {
   })
   const makeKeys = singleFlight(() => keepJwtKeys(kernel))
   const load = async (): Promise<KeyRing> => (await cache.get(ALL)) ?? ringOf(kernel.secrets, [])
-  const ring = () => cache.peek(ALL) ?? load()
+  const held = () => cache.peek(ALL)
+  const ring = () => held() ?? load()
   return {
+    held,
     ring,
     async ringWithKeys() {
       const found = await ring()

@@ -20,7 +20,7 @@ export function refuseUnacceptable(app: App): void {
   app.addHook('onRoute', (route) => {
     route.config = { ...route.config, produces: producedBy(route) }
   })
-  app.addHook('onRequest', ({ headers: { accept }, routeOptions }, _reply, done) => {
+  app.addHook('onRequest', function expectAcceptable({ headers: { accept }, routeOptions }, _reply, done) {
     const { produces } = routeOptions.config
     // The most common values, checked first.
     if (produces === undefined || accept === undefined || accept === '*/*' || accept === JSON_TYPE) done()

@@ -27,8 +27,8 @@ export const tokenOf = (value: string | readonly string[] | undefined): string |
   return withoutScheme(text) ?? (text === '' ? undefined : text)
 }
 
-/** Without a regular expression: it runs for each request. */
-function withoutScheme(value = ''): string | undefined {
+/** The token behind the word Bearer. Without a regular expression: it runs for each request. */
+export function withoutScheme(value = ''): string | undefined {
   const [scheme, separator] = [value.slice(0, SCHEME.length), value[SCHEME.length]]
   const isBearer = scheme.toLowerCase() === SCHEME && (separator === ' ' || separator === '\t')
   return isBearer ? value.slice(SCHEME.length).trim() || undefined : undefined

@@ -4,7 +4,7 @@ import cookie from '@fastify/cookie'
 import cors from '@fastify/cors'
 import SerializerSelector from '@fastify/fast-json-stringify-compiler'
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
-import fastify, { type FastifyReply, type FastifyRequest } from 'fastify'
+import fastify, { type FastifyReply } from 'fastify'
 import type { Kernel } from '../kernel.ts'
 import { drawInAdvance, uuidv7 } from '../random.ts'
 import { auditHints } from './audit-hints.ts'
@@ -16,6 +16,7 @@ import { endConnections, isArriving } from './connections/early-answers.ts'
 import { addLongResponses, timeToRead } from './connections/long-responses.ts'
 import { EXPOSED_HEADERS, PREFLIGHT_AGE } from './cors.ts'
 import { edge } from './failures.ts'
+import { type AnsweredRequest, addFastPath } from './fast-path.ts'
 import { HEADER } from './header-names.ts'
 import { requireGoodHeaders } from './headers.ts'
 import { keepRouteBook, type RouteBook } from './routes.ts'
@@ -64,7 +65,7 @@ export function createServer(kernel: Kernel): { readonly app: App; readonly book
   const headers = config.server.public_url?.startsWith('https:')
     ? { ...SECURITY_HEADERS, ...HTTPS_ONLY }
     : SECURITY_HEADERS
-  app.addHook('onRequest', (request, reply, done) => {
+  app.addHook('onRequest', function beginRequest(request, reply, done) {
     reply.headers(headers)
     reply.header(HEADER.requestId, request.id)
     const timeout = request.routeOptions.config.timeout ?? config.limits.timeout
@@ -82,7 +83,7 @@ export function createServer(kernel: Kernel): { readonly app: App; readonly book
   addClientAddresses(app, config.server.trusted_proxies)
   app.register(cookie, { hook: 'onRequest' })
   app.register(cors, corsOptions(kernel))
-  app.addHook('onRequest', async (request, reply) => {
+  app.addHook('onRequest', async function judgeAccess(request, reply) {
     // After CORS, so that pages of trusted origins can read the failure.
     requireGoodHeaders(request.raw, config.limits.header)
     const { access, limit } = request.routeOptions.config
@@ -92,7 +93,15 @@ export function createServer(kernel: Kernel): { readonly app: App; readonly book
   })
   addLongResponses(app, kernel)
   budgetBodies(app, kernel)
-  app.addHook('onResponse', recordRequest(kernel))
+  const record = createRecorder(kernel)
+  app.addHook('onResponse', function recordResponse({ id, raw, routeOptions }, reply, done) {
+    const { url: route = 'unknown', config: ofRoute } = routeOptions
+    const { surface = 'gateway' } = ofRoute
+    const { statusCode: status, elapsedTime: milliseconds } = reply
+    record({ id, raw, route, surface, status, milliseconds })
+    done()
+  })
+  addFastPath(app, { ...kernel.config, log: kernel.log, connections, newId, record })
   return { app, book }
 }
 
@@ -171,31 +180,26 @@ const corsOptions = (kernel: Kernel) => ({
   maxAge: PREFLIGHT_AGE,
 })
 
-function recordRequest({ config, metrics, log }: Kernel) {
+/** Writes one measurement a request, and one log line. */
+function createRecorder({ config, metrics, log }: Kernel) {
   const wanted = config.log.requests
-  return (request: FastifyRequest, reply: FastifyReply, done: () => void): void => {
-    const { url: route = 'unknown', config: routeConfig } = request.routeOptions
-    const { surface = 'gateway' } = routeConfig
-    const { statusCode: status, elapsedTime } = reply
-    metrics.request({ surface, route, method: request.method, status, seconds: elapsedTime / 1_000 })
-    const isProblem = status >= 500 || elapsedTime > SLOW
+  return ({ id, raw, route, surface, status, milliseconds }: AnsweredRequest): void => {
+    const { method = '', headers } = raw
+    metrics.request({ surface, route, method, status, seconds: milliseconds / 1_000 })
+    const isProblem = status >= 500 || milliseconds > SLOW
     if (wanted === 'all' || (wanted === 'problems' && isProblem)) {
       // The route's pattern and not the path: a path can carry a one-time token.
       const facts = {
         event: 'request',
-        request_id: request.id,
+        request_id: id,
         surface,
-        method: request.method,
+        method,
         route,
         status,
-        ...auditHints(request.headers),
+        ...auditHints(headers),
       }
-      log.info(
-        { ...facts, duration_ms: Math.round(elapsedTime * 10) / 10 },
-        `${request.method} ${route} ${status}`,
-      )
+      log.info({ ...facts, duration_ms: Math.round(milliseconds * 10) / 10 }, `${method} ${route} ${status}`)
     }
-    done()
   }
 }
 

@@ -21,6 +21,8 @@ export type Connections = {
   began(socket: Socket): Failure | undefined
   /** Its answer is sent, or the caller is gone. */
   ended(socket: Socket): void
+  /** Whether this connection is in no way unusual: no other request, nothing that waits to be sent, and the next answer is not the last one. */
+  isFree(socket: Socket): boolean
   /** Whether the next answer is the last one of this connection. */
   isLast(socket: Socket): boolean
 }
@@ -128,6 +130,11 @@ export function addConnections(app: App, config: Config): Connections {
       if (connection === undefined) return
       connection.requests--
       connection.read = socket.bytesRead
+    },
+    isFree(socket) {
+      const connection = open.get(socket)
+      const isKnown = connection !== undefined && !connection.isRefused && connection.requests === 0
+      return isKnown && !isDraining && socket.writable && socket.writableLength === 0
     },
     isLast: (socket) => isDraining || open.get(socket)?.isRefused === true,
   }

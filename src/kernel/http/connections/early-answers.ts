@@ -12,14 +12,14 @@ const LINGER = 2_000
  * drains, or the drain would wait for `keepAliveTimeout`.
  */
 export function endConnections(app: App, { isLast }: Connections): void {
-  app.addHook('onRequest', (request, reply, done) => {
+  app.addHook('onRequest', function leaveEndedConnection(request, reply, done) {
     const { socket } = request.raw
     if (!socket.writableEnded) return done()
     // Data after the last answer is no request.
     reply.hijack()
     socket.destroy()
   })
-  app.addHook('onSend', (request, reply, _payload, done) => {
+  app.addHook('onSend', function endConnection(request, reply, _payload, done) {
     const { raw } = request
     if (isLast(raw.socket)) reply.header('connection', 'close')
     if (!isArriving(raw)) return done()
