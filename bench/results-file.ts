@@ -4,7 +4,7 @@ import path from 'node:path'
 import { git } from './git.ts'
 import type { Results, ScenarioResult } from './results.ts'
 
-const FOLDER = path.join(import.meta.dirname, 'results')
+export const FOLDER = path.join(import.meta.dirname, 'results')
 /** Never committed, and never the source of a page. */
 const QUICK = path.join(import.meta.dirname, '../node_modules/.cache/bench-quick.json')
 
@@ -43,19 +43,27 @@ export async function openResults(about: About): Promise<ResultsFile> {
 }
 
 /** Six digits are more than any of these figures has. */
-const rounded = (_name: string, value: unknown): unknown =>
+export const rounded = (_name: string, value: unknown): unknown =>
   typeof value === 'number' && !Number.isInteger(value) ? Number(value.toPrecision(6)) : value
 
 export const readResults = async (file: string): Promise<Results> =>
   JSON.parse(await readFile(file, 'utf8')) as Results // written by `add`
 
-async function newResults(about: About, date: string, commit: string): Promise<Results> {
+const newResults = async (about: About, date: string, commit: string): Promise<Results> => ({
+  ...(await originOf(date, commit)),
+  ...about,
+  scenarios: {},
+})
+
+/** What was measured, and on what. */
+export type Origin = Pick<Results, 'date' | 'commit' | 'changed' | 'machine' | 'versions'>
+
+export async function originOf(date: string, commit: string): Promise<Origin> {
   const [cpu] = os.cpus()
   return {
     date,
     commit,
     changed: (await git('status', '--porcelain', '--untracked-files=no')) !== '',
-    ...about,
     machine: {
       processors: `${os.cpus().length} × ${cpu?.model.trim() ?? 'unknown'}`,
       memory: `${Math.round(os.totalmem() / 2 ** 30)} GiB`,
@@ -63,6 +71,5 @@ async function newResults(about: About, date: string, commit: string): Promise<R
       'load before': os.loadavg()[0]?.toFixed(2) ?? '',
     },
     versions: { node: process.versions.node },
-    scenarios: {},
   }
 }

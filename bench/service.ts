@@ -114,7 +114,7 @@ async function start(
 
 const JSON_OF_CLIENT = { 'content-type': 'application/json', [HEADER.client]: 'default' }
 
-type Called = Pick<Service, 'url' | 'adminKey'>
+export type Called = Pick<Service, 'url' | 'adminKey'>
 
 /** A webhook whose table is another one, so that each write asks for webhooks and finds none. Versions before webhooks answer 404. */
 async function addForeignWebhook(service: Called): Promise<void> {
@@ -136,7 +136,7 @@ export async function headersWithKey(service: Called, client: string): Promise<S
   return { ...JSON_OF_CLIENT, [HEADER.client]: client, apikey: data.api_key }
 }
 
-const callAdmin = ({ url, adminKey }: Called, path: string, body: object): Promise<Response> =>
+export const callAdmin = ({ url, adminKey }: Called, path: string, body: object): Promise<Response> =>
   fetch(`${url}${path}`, {
     method: 'POST',
     headers: { ...JSON_OF_CLIENT, [HEADER.adminKey]: adminKey },

@@ -4,6 +4,8 @@ export type Request = {
   readonly path: string
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: string
+  /** In a mix: what its outcomes are counted under. */
+  readonly kind?: string
 }
 
 /** Requests that are sent in turn over a number of connections. */
@@ -27,8 +29,10 @@ export type Result = {
   readonly done: number
   /** Other answers, lost connections and answers that did not come. */
   readonly failed: number
-  /** What failed: numbers by status or kind of error. */
+  /** What failed: numbers by status or kind of error, in a mix behind the kind of request. */
   readonly failures: Readonly<Record<string, number>>
+  /** Answers of 2xx by kind of request. */
+  readonly kinds: Readonly<Record<string, number>>
   readonly seconds: number
   /** Processor time of the load process, µs. */
   readonly processor: number

@@ -24,6 +24,22 @@ test('a run counts answers of every kind of length, and failures apart', async (
   assert.ok(result.processor > 0 && result.seconds < 2)
 })
 
+test('a mix counts answers and failures by kind of request', async (t) => {
+  const url = await serve(t, (target) => ({ status: target === '/missing' ? 404 : 200, body: 'x' }))
+  const requests = [
+    { path: '/', kind: 'read' },
+    { path: '/', kind: 'write' },
+    { path: '/missing', kind: 'write' },
+    { path: '/', kind: 'read' },
+  ]
+  const { kinds, failures } = await loader.perform({
+    load: { url, requests, connections: 2, once: true },
+    seconds: 20,
+  })
+  assert.deepEqual({ ...kinds }, { read: 2, write: 1 })
+  assert.deepEqual({ ...failures }, { 'write: 404': 1 })
+})
+
 test('requests that are sent once end a run early', async (t) => {
   let count = 0
   const url = await serve(t, () => {

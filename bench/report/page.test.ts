@@ -5,6 +5,8 @@ import { test } from 'node:test'
 import { ROOT } from '../git.ts'
 import type { Results, ScenarioResult, SideResult } from '../results.ts'
 import { readResults } from '../results-file.ts'
+import { newestSoak, type Soak } from '../soak/result.ts'
+import { secondHalf, slopeOf } from '../soak/slope.ts'
 import { createRandom } from '../statistics.ts'
 import { verdictOf } from '../summary.ts'
 import { reportOf } from './page.ts'
@@ -90,6 +92,28 @@ test('a void round counts neither for the rate nor for the cost, and peers that 
   assert.match(page, /Without Hasura: no registry has it/)
 })
 
+test('the newest soak is a section of the page, with its failures by kind', () => {
+  const { date, commit, changed, machine, versions } = results(scenario())
+  const memory = Array.from({ length: 301 }, (_, index) => ({ seconds: index * 2, mib: 200 + index / 300 }))
+  const soak: Soak = {
+    ...{ date, commit, changed, machine, versions, memory, minutes: 10, workers: 1, seed: 1 },
+    ...{
+      ramp: [{ connections: 8, rate: 3_000 }],
+      maximum: 3_000,
+      rate: 2_100,
+      requests: 1_260_000,
+      failed: 2,
+    },
+    ...{ kinds: { 'sign-in': 12_600 }, failures: { 'sign-in: 503': 2 }, slope: slopeOf(secondHalf(memory)) },
+    ...{ latency: { p50: 1.5, p99: 40 }, lag: { p50: 0.1, p99: 1 } },
+  }
+  const page = reportOf(results(scenario()), FILE, { file: 'bench/results/x-soak.json', soak }).get(
+    'docs/performance.md',
+  )
+  assert.match(page ?? '', /1,260,000 requests, 2 failed: 2 × sign-in: 503/)
+  assert.match(page ?? '', /slope of 0.10 ± 0.00 MiB a minute/)
+})
+
 test('the committed page and charts are those of the file that the page names', async () => {
   const committed = (name: string) => readFileSync(path.join(ROOT, name), 'utf8')
   const [, file] =
@@ -98,6 +122,7 @@ test('the committed page and charts are those of the file that the page names', 
     assert.ok(!existsSync(path.join(ROOT, 'bench/results')), 'results without a page')
     return
   }
-  for (const [name, text] of reportOf(await readResults(path.join(ROOT, file)), file))
+  const results = await readResults(path.join(ROOT, file))
+  for (const [name, text] of reportOf(results, file, await newestSoak()))
     assert.equal(committed(name), text, name)
 })

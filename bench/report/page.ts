@@ -2,10 +2,11 @@ import { isQuiet, type Results, type ScenarioResult } from '../results.ts'
 import type { Interval } from '../statistics.ts'
 import { costOf, type SideSummary, summaryOf, verdictOf } from '../summary.ts'
 import { amount, type Bar, drawChart, type Group, THEMES } from './chart.ts'
+import { type NamedSoak, soakSection } from './soak.ts'
 import { INTRODUCTION, METHOD } from './texts.ts'
 
 /** Contents by path from the root: the page, and its charts in both themes. The same results give the same bytes. */
-export function reportOf(results: Results, file: string): ReadonlyMap<string, string> {
+export function reportOf(results: Results, file: string, soak?: NamedSoak): ReadonlyMap<string, string> {
   const charts = chartsOf(results)
   const pictures = charts.flatMap(({ name, title, groups }) =>
     Object.entries(THEMES).map(
@@ -13,12 +14,12 @@ export function reportOf(results: Results, file: string): ReadonlyMap<string, st
         [`docs/pictures/${name}.${theme}.svg`, drawChart(title, groups, colours)] as const,
     ),
   )
-  return new Map([['docs/performance.md', pageOf(results, file, charts)], ...pictures])
+  return new Map([['docs/performance.md', pageOf(results, file, charts, soak)], ...pictures])
 }
 
 type Chart = { readonly name: string; readonly title: string; readonly groups: readonly Group[] }
 
-function pageOf(results: Results, file: string, charts: readonly Chart[]): string {
+function pageOf(results: Results, file: string, charts: readonly Chart[], soak?: NamedSoak): string {
   const all = Object.values(results.scenarios)
   const parts = [
     '# Performance',
@@ -30,6 +31,7 @@ function pageOf(results: Results, file: string, charts: readonly Chart[]): strin
     targetsOf(all, results.seed),
     ...charts.map(pictureOf),
     ...all.flatMap((result) => sectionOf(result, results.seed)),
+    ...(soak === undefined ? [] : [soakSection(soak)]),
     METHOD,
   ]
   return `${parts.join('\n\n')}\n`

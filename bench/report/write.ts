@@ -2,6 +2,7 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { ROOT } from '../git.ts'
 import { readResults } from '../results-file.ts'
+import { newestSoak } from '../soak/result.ts'
 import { reportOf } from './page.ts'
 
 /** Writes the page and the charts of a file of results. */
@@ -10,7 +11,7 @@ export async function writeReport(file: string | undefined): Promise<void> {
   const results = await readResults(file)
   if (results.quick) throw new Error(`${file} is from a quick look, which is no source of a page.`)
   const relative = path.relative(ROOT, path.resolve(file))
-  for (const [name, text] of reportOf(results, relative)) {
+  for (const [name, text] of reportOf(results, relative, await newestSoak())) {
     await mkdir(path.dirname(path.join(ROOT, name)), { recursive: true })
     await writeFile(path.join(ROOT, name), text)
     console.log(name)
