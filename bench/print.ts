@@ -1,3 +1,4 @@
+import { partsOf } from './parts.ts'
 import type { ScenarioResult } from './results.ts'
 import { summaryOf, verdictOf } from './summary.ts'
 import { printTable } from './table.ts'
@@ -22,6 +23,10 @@ export function printScenario(result: ScenarioResult, seed: number): void {
       console.log(
         `  ${name} at ${share * 100} %, ${amount(rate)}/s: p50 ${p50.toFixed(2)} ms, p99 ${p99.toFixed(2)} ms, lag p99 ${lag.toFixed(2)} ms`,
       )
+  for (const side of result.sides) {
+    const parts = [...partsOf(side)].map(([name, value]) => `${name} ${amount(value)}`)
+    if (parts.length > 0) console.log(`  ${side.name}, made of: ${parts.join(', ')}`)
+  }
   const verdict = verdictOf(result, seed)
   if (verdict) {
     const { low, middle, high } = verdict.found

@@ -9,6 +9,8 @@ export type Work = {
   readonly load: number
   /** Where something else than the rate is compared. */
   readonly value?: number
+  /** What the value is made of. */
+  readonly parts?: Readonly<Record<string, number>>
 }
 
 /** Something that does the work of a scenario. */

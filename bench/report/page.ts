@@ -1,3 +1,4 @@
+import { partsOf } from '../parts.ts'
 import { isQuiet, type Results, type ScenarioResult } from '../results.ts'
 import type { Interval } from '../statistics.ts'
 import { costOf, type SideSummary, summaryOf, verdictOf } from '../summary.ts'
@@ -79,6 +80,7 @@ function sectionOf(result: ScenarioResult, seed: number): readonly string[] {
     `### ${result.title}`,
     isPublished ? ratesOf(result, sides) : costsOf(sides),
     ...(isPublished ? latenciesOf(result) : []),
+    ...compositionOf(result),
     [...result.sides.map(({ name, about }) => `- ${name}: ${about}.`), ...missing].join('\n'),
   ]
 }
@@ -126,6 +128,15 @@ function latenciesOf({ sides }: ScenarioResult): readonly string[] {
       rows,
     ),
   ]
+}
+
+/** Memory does not depend on other work of the machine, so its parts are always published. */
+function compositionOf({ sides, unit }: ScenarioResult): readonly string[] {
+  const parts = new Map(sides.map((side) => [side.name, partsOf(side)]))
+  const names = [...new Set([...parts.values()].flatMap((of) => [...of.keys()]))]
+  if (names.length === 0) return []
+  const rows = [...parts].map(([side, of]) => [side, ...names.map((name) => amount(of.get(name) ?? 0))])
+  return [table([`made of, ${unit}`, ...names], rows)]
 }
 
 const interval = ({ low, middle, high }: Interval): string =>

@@ -1,9 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { HEADER } from '#kernel/http/header-names.ts'
 import { type CheckedLoad, cachedSession, firstRows, insertRow, rowByPost } from '../loads.ts'
 import { passwordSignIns } from '../loads-of-passwords.ts'
 import { residentMemory } from '../processor.ts'
 import type { Bench, Scenario } from '../scenario.ts'
-import { startService } from '../service.ts'
+import { type Service, startService } from '../service.ts'
 import { OURS } from '../sides.ts'
 import type { Side, Work } from '../turns.ts'
 
@@ -27,7 +28,8 @@ export const memory: Scenario = {
         await sleep(QUIET)
         const counts = await use({ ...bench, service })
         const value = residentMemory(service.pid)
-        return { ...counts, seconds: (performance.now() - began) / 1_000, load: 0, value }
+        const seconds = (performance.now() - began) / 1_000
+        return { ...counts, seconds, load: 0, value, parts: await partsOf(service) }
       } finally {
         await service.stop()
       }
@@ -38,6 +40,13 @@ export const memory: Scenario = {
       { ...side, name: IDLE, work: () => measure(async () => ({ done: 1, failed: 0 })) },
     ] satisfies readonly Side[]
   },
+}
+
+/** In MiB, as the service tells itself. */
+async function partsOf({ url, adminKey }: Service): Promise<Readonly<Record<string, number>>> {
+  const answer = await fetch(`${url}/metrics`, { headers: { [HEADER.adminKey]: adminKey } })
+  const lines = (await answer.text()).matchAll(/^gatehouse_memory_bytes\{part="(\w+)"\} (\d+)/gm)
+  return Object.fromEntries([...lines].map(([, part = '', bytes]) => [part, Number(bytes) / 2 ** 20]))
 }
 
 type Counts = Pick<Work, 'done' | 'failed'>

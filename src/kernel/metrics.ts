@@ -1,6 +1,7 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import { type Activity, type ActivityAct, type ActivityReport, createActivity } from './activity.ts'
 import type { Clock } from './clock.ts'
+import { memoryParts } from './memory-parts.ts'
 import { withTimeout } from './timeout.ts'
 import { createTimings, type Timings, type TimingsReport } from './timings.ts'
 
@@ -103,6 +104,16 @@ export function createMetrics(now: Clock): Metrics {
       new Counter({ name, help, registers: [registry] }),
     ]),
   ) as Record<CounterName, Counter> // the keys are COUNTERS' own
+
+  const memory = new Gauge({
+    name: 'gatehouse_memory_bytes',
+    help: 'Resident memory, by what it is made of',
+    labelNames: ['part'],
+    registers: [registry],
+    collect() {
+      for (const [part, bytes] of Object.entries(memoryParts())) memory.set({ part }, bytes)
+    },
+  })
 
   return {
     registry,
