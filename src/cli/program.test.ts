@@ -17,6 +17,37 @@ test('a command whose output is not read to its end ends quietly', async () => {
   assert.deepEqual([child.exitCode, errors], [0, ''])
 })
 
+/** The lines that each start of Node in the program prints: its process id, the number of malloc's arenas, and options. */
+async function startsOf(args: readonly string[], env: Readonly<Record<string, string>> = {}) {
+  const shows =
+    'data:text/javascript,console.log("started", process.pid, process.env.MALLOC_ARENA_MAX, process.env.NODE_OPTIONS)'
+  const given = ['--import', shows, '--disable-sigusr1', 'bin/gatehouse.mjs', ...args]
+  const child = spawn(process.execPath, given, { env })
+  const [output] = await Promise.all([text(child.stdout), once(child, 'close')])
+  return {
+    pid: child.pid,
+    code: child.exitCode,
+    starts: output.split('\n').filter((line) => line.startsWith('started')),
+  }
+}
+
+test('a service on Linux has one arena of malloc and a small young generation, in the process that was started; a command and an operator who has chosen stay as they are', {
+  skip: process.platform !== 'linux',
+}, async () => {
+  const served = await startsOf(['serve', '--help'])
+  const { pid } = served
+  assert.deepEqual(served, {
+    pid,
+    code: 0,
+    starts: [`started ${pid} undefined undefined`, `started ${pid} 1 --max-semi-space-size=16`],
+  })
+  const wrong = await startsOf(['serve', '--port', 'x'])
+  assert.deepEqual([wrong.code, wrong.starts.length], [2, 2])
+  const chosen = await startsOf(['serve', '--help'], { MALLOC_ARENA_MAX: '8' })
+  assert.deepEqual(chosen.starts, [`started ${chosen.pid} 8 undefined`])
+  assert.equal((await startsOf(['--version'])).starts.length, 1)
+})
+
 test('a packed install says in one sentence how to run it', async (t) => {
   const folder = await createTemporaryFolder()
   t.after(() => removeFolder(folder))
