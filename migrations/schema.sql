@@ -270,7 +270,7 @@ table service."member"
   CREATE INDEX member_by_age ON service.member USING btree (organization_id, created_at, id)
   CREATE INDEX member_by_ownership ON service.member USING btree (organization_id, user_id) WHERE ('owner'::text = ANY (string_to_array(role, ','::text)))
   CREATE INDEX member_by_user ON service.member USING btree (user_id)
-  CREATE TRIGGER member_changed AFTER UPDATE ON service.member REFERENCING OLD TABLE AS gone NEW TABLE AS came FOR EACH STATEMENT EXECUTE FUNCTION service.tell_rows('user', 'user_id')
+  CREATE TRIGGER member_changed AFTER UPDATE ON service.member REFERENCING OLD TABLE AS gone NEW TABLE AS came FOR EACH STATEMENT EXECUTE FUNCTION service.tell_rows('user', 'user_id', '{last_active_at}')
   CREATE TRIGGER member_counted AFTER INSERT ON service.member REFERENCING NEW TABLE AS came FOR EACH STATEMENT EXECUTE FUNCTION service.count_members()
   CREATE TRIGGER member_discounted AFTER DELETE ON service.member REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION service.count_members()
   CREATE TRIGGER member_emptied AFTER TRUNCATE ON service.member FOR EACH STATEMENT EXECUTE FUNCTION service.tell_word('all')
@@ -483,7 +483,7 @@ table service."user"
   CREATE INDEX user_with_second_factor ON service."user" USING btree (id) WHERE two_factor_enabled
   CREATE TRIGGER unique_fields_added AFTER INSERT ON service."user" FOR EACH ROW WHEN ((new.fields IS NOT NULL)) EXECUTE FUNCTION service.keep_unique_fields()
   CREATE TRIGGER unique_fields_changed AFTER UPDATE OF fields ON service."user" FOR EACH ROW WHEN ((old.fields IS DISTINCT FROM new.fields)) EXECUTE FUNCTION service.keep_unique_fields()
-  CREATE TRIGGER user_changed AFTER UPDATE ON service."user" REFERENCING OLD TABLE AS gone NEW TABLE AS came FOR EACH STATEMENT EXECUTE FUNCTION service.tell_rows('user', 'id')
+  CREATE TRIGGER user_changed AFTER UPDATE ON service."user" REFERENCING OLD TABLE AS gone NEW TABLE AS came FOR EACH STATEMENT EXECUTE FUNCTION service.tell_rows('user', 'id', '{permission_lost_at,keeps_factor,verified_by_admin,devices_ended_at}')
   CREATE TRIGGER user_emptied AFTER TRUNCATE ON service."user" FOR EACH STATEMENT EXECUTE FUNCTION service.tell_word('all')
   CREATE TRIGGER user_gone AFTER DELETE ON service."user" REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION service.tell_rows('user', 'id')
   CREATE TRIGGER user_without_factor AFTER UPDATE OF two_factor_enabled ON service."user" FOR EACH ROW WHEN ((old.two_factor_enabled AND (NOT new.two_factor_enabled))) EXECUTE FUNCTION service.end_activity_without_factor()
@@ -843,13 +843,15 @@ CREATE OR REPLACE FUNCTION service.tell_rows()
  SET search_path TO 'pg_catalog', 'pg_temp'
  SET enable_nestloop TO 'off'
 AS $function$
+declare
+  unseen constant text[] := coalesce(tg_argv[2], '{}');
 begin
   if tg_op = 'DELETE' then
     perform service.tell(array(select tg_argv[0] || ':' || (to_jsonb(gone) ->> tg_argv[1]) from gone));
   else
     perform service.tell(array(
       select tg_argv[0] || ':' || (to_jsonb(gone) ->> tg_argv[1]) from gone left join came using (id)
-      where to_jsonb(gone) is distinct from to_jsonb(came)));
+      where to_jsonb(gone) - unseen is distinct from to_jsonb(came) - unseen));
   end if;
   return null;
 end $function$
@@ -860,14 +862,20 @@ CREATE OR REPLACE FUNCTION service.tell_sessions()
  SET search_path TO 'pg_catalog', 'pg_temp'
  SET enable_nestloop TO 'off'
 AS $function$
+declare
+  -- Said by the statement, since a clock that has jumped must not keep the end of a session secret.
+  is_pruning constant boolean := coalesce(current_setting('gatehouse.prunes_sessions', true), '') = 'on';
 begin
   if tg_op = 'DELETE' then
-    perform service.tell(array(select 'session:' || id from gone));
+    -- A session that ends with a pruned one may have an end of its own that is still to come.
+    perform service.tell(array(
+      select 'session:' || id from gone where not is_pruning or expires_at > clock_timestamp()));
   else
     perform service.tell(array(
       select 'session:' || gone.id from gone left join came using (id)
       where came.id is null or came.expires_at < gone.expires_at
-        or to_jsonb(gone) - '{expires_at,updated_at}'::text[] <> to_jsonb(came) - '{expires_at,updated_at}'::text[]));
+        or to_jsonb(gone) - '{expires_at,updated_at,origin_session_id}'::text[]
+          <> to_jsonb(came) - '{expires_at,updated_at,origin_session_id}'::text[]));
   end if;
   return null;
 end $function$
