@@ -4,7 +4,13 @@ import { answerTo } from './answers.ts'
 import type { Load, Request } from './load/load.ts'
 import type { Service } from './service.ts'
 
-type Size = { readonly count: number; readonly connections: number; readonly once?: boolean }
+type Size = {
+  readonly count: number
+  readonly connections: number
+  readonly once?: boolean
+  /** Last extended two days ago, so that the first use extends them. */
+  readonly areOld?: boolean
+}
 
 /** Tokens have 43 characters. */
 const PREFIX = 'bench-token'.padEnd(43 - 9, '-')
@@ -18,11 +24,11 @@ const USERS = 1_000
 export async function sessionsOf({ url, controlUrl }: Service) {
   await withClient(controlUrl, (db) => db.query(ADD_USERS, [USERS]))
   let added = 0
-  const add = async (count: number): Promise<number> => {
+  const add = async (count: number, areOld = false): Promise<number> => {
     const from = added
     added += count
     await withClient(controlUrl, async (db) => {
-      await db.query(ADD_SESSIONS, [PREFIX, from, count, USERS])
+      await db.query(ADD_SESSIONS, [PREFIX, from, count, USERS, areOld])
       // As autovacuum does within a minute: otherwise statements keep plans from when the table was small.
       await db.query('analyze service.session')
     })
@@ -30,13 +36,24 @@ export async function sessionsOf({ url, controlUrl }: Service) {
   }
   const single = { url, requests: [], connections: 1 }
   return {
-    async load(request: Request, { count, ...more }: Size): Promise<Load> {
-      const from = await add(count)
+    async load(request: Request, { count, areOld = false, ...more }: Size): Promise<Load> {
+      const from = await add(count, areOld)
       const requests = Array.from({ length: count }, (_, index) => ({
         ...request,
         headers: headersOf(from + index),
       }))
       return { url, requests, ...more }
+    },
+    /** Names that change with each request, for users whose sessions these are. */
+    async loadOfUpdates(connections: number): Promise<Load> {
+      const from = await add(USERS)
+      const requests = Array.from({ length: 4 * USERS }, (_, index) => ({
+        method: 'POST',
+        path: '/api/auth/update-user',
+        headers: { ...headersOf(from + (index % USERS)), 'content-type': 'application/json' },
+        body: JSON.stringify({ name: `name ${index}` }),
+      }))
+      return { url, requests, connections }
     },
     /** A session is that of its user. */
     async check(): Promise<void> {
@@ -60,5 +77,6 @@ select gen_random_uuid(), 'bench' || i, 'bench' || i || '@example.com', now(), n
 
 const ADD_SESSIONS = `
 insert into service.session (id, token_hash, user_id, expires_at, created_at, updated_at, remembered)
-select gen_random_uuid(), sha256(convert_to($1 || lpad(i::text, 9, '0'), 'utf8')), u.id, now() + interval '1 day', now(), now(), true
-from generate_series($2::int, $2::int + $3::int - 1) i join service."user" u on u.name = 'bench' || (i % $4::int)`
+select gen_random_uuid(), sha256(convert_to($1 || lpad(i::text, 9, '0'), 'utf8')), u.id, now() + interval '1 day', begun.at, begun.at, true
+from (select now() - case when $5 then interval '2 days' else '0' end as at) begun,
+  generate_series($2::int, $2::int + $3::int - 1) i join service."user" u on u.email = 'bench' || (i % $4::int) || '@example.com'`

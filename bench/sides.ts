@@ -61,33 +61,42 @@ const execute = promisify(execFile)
 
 export const PGBENCH = 'pgbench -M prepared'
 
-/** The limit of the database alone, by the same number of connections. `-j 2` as there are processors here. */
+/** The limit of the database alone, by the same number of connections. */
 export async function pgbenchSide(
   { service: { databaseUrl }, after }: Bench,
   script: string,
   { name = PGBENCH, connections }: { name?: string; connections: number },
 ): Promise<Side> {
   const file = await withFile(after, 'script.sql', script)
-  const size = ['-c', `${connections}`, '-j', '2']
   return {
     name,
     about: 'no service; the same server and connections',
     check: async () => {},
     async work(seconds) {
-      const time = ['-T', `${Math.max(1, Math.round(seconds))}`]
       let rate = Number.NaN
       const work = await byPrograms(async () => {
-        const args = ['-n', '-M', 'prepared', '-f', file, ...size, ...time, databaseUrl]
-        const { stdout } = await execute('pgbench', args)
-        const [, done] = /transactions actually processed: (\d+)/.exec(stdout) ?? []
-        const [, failed = '0'] = /failed transactions: (\d+)/.exec(stdout) ?? []
-        rate = Number(/tps = ([\d.]+) \(without/.exec(stdout)?.[1])
-        return { done: Number(done), failed: Number(failed) }
+        const { rate: found, ...counts } = await runPgbench(databaseUrl, { file, connections, seconds })
+        rate = found
+        return counts
       })
-      // Without the time of connecting.
       return { ...work, value: rate }
     },
   }
+}
+
+type PgbenchRun = { readonly file: string; readonly connections: number; readonly seconds: number }
+
+/** Prepared, with `-j 2` as there are processors here. The rate is without the time of connecting. */
+export async function runPgbench(
+  url: string,
+  { file, connections, seconds }: PgbenchRun,
+): Promise<{ readonly done: number; readonly failed: number; readonly rate: number }> {
+  const size = ['-c', `${connections}`, '-j', '2', '-T', `${Math.max(1, Math.round(seconds))}`]
+  const { stdout } = await execute('pgbench', ['-n', '-M', 'prepared', '-f', file, ...size, url])
+  const [, done] = /transactions actually processed: (\d+)/.exec(stdout) ?? []
+  const [, failed = '0'] = /failed transactions: (\d+)/.exec(stdout) ?? []
+  const [, rate] = /tps = ([\d.]+) \(without/.exec(stdout) ?? []
+  return { done: Number(done), failed: Number(failed), rate: Number(rate) }
 }
 
 /** A limit by psql, which may be several in a shell; `$URL` is the database. */

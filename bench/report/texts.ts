@@ -10,6 +10,7 @@ npm run bench -- peers         # installs the other products that it compares wi
 npm run brake                  # processor time of this state against the reference and the last main
 node bench/history.ts e4b07b3  # processor time and memory at commits since then
 node bench/soak.ts             # a mix of requests at 70 % of the maximum for ten minutes, and the slope of the memory
+node bench/notifying.ts        # commits that tell other processes of a change, by number of connections
 node bench/rows-to-json.ts     # rows inside the process, against json_agg, and against parsing and stringifying them
 node bench/pipelining.ts       # reads by key on shared connections, against a connection each
 node bench/sign-in-timing.ts   # whether the time of an answer reveals who has an account

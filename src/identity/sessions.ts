@@ -218,7 +218,7 @@ export async function deleteUserSessions(db: Db, userId: string, keep?: string):
   return Number(numDeletedRows)
 }
 
-/** Deletes at most `batch` expired sessions; returns their number. It is not notified (0132_fewer_notifications.sql). */
+/** Deletes at most `batch` expired sessions; returns their number. It is not notified (0129_fewer_notifications.sql). */
 export async function deleteExpiredSessions(db: Db, now: Date, batch: number): Promise<number> {
   const { rows } = await sql<{ readonly count: number }>`
     with pruned as (
