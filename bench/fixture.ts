@@ -30,9 +30,10 @@ export async function withFixture(
 /** The signal is aborted by Ctrl-C or SIGTERM; the work then ends as soon as it can. */
 export async function withServer(
   work: (server: Server, signal: AbortSignal) => Promise<void>,
+  start = startServer,
 ): Promise<void> {
   const signal = onInterruption()
-  const server = await startServer()
+  const server = await start()
   try {
     await work(server, signal)
   } finally {

@@ -38,9 +38,11 @@ const STATEMENTS: Readonly<Record<string, string>> = {
     select * from service."user" where email collate "C" like 'user-777%' and email collate "C" >= 'user-777'
       and email collate "C" < 'user-777\u{10ffff}' order by email collate "C", id limit 100`,
   'list-users: a filtered page of the banned':
-    'select * from service."user" where banned = true order by id limit 100',
-  'list-users: the exact total of the banned (may read them all)':
-    'select count(*) from service."user" where banned = true',
+    'select * from service."user" where banned = true order by created_at, id limit 101',
+  'list-users: the number of the banned, to 10,001':
+    'select count(*) from (select from service."user" where banned = true limit 10001) as counted',
+  'list-users: a part of a name': `
+    select * from (select * from service."user" where lower(name) collate "C" like '%777%' offset 0) as fitting order by id limit 101`,
   'list-audit-events of a user': `
     select * from service.audit_event where target_id = ${USER}::text order by id desc limit 101`,
   'ban, remove-user, set-role: is there another admin': `

@@ -2,7 +2,7 @@ import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import os from 'node:os'
 import path from 'node:path'
 import { git } from './git.ts'
-import type { Results, ScenarioResult } from './results.ts'
+import type { Results, RunResults, ScenarioResult } from './results.ts'
 
 export const FOLDER = path.join(import.meta.dirname, 'results')
 /** Never committed, and never the source of a page. */
@@ -20,13 +20,12 @@ type About = Pick<Results, 'quick' | 'seed' | 'seconds'>
 
 /** The file of this commit, which an interrupted run has begun, or a new one. */
 export async function openResults(about: About): Promise<ResultsFile> {
-  const commit = await git('rev-parse', '--short=8', 'HEAD')
+  const run = await aboutThisRun()
   const begun = about.quick
     ? undefined
-    : (await readdir(FOLDER).catch(() => [])).find((name) => name.endsWith(`-${commit}.json`))
-  const date = new Date().toISOString().slice(0, 10)
-  const file = about.quick ? QUICK : path.join(FOLDER, begun ?? `${date}-${commit}.json`)
-  let results: Results = begun ? await readResults(file) : await newResults(about, date, commit)
+    : (await readdir(FOLDER).catch(() => [])).find((name) => name.endsWith(`-${run.commit}.json`))
+  const file = about.quick ? QUICK : path.join(FOLDER, begun ?? `${run.date}-${run.commit}.json`)
+  let results: Results = begun ? await readResults(file) : { ...run, ...about, scenarios: {} }
   return {
     path: path.relative('.', file),
     left: (names) => names.filter((name) => !(name in results.scenarios)),
@@ -49,20 +48,12 @@ export const rounded = (_name: string, value: unknown): unknown =>
 export const readResults = async (file: string): Promise<Results> =>
   JSON.parse(await readFile(file, 'utf8')) as Results // written by `add`
 
-const newResults = async (about: About, date: string, commit: string): Promise<Results> => ({
-  ...(await originOf(date, commit)),
-  ...about,
-  scenarios: {},
-})
-
-/** What was measured, and on what. */
-export type Origin = Pick<Results, 'date' | 'commit' | 'changed' | 'machine' | 'versions'>
-
-export async function originOf(date: string, commit: string): Promise<Origin> {
+/** What the figures of this moment are of. */
+export async function aboutThisRun(server?: string): Promise<RunResults> {
   const [cpu] = os.cpus()
   return {
-    date,
-    commit,
+    date: new Date().toISOString().slice(0, 10),
+    commit: await git('rev-parse', '--short=8', 'HEAD'),
     changed: (await git('status', '--porcelain', '--untracked-files=no')) !== '',
     machine: {
       processors: `${os.cpus().length} × ${cpu?.model.trim() ?? 'unknown'}`,
@@ -70,6 +61,6 @@ export async function originOf(date: string, commit: string): Promise<Origin> {
       system: `${os.type()} ${os.release()} ${os.arch()}`,
       'load before': os.loadavg()[0]?.toFixed(2) ?? '',
     },
-    versions: { node: process.versions.node },
+    versions: { node: process.versions.node, ...(server !== undefined && { server }) },
   }
 }

@@ -32,17 +32,21 @@ export type ScenarioResult = {
   readonly missing: Readonly<Record<string, string>>
 }
 
-/** One file. Every figure of docs/performance.md comes from it. */
-export type Results = {
+/** What figures are of. */
+export type RunResults = {
   readonly date: string
   readonly commit: string
   /** Whether files differed from the commit. */
   readonly changed: boolean
+  readonly machine: Readonly<Record<string, string>>
+  readonly versions: Readonly<Record<string, string>>
+}
+
+/** One file. Every figure of docs/performance.md comes from it, but for growth. */
+export type Results = RunResults & {
   readonly quick: boolean
   readonly seed: number
   readonly seconds: number
-  readonly machine: Readonly<Record<string, string>>
-  readonly versions: Readonly<Record<string, string>>
   readonly scenarios: Readonly<Record<string, ScenarioResult>>
 }
 

@@ -1,10 +1,12 @@
 /**
  * `npm run bench`: all scenarios, and again after an interruption those that are left. `npm run bench -- NAME …`: only these, anew.
- * `npm run bench -- --quick`: a look at four of them in three minutes. `npm run bench -- report FILE`: the page and the
- * charts of a file. `npm run bench -- peers`: installs the products to compare with.
+ * `npm run bench -- --quick`: a look at four of them in three minutes. `npm run bench -- growth`: what requests cost as tables grow to a
+ * million rows, with `--rows N` or `--huge` (ten million) to others. `npm run bench -- report FILE`: the page and the charts of a file.
+ * `npm run bench -- peers`: installs the products to compare with.
  */
 import { parseArgs } from 'node:util'
 import { withServer } from './fixture.ts'
+import { GROWTH, measureGrowth } from './growth/measure.ts'
 import { installPeers, peersOf } from './peers/index.ts'
 import { type Plan, performControl, performScenario } from './perform.ts'
 import { printScenario } from './print.ts'
@@ -20,11 +22,17 @@ const A_LOOK: Omit<Plan, 'signal'> = { ...WHOLE, warmUp: 1, hasLatency: false }
 const withoutPeers = async () => ({ sides: [], missing: {} })
 
 const { values, positionals } = parseArgs({
-  options: { quick: { type: 'boolean', default: false } },
+  options: {
+    quick: { type: 'boolean', default: false },
+    huge: { type: 'boolean', default: false },
+    rows: { type: 'string' },
+  },
   allowPositionals: true,
 })
 const [command, ...files] = positionals
 if (command === 'report') await writeReport(files[0])
+else if (command === 'growth')
+  await measureGrowth(Number(values.rows ?? GROWTH[values.huge ? 'huge' : 'whole']))
 else if (command === 'peers') await installPeers(files)
 else await measure(positionals)
 

@@ -9,7 +9,7 @@ import { withFixture } from './fixture.ts'
 import type { Load, Result } from './load/load.ts'
 import { type Loader, startLoader } from './load/loader.ts'
 import { proportionalMemory } from './processor.ts'
-import type { Origin } from './results-file.ts'
+import type { RunResults } from './results.ts'
 import { type Mix, openMix, SETTINGS, toldIn } from './soak/mix.ts'
 import { type Soak, writeSoak } from './soak/result.ts'
 import { type Sample, secondHalf, slopeOf } from './soak/slope.ts'
@@ -53,7 +53,7 @@ await withFixture(
 
 type Parts = { readonly loader: Loader; readonly pid: number }
 
-type Measured = Omit<Soak, 'workers' | keyof Origin>
+type Measured = Omit<Soak, 'workers' | keyof RunResults>
 
 async function perform(mix: Mix, { loader, pid }: Parts): Promise<Measured> {
   const runs: Result[] = []

@@ -295,6 +295,7 @@ table service."organization"
   member_count integer not null default 0
   constraint organization_pkey PRIMARY KEY (id)
   constraint organization_slug_key UNIQUE (slug)
+  CREATE INDEX organization_by_part ON service.organization USING gin (name service.gin_trgm_ops, slug service.gin_trgm_ops) WITH (gin_pending_list_limit='256')
 
 table service."passkey"
   id uuid not null
@@ -470,17 +471,18 @@ table service."user"
   constraint user_pkey PRIMARY KEY (id)
   constraint user_username_key UNIQUE (username)
   CREATE INDEX user_anonymous ON service."user" USING btree (id) WHERE is_anonymous
-  CREATE INDEX user_banned ON service."user" USING btree (id) WHERE banned
+  CREATE INDEX user_banned ON service."user" USING btree (created_at, id) INCLUDE (ban_expires) WHERE banned
   CREATE INDEX user_by_admin ON service."user" USING btree (id) WHERE ('admin'::text = ANY (string_to_array(role, ','::text)))
+  CREATE INDEX user_by_part ON service."user" USING gin (email COLLATE "C" service.gin_trgm_ops, lower(name) COLLATE "C" service.gin_trgm_ops) WITH (gin_pending_list_limit='256')
   CREATE INDEX user_listed_by_ban_end ON service."user" USING btree (ban_expires, id) WHERE (ban_expires IS NOT NULL)
   CREATE INDEX user_listed_by_change ON service."user" USING btree (updated_at, id)
   CREATE INDEX user_listed_by_creation ON service."user" USING btree (created_at, id)
   CREATE INDEX user_listed_by_email ON service."user" USING btree (email COLLATE "C", id)
   CREATE INDEX user_listed_by_name ON service."user" USING btree (lower(name) COLLATE "C", id)
-  CREATE INDEX user_listed_by_role ON service."user" USING btree (role COLLATE "C", id)
+  CREATE INDEX user_listed_by_role ON service."user" USING btree (role COLLATE "C", created_at, id)
   CREATE INDEX user_listed_by_username ON service."user" USING btree (username COLLATE "C", id)
-  CREATE INDEX user_unproven ON service."user" USING btree (id) WHERE (NOT email_verified)
-  CREATE INDEX user_with_second_factor ON service."user" USING btree (id) WHERE two_factor_enabled
+  CREATE INDEX user_listed_by_verification ON service."user" USING btree (email_verified, created_at, id)
+  CREATE INDEX user_with_second_factor ON service."user" USING btree (created_at, id) WHERE two_factor_enabled
   CREATE TRIGGER unique_fields_added AFTER INSERT ON service."user" FOR EACH ROW WHEN ((new.fields IS NOT NULL)) EXECUTE FUNCTION service.keep_unique_fields()
   CREATE TRIGGER unique_fields_changed AFTER UPDATE OF fields ON service."user" FOR EACH ROW WHEN ((old.fields IS DISTINCT FROM new.fields)) EXECUTE FUNCTION service.keep_unique_fields()
   CREATE TRIGGER user_changed AFTER UPDATE ON service."user" REFERENCING OLD TABLE AS gone NEW TABLE AS came FOR EACH STATEMENT EXECUTE FUNCTION service.tell_rows('user', 'id', '{permission_lost_at,keeps_factor,verified_by_admin,devices_ended_at}')
@@ -687,6 +689,33 @@ CREATE OR REPLACE FUNCTION service.has_shown_factor(shown text[])
  IMMUTABLE
  SET search_path TO 'pg_catalog', 'pg_temp'
 AS $function$ select shown && array['totp', 'otp', 'mailed code', 'backup code', 'passkey', 'new passkey', 'trusted device'] $function$
+
+CREATE OR REPLACE FUNCTION service.index_parts()
+ RETURNS boolean
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+declare
+  place text;
+begin
+  begin
+    create extension if not exists pg_trgm with schema service;
+  -- Each provider refuses it in its own way.
+  exception when others then
+    raise notice 'no extension pg_trgm: %', sqlerrm;
+  end;
+  select n.nspname into place from pg_extension e join pg_namespace n on n.oid = e.extnamespace
+    where e.extname = 'pg_trgm' and has_schema_privilege(n.oid, 'usage');
+  if place is null then
+    return false;
+  end if;
+  -- A short list of pending entries, which every search reads.
+  execute format('create index if not exists user_by_part on service."user"
+    using gin (email collate "C" %1$I.gin_trgm_ops, lower(name) collate "C" %1$I.gin_trgm_ops) with (gin_pending_list_limit = 256)', place);
+  execute format('create index if not exists organization_by_part on service.organization
+    using gin (name %1$I.gin_trgm_ops, slug %1$I.gin_trgm_ops) with (gin_pending_list_limit = 256)', place);
+  return true;
+end $function$
 
 CREATE OR REPLACE FUNCTION service.keep_unique_fields()
  RETURNS trigger

@@ -62,7 +62,9 @@ async function dump(client: pg.Client): Promise<string> {
     parts.push(`table service."${table}"\n${lines.join('\n')}${await extras(client, table)}`)
   }
   const { rows } = await client.query<{ source: string }>(
-    `select pg_get_functiondef(oid) as source from pg_proc where pronamespace = 'service'::regnamespace order by proname`,
+    `select pg_get_functiondef(oid) as source from pg_proc p where pronamespace = 'service'::regnamespace
+       and not exists (select from pg_depend where classid = 'pg_proc'::regclass and objid = p.oid and deptype = 'e')
+     order by proname`,
   )
   return `${[...parts, ...rows.map(({ source }) => source.trim())].join('\n\n')}\n`
 }

@@ -3,6 +3,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { test } from 'node:test'
 import { ROOT } from '../git.ts'
+import { type GrowthResults, readGrowth } from '../growth/results.ts'
 import type { Results, ScenarioResult, SideResult } from '../results.ts'
 import { readResults } from '../results-file.ts'
 import { newestSoak, type Soak } from '../soak/result.ts'
@@ -107,11 +108,41 @@ test('the newest soak is a section of the page, with its failures by kind', () =
     ...{ kinds: { 'sign-in': 12_600 }, failures: { 'sign-in: 503': 2 }, slope: slopeOf(secondHalf(memory)) },
     ...{ latency: { p50: 1.5, p99: 40 }, lag: { p50: 0.1, p99: 1 } },
   }
-  const page = reportOf(results(scenario()), FILE, { file: 'bench/results/x-soak.json', soak }).get(
+  const page = reportOf(results(scenario()), FILE, { soak: { file: 'bench/results/x-soak.json', soak } }).get(
     'docs/performance.md',
   )
   assert.match(page ?? '', /1,260,000 requests, 2 failed: 2 × sign-in: 503/)
   assert.match(page ?? '', /slope of 0.10 ± 0.00 MiB a minute/)
+})
+
+test('the page has a table for each thing that grows, and says what is flat', () => {
+  const { date, commit, changed, machine, versions } = results(scenario())
+  const point = (size: number, database: number) => ({ size, service: 20, database, done: 100, failed: 1 })
+  const growth: GrowthResults = {
+    ...{ date, commit, changed, machine, versions },
+    curves: [
+      {
+        title: 'a list',
+        of: 'users',
+        from: 10,
+        compared: 'all',
+        points: [point(1, 1), point(10, 10), point(100, 24)],
+      },
+      {
+        title: 'a sign-in',
+        of: 'users',
+        from: 1,
+        compared: 'database',
+        points: [point(1, 10), point(100, 20)],
+      },
+      { title: 'a row', of: 'workers', from: 1, compared: 'all', points: [point(1, 10), point(4, 25)] },
+    ],
+  }
+  const page = reportOf(results(scenario()), FILE, { growth }).get('docs/performance.md') ?? ''
+  assert.match(page, /### By users\n\n\| {2}\| 1 \| 10 \| 100 \|/)
+  assert.match(page, /\| a list \| 20 \+ 1 \| 20 \+ 10 \| 20 \+ 24 \| 10: 1.47 \| yes \| 3 of 303 \|/)
+  assert.match(page, /\| a sign-in \| 20 \+ 10 \| {2}\| 20 \+ 20 \| 1: 2.00 \(database\) \| no \|/)
+  assert.match(page, /### By workers[^#]*\| a row \| 20 \+ 10 \| 20 \+ 25 \| 1: 1.50 \| yes \|/)
 })
 
 test('the committed page and charts are those of the file that the page names', async () => {
@@ -122,7 +153,7 @@ test('the committed page and charts are those of the file that the page names', 
     assert.ok(!existsSync(path.join(ROOT, 'bench/results')), 'results without a page')
     return
   }
-  const results = await readResults(path.join(ROOT, file))
-  for (const [name, text] of reportOf(results, file, await newestSoak()))
+  const more = { soak: await newestSoak(), growth: await readGrowth() }
+  for (const [name, text] of reportOf(await readResults(path.join(ROOT, file)), file, more))
     assert.equal(committed(name), text, name)
 })

@@ -1,13 +1,19 @@
+import type { GrowthResults } from '../growth/results.ts'
 import { partsOf } from '../parts.ts'
 import { isQuiet, type Results, type ScenarioResult } from '../results.ts'
 import type { Interval } from '../statistics.ts'
 import { costOf, type SideSummary, summaryOf, verdictOf } from '../summary.ts'
 import { amount, type Bar, drawChart, type Group, THEMES } from './chart.ts'
+import { growthOf } from './growth.ts'
+import { measuredOf, table } from './markdown.ts'
 import { type NamedSoak, soakSection } from './soak.ts'
 import { INTRODUCTION, METHOD } from './texts.ts'
 
+/** What is measured by itself. */
+type More = { readonly soak?: NamedSoak | undefined; readonly growth?: GrowthResults | undefined }
+
 /** Contents by path from the root: the page, and its charts in both themes. The same results give the same bytes. */
-export function reportOf(results: Results, file: string, soak?: NamedSoak): ReadonlyMap<string, string> {
+export function reportOf(results: Results, file: string, more: More = {}): ReadonlyMap<string, string> {
   const charts = chartsOf(results)
   const pictures = charts.flatMap(({ name, title, groups }) =>
     Object.entries(THEMES).map(
@@ -15,12 +21,12 @@ export function reportOf(results: Results, file: string, soak?: NamedSoak): Read
         [`docs/pictures/${name}.${theme}.svg`, drawChart(title, groups, colours)] as const,
     ),
   )
-  return new Map([['docs/performance.md', pageOf(results, file, charts, soak)], ...pictures])
+  return new Map([['docs/performance.md', pageOf(results, file, charts, more)], ...pictures])
 }
 
 type Chart = { readonly name: string; readonly title: string; readonly groups: readonly Group[] }
 
-function pageOf(results: Results, file: string, charts: readonly Chart[], soak?: NamedSoak): string {
+function pageOf(results: Results, file: string, charts: readonly Chart[], { soak, growth }: More): string {
   const all = Object.values(results.scenarios)
   const parts = [
     '# Performance',
@@ -32,25 +38,18 @@ function pageOf(results: Results, file: string, charts: readonly Chart[], soak?:
     targetsOf(all, results.seed),
     ...charts.map(pictureOf),
     ...all.flatMap((result) => sectionOf(result, results.seed)),
+    ...(growth === undefined ? [] : growthOf(growth)),
     ...(soak === undefined ? [] : [soakSection(soak)]),
     METHOD,
   ]
   return `${parts.join('\n\n')}\n`
 }
 
-const aboutOf = (
-  { date, commit, changed, machine, versions, seed, seconds }: Results,
-  file: string,
-): string => {
-  const list = (facts: Readonly<Record<string, string>>) =>
-    Object.entries(facts)
-      .map(([name, value]) => `${name} ${value}`)
-      .join(', ')
-  return [
-    `Measured on ${date} at ${commit}${changed ? ', with changed files' : ''}: ${list(machine)}; ${list(versions)}; turns of ${seconds} s,`,
+const aboutOf = ({ seed, seconds, ...run }: Results, file: string): string =>
+  [
+    `${measuredOf(run)}; turns of ${seconds} s,`,
     `seed ${seed}. Load, service and database shared these processors. Raw samples: [${file}](../${file}).`,
   ].join(' ')
-}
 
 /** Says which scenarios have processor times only. */
 function noiseOf(all: readonly ScenarioResult[]): readonly string[] {
@@ -141,11 +140,6 @@ function compositionOf({ sides, unit }: ScenarioResult): readonly string[] {
 
 const interval = ({ low, middle, high }: Interval): string =>
   `${amount(middle)} (${amount(low)}–${amount(high)})`
-
-function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
-  const lines = [head, head.map(() => '---'), ...rows].map((row) => `| ${row.join(' | ')} |`)
-  return lines.join('\n')
-}
 
 function chartsOf({ scenarios }: Results): readonly Chart[] {
   const all = Object.values(scenarios)

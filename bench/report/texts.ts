@@ -6,6 +6,7 @@ export const INTRODUCTION = `How fast Gatehouse is, compared with what, and how 
 npm run bench                  # everything, under an hour; after an interruption, what is left
 npm run bench -- rows-100      # one scenario; a wrong name lists all
 npm run bench -- --quick       # ours and its limit in four scenarios, three minutes
+npm run bench -- growth        # what requests cost with a million rows, --rows N or --huge with others; under 20 minutes
 npm run bench -- peers         # installs the other products that it compares with
 npm run brake                  # processor time of this state against the reference and the last main
 node bench/history.ts e4b07b3  # processor time and memory at commits since then

@@ -1,13 +1,14 @@
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
-import { git, ROOT } from '../git.ts'
+import { ROOT } from '../git.ts'
 import type { Times } from '../load/load.ts'
 import type { NamedSoak } from '../report/soak.ts'
-import { FOLDER, type Origin, originOf, rounded } from '../results-file.ts'
+import type { RunResults } from '../results.ts'
+import { aboutThisRun, FOLDER, rounded } from '../results-file.ts'
 import type { Sample, Slope } from './slope.ts'
 
 /** A file of a soak. */
-export type Soak = Origin & {
+export type Soak = RunResults & {
   readonly minutes: number
   /** Processes of the service that answer requests. */
   readonly workers: number
@@ -38,11 +39,9 @@ const SUFFIX = '-soak.json'
 const SHORT = path.join(ROOT, 'node_modules/.cache/bench-soak.json')
 
 /** Writes the file and returns its path from the working directory. */
-export async function writeSoak(soak: Omit<Soak, keyof Origin>, server: string): Promise<string> {
-  const [date, commit] = [new Date().toISOString().slice(0, 10), await git('rev-parse', '--short=8', 'HEAD')]
-  const origin = await originOf(date, commit)
-  const all: Soak = { ...origin, versions: { ...origin.versions, server }, ...soak }
-  const file = soak.minutes < WHOLE ? SHORT : path.join(FOLDER, `${date}-${commit}${SUFFIX}`)
+export async function writeSoak(soak: Omit<Soak, keyof RunResults>, server: string): Promise<string> {
+  const all: Soak = { ...(await aboutThisRun(server)), ...soak }
+  const file = soak.minutes < WHOLE ? SHORT : path.join(FOLDER, `${all.date}-${all.commit}${SUFFIX}`)
   await mkdir(path.dirname(file), { recursive: true })
   await writeFile(file, `${JSON.stringify(all, rounded, 1)}\n`)
   return path.relative('.', file)

@@ -1,4 +1,6 @@
-import { type TStringOptions, Type } from 'typebox'
+import { type TProperties, type TStringOptions, Type } from 'typebox'
+import { COUNT_MODES, COUNTED } from '#kernel/db/total.ts'
+import { OneOf } from '#kernel/http/schemas.ts'
 
 /** Schemas that the requests and answers of several features share. */
 
@@ -30,3 +32,18 @@ export const Status = Type.Object({ status: Type.Boolean() })
 
 export const Succeeded = Type.Object({ success: Type.Boolean() })
 export const SUCCESS = { success: true }
+
+/** The parameter of a list that tells how to count. */
+export const COUNT = {
+  count: Type.Optional(
+    OneOf(COUNT_MODES, { default: 'estimated', description: `How \`total\` is found beyond ${COUNTED}` }),
+  ),
+} satisfies TProperties
+
+/** Members of the answer of a list, beside the page. */
+export const TOTAL = {
+  total: Type.Integer({
+    description: `All that fit: exact to ${COUNTED}, beyond that an estimate, unless \`count=exact\`. The last page is exact`,
+  }),
+  totalEstimated: Type.Boolean({ description: 'Whether `total` is an estimate' }),
+} satisfies TProperties

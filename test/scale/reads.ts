@@ -6,8 +6,9 @@ import { createPerson } from '#test/organizations.ts'
 import { FILLED, LARGE } from './fill.ts'
 import type { Seen } from './plans.ts'
 
-/** The exact number of users that a listing names (auth.md 12). */
-export const isTotal = ({ text }: Seen): boolean => /^\s*select count\(\*\) from service\."user"/.test(text)
+/** The number of rows of a listing, which ends at 10,001 (decision 71). */
+export const isTotal = ({ text }: Seen): boolean =>
+  /^\s*select count\(\*\) from \(select from .* limit 10001\) as counted$/s.test(text)
 
 /** Asks everything that reads, as a member of the large organization, as an admin and with the admin key. */
 export async function readEverything(t: TestService): Promise<void> {
@@ -66,7 +67,13 @@ const ofAdmin = (userId: string): readonly Request[] => [
     '/admin/list-users?filterField=role&filterValue=admin&sortBy=createdAt&sortDirection=desc&limit=10',
   ],
   ['GET', '/admin/list-users?filterField=banned&filterValue=true&limit=10'],
+  ['GET', '/admin/list-users?filterField=banned&filterValue=true&sortBy=name&limit=10'],
+  ['GET', '/admin/list-users?filterField=emailVerified&filterValue=false&sortBy=createdAt&limit=10'],
   ['GET', '/admin/list-users?searchValue=user-77&searchOperator=starts_with&limit=10'],
+  ['GET', '/admin/list-users?searchValue=er-7777&limit=10'],
+  ['GET', '/admin/list-users?searchField=name&searchValue=er%207777&sortBy=createdAt&limit=10'],
+  ['GET', '/admin/list-organizations?limit=10'],
+  ['GET', '/admin/list-organizations?searchValue=zation-7777&limit=10'],
   ['GET', `/admin/get-user?id=${userId}`],
   ['POST', '/admin/list-user-sessions', { userId }],
   ['GET', `/admin/list-user-accounts?userId=${userId}`],

@@ -1,33 +1,48 @@
 import { type RawBuilder, sql } from 'kysely'
 import { type User, withoutExpiredBan } from '#identity/users.ts'
 import type { Config } from '#kernel/config/config.ts'
+import { type CountMode, type Total, totalBeside } from '#kernel/db/total.ts'
 import type { CustomField } from '#kernel/field-values.ts'
 import { edge } from '#kernel/http/failures.ts'
 import { instantFrom } from '#kernel/instants.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { UUID } from '#kernel/random.ts'
-import { countUsers, selectUsers } from './store.ts'
+import { countUsers, type Order, selectUsers } from './store.ts'
 
 /**
- * The columns that a listing is filtered and sorted by: the expression that an index has, and what its values are. Texts are compared by
- * code points, in lower case where the case has no meaning.
+ * The columns that a listing is filtered and sorted by: the expression that an index has, what its values are, and what orders equal ones in
+ * the index that has all users. Texts are compared by code points, in lower case where the case has no meaning.
  */
 const FIELDS = {
-  id: { key: sql`id`, type: 'id' },
-  email: { key: sql`email collate "C"`, type: 'lower' },
-  name: { key: sql`lower(name) collate "C"`, type: 'lower' },
-  username: { key: sql`username collate "C"`, type: 'lower' },
-  role: { key: sql`role collate "C"`, type: 'text' },
-  emailVerified: { key: sql`email_verified`, type: 'flag' },
+  id: { key: sql`id`, type: 'id', ties: 'id' },
+  email: { key: sql`email collate "C"`, type: 'lower', ties: 'id' },
+  name: { key: sql`lower(name) collate "C"`, type: 'lower', ties: 'id' },
+  username: { key: sql`username collate "C"`, type: 'lower', ties: 'id' },
+  role: { key: sql`role collate "C"`, type: 'text', ties: 'createdAt' },
+  emailVerified: { key: sql`email_verified`, type: 'flag', ties: 'createdAt' },
   twoFactorEnabled: { key: sql`two_factor_enabled`, type: 'flag' },
   isAnonymous: { key: sql`is_anonymous`, type: 'flag' },
   banned: { key: sql`banned`, type: 'flag' },
   banExpires: { key: sql`ban_expires`, type: 'time' },
-  createdAt: { key: sql`created_at`, type: 'time' },
-  updatedAt: { key: sql`updated_at`, type: 'time' },
+  createdAt: { key: sql`created_at`, type: 'time', ties: 'id' },
+  updatedAt: { key: sql`updated_at`, type: 'time', ties: 'id' },
 } as const satisfies Readonly<Record<string, Field>>
 
-type Field = { readonly key: RawBuilder<unknown>; readonly type: keyof typeof READERS }
+/** Their filters have indexes in the order of creation (0127_user_listing_by_creation.sql). */
+const BY_CREATION: readonly UserField[] = ['role', 'emailVerified', 'banned', 'twoFactorEnabled']
+
+/** More users than this are not sorted without an index. */
+const SORTED = 100_000
+
+/** So many users are read and sorted at once. In the order of an index, a planner that expects more would read past most of the others. */
+const FEW = 1_000
+
+type Field = {
+  readonly key: RawBuilder<unknown>
+  readonly type: keyof typeof READERS
+  /** Undefined: there is no such index. */
+  readonly ties?: 'id' | 'createdAt'
+}
 /** That of `FIELDS`, or a custom field. */
 type UserField = string
 
@@ -74,6 +89,7 @@ type Query = {
   readonly sortDirection?: 'asc' | 'desc'
   readonly limit?: number
   readonly offset?: number
+  readonly count?: CountMode
 }
 
 type UserFilter = {
@@ -81,9 +97,8 @@ type UserFilter = {
   readonly sql: RawBuilder<boolean>
   readonly isRange: boolean
 }
-type Page = {
+type Page = Total & {
   readonly users: User[]
-  readonly total: number
   readonly limit: number
   readonly offset: number
 }
@@ -91,20 +106,38 @@ type Page = {
 /** One page of the users that fit, and their number. */
 export async function listUsers({ db, now: clock, config }: Kernel, query: Query): Promise<Page> {
   const now = clock()
-  const { limit = 100, offset = 0, sortDirection = 'asc' } = query
+  const { limit = 100, offset = 0 } = query
   const filters = [...searchOf(query), ...filterOf(query)].map((asked) => userFilter(config, asked, now))
-  const order = { by: fieldNamed(config, query.sortBy ?? usualOrder(filters)).key, direction: sortDirection }
   const where = filters.map(({ sql }) => sql)
-  const [users, total] = await Promise.all([
-    selectUsers(db, where, order, { limit, offset }),
-    countUsers(db, where),
-  ])
-  return { users: users.map((user) => withoutExpiredBan(user, now)), total, limit, offset }
+  const counted = await countUsers(db, where, query.count)
+  const order = orderOf(config, query, filters, counted)
+  const page = { limit: limit + 1, offset, isOfFew: counted.total <= FEW }
+  const found = await selectUsers(db, where, order, page)
+  const users = found.slice(0, limit).map((user) => withoutExpiredBan(user, now))
+  return { users, ...totalBeside(counted, { limit, offset }, found.length), limit, offset }
 }
 
-/** A range is read in the order of its index, and so only as far as the page goes. */
-const usualOrder = (filters: readonly UserFilter[]): UserField =>
-  filters.find(({ field, isRange }) => isRange && field in FIELDS)?.field ?? 'id'
+function orderOf(
+  config: Config,
+  { sortBy, sortDirection: direction = 'asc' }: Query,
+  filters: readonly UserFilter[],
+  { total }: Total,
+): Order {
+  const name = sortBy ?? usualOrder(filters)
+  const { key, ties } = fieldNamed(config, name)
+  if (sortBy !== undefined && ties === undefined && total > SORTED) {
+    const message = `By ${name} at most ${SORTED} users are sorted: filter them, or sort by another field`
+    throw edge('validation_error', { message })
+  }
+  return { by: ties === 'createdAt' ? [key, FIELDS.createdAt.key] : [key], direction }
+}
+
+/** The order of the index that the filters have, in which only as much is read as the page has. */
+function usualOrder(filters: readonly UserFilter[]): UserField {
+  const range = filters.find(({ field, isRange }) => isRange && field in FIELDS)
+  if (range !== undefined) return range.field
+  return filters.some(({ field }) => BY_CREATION.includes(field)) ? 'createdAt' : 'id'
+}
 
 type FilterQuery = {
   readonly field: UserField

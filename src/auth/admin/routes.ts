@@ -12,7 +12,7 @@ import type { Kernel } from '#kernel/kernel.ts'
 import { withFields } from '../custom-fields/bodies.ts'
 import type { AuthAccess } from '../door/access.ts'
 import { CUSTOM_FIELD_FAILURES, PASSWORD_POLICY_FAILURES } from '../errors.ts'
-import { Email, Password } from '../schemas.ts'
+import { COUNT, Email, Password, TOTAL } from '../schemas.ts'
 import { readUser } from './act-on-user.ts'
 import { filterOf, SEARCH } from './list-query.ts'
 import { listUsers, userFields } from './list-users.ts'
@@ -119,11 +119,12 @@ function userRoutes(app: App, kernel: Kernel, access: AuthAccess): void {
         offset: Type.Optional(Type.Integer({ minimum: 0, maximum: 1_000_000_000, default: 0 })),
         sortBy: Type.Optional(OneOf(userFields(kernel.config))),
         sortDirection: Type.Optional(OneOf(['asc', 'desc'], { default: 'asc' })),
+        ...COUNT,
       }),
       response: {
         200: Type.Object({
           users: Type.Array(FullUser),
-          total: Type.Integer({ description: 'All users that fit' }),
+          ...TOTAL,
           limit: Type.Integer(),
           offset: Type.Integer(),
         }),

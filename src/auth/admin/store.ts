@@ -1,29 +1,37 @@
 import { type RawBuilder, sql } from 'kysely'
 import type { User } from '#identity/users.ts'
 import type { Db } from '#kernel/db/connect.ts'
+import { type CountMode, countRows, type Total } from '#kernel/db/total.ts'
 
-type Order = { readonly by: RawBuilder<unknown>; readonly direction: 'asc' | 'desc' }
+export type Order = { readonly by: readonly RawBuilder<unknown>[]; readonly direction: 'asc' | 'desc' }
 
-/** One page. Each order has an index that ends with the id (0020_user_listing.sql). */
+type Page = {
+  readonly limit: number
+  readonly offset: number
+  /** All that fit are read and then sorted. */
+  readonly isOfFew: boolean
+}
+
+/** One page. Most orders have an index that ends with the id (0020_user_listing.sql). */
 export async function selectUsers(
   db: Db,
   where: readonly RawBuilder<boolean>[],
   { by, direction }: Order,
-  { limit, offset }: { readonly limit: number; readonly offset: number },
+  { limit, offset, isOfFew }: Page,
 ): Promise<User[]> {
-  const order = direction === 'asc' ? sql`asc` : sql`desc`
+  const order = [...by, sql`id`].map((key) => (direction === 'asc' ? sql`${key} asc` : sql`${key} desc`))
+  // The planner does not move the order into a subquery with an offset.
+  const users = isOfFew ? sql`(${fitting(where)} offset 0)` : sql`(${fitting(where)})`
   const { rows } = await sql<User>`
-    select * from service."user" ${whereAll(where)} order by ${by} ${order}, id ${order}
-    limit ${limit} offset ${offset}`.execute(db)
+    select * from ${users} as fitting order by ${sql.join(order)} limit ${limit} offset ${offset}`.execute(db)
   return rows
 }
 
-/** Exact, so it reads every row that fits. */
-export async function countUsers(db: Db, where: readonly RawBuilder<boolean>[]): Promise<number> {
-  const { rows } = await sql<{ count: string }>`
-    select count(*) from service."user" ${whereAll(where)}`.execute(db)
-  return Number(rows[0]?.count ?? 0)
-}
+export const countUsers = (
+  db: Db,
+  where: readonly RawBuilder<boolean>[],
+  mode: CountMode | undefined,
+): Promise<Total> => countRows(db, sql`(${fitting(where)})`, mode)
 
-const whereAll = (where: readonly RawBuilder<boolean>[]) =>
-  where.length === 0 ? sql`` : sql`where ${sql.join(where, sql` and `)}`
+const fitting = (where: readonly RawBuilder<boolean>[]) =>
+  sql`select * from service."user" ${where.length === 0 ? sql`` : sql`where ${sql.join(where, sql` and `)}`}`

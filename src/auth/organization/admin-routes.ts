@@ -5,6 +5,7 @@ import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { TO } from '../admin/permissions.ts'
 import type { AuthAccess } from '../door/access.ts'
+import { COUNT, TOTAL } from '../schemas.ts'
 import { allOrganizations } from './all-organizations.ts'
 import { ListPage } from './schemas.ts'
 
@@ -34,11 +35,12 @@ export function adminOrganizationRoutes(app: App, kernel: Kernel, access: AuthAc
           Type.String({ maxLength: 320, description: 'Part of the name or of the slug' }),
         ),
         ...ListPage,
+        ...COUNT,
       }),
       response: {
         200: Type.Object({
           organizations: Type.Array(OrganizationSummary),
-          total: Type.Integer({ description: 'All organizations that fit' }),
+          ...TOTAL,
           limit: Type.Integer(),
           offset: Type.Integer(),
         }),

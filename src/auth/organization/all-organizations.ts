@@ -1,22 +1,31 @@
+import { type CountMode, type Total, totalBeside } from '#kernel/db/total.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { pageOf } from './schemas.ts'
 import { countOrganizations, type Organization, searchOrganizations } from './store.ts'
 
-type Query = { readonly searchValue?: string; readonly limit?: number; readonly offset?: number }
-type Page = {
+type Query = {
+  readonly searchValue?: string
+  readonly limit?: number
+  readonly offset?: number
+  readonly count?: CountMode
+}
+type Page = Total & {
   readonly organizations: Organization[]
-  readonly total: number
   readonly limit: number
   readonly offset: number
 }
 
 /** One page of the organizations that fit, and their number. */
 export async function allOrganizations({ db }: Kernel, query: Query): Promise<Page> {
-  const { searchValue: search } = query
+  const { searchValue: search, count } = query
   const page = pageOf(query)
-  const [organizations, total] = await Promise.all([
-    searchOrganizations(db, { search, ...page }),
-    countOrganizations(db, search),
+  const [found, counted] = await Promise.all([
+    searchOrganizations(db, { search, ...page, limit: page.limit + 1 }),
+    countOrganizations(db, search, count),
   ])
-  return { organizations, total, ...page }
+  return {
+    organizations: found.slice(0, page.limit),
+    ...totalBeside(counted, page, found.length),
+    ...page,
+  }
 }

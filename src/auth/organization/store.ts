@@ -2,6 +2,7 @@ import { type RawBuilder, type Selectable, sql } from 'kysely'
 import { untold } from '#identity/tell.ts'
 import type { Db } from '#kernel/db/connect.ts'
 import type { InvitationTable, MemberTable, OrganizationTable } from '#kernel/db/tables.ts'
+import { type CountMode, countRows, type Total } from '#kernel/db/total.ts'
 import type { Kernel, TransactionNotes } from '#kernel/kernel.ts'
 
 /** `metadata` is JSON text. */
@@ -92,7 +93,7 @@ export async function findOrganization(db: Db, key: OrganizationKey): Promise<Or
   return rows[0]
 }
 
-/** The newest organizations whose name or slug contains the text. Reads every row. */
+/** The newest organizations whose name or slug contains the text. */
 export async function searchOrganizations(
   db: Db,
   {
@@ -106,11 +107,11 @@ export async function searchOrganizations(
   return rows
 }
 
-export async function countOrganizations(db: Db, search: string | undefined): Promise<number> {
-  const { rows } = await sql<{ count: string }>`select count(*) from service.organization o
-    where ${contains(search)}`.execute(db)
-  return Number(rows[0]?.count ?? 0)
-}
+export const countOrganizations = (
+  db: Db,
+  search: string | undefined,
+  mode: CountMode | undefined,
+): Promise<Total> => countRows(db, sql`(select from service.organization o where ${contains(search)})`, mode)
 
 function contains(search = ''): RawBuilder<boolean> {
   if (search === '') return sql`true`

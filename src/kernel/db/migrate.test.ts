@@ -80,6 +80,20 @@ test('a failed migration is rolled back, and the migrations before it stay', asy
   )
 })
 
+test('a server that refuses pg_trgm is migrated without its indexes, which can be made later', async (context) => {
+  const { url, query } = await database(context)
+  // An object of the extension is in its way.
+  await query(`create schema service;
+    create function service.similarity(text, text) returns real language sql return 0`)
+  assert.deepEqual(await migrate(url), all)
+  const byPart = () => query(`select indexname from pg_indexes where indexname like '%by_part' order by 1`)
+  assert.deepEqual(await byPart(), [])
+  await query('drop function service.similarity(text, text)')
+  for (const _again of [1, 2])
+    assert.deepEqual(await query('select service.index_parts() as made'), [{ made: true }])
+  assert.deepEqual(await byPart(), [{ indexname: 'organization_by_part' }, { indexname: 'user_by_part' }])
+})
+
 test('other roles may neither connect to the control database nor use its schema', async (context) => {
   const { url, query } = await database(context)
   await migrate(url)

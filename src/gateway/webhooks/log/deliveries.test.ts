@@ -56,7 +56,7 @@ test('deliveries are listed newest first, by pages and by status, with a total',
       [events[3], 'succeeded', 1, 200],
     ],
   )
-  assert.deepEqual([all.total, all.limit, all.offset], [4, 50, 0])
+  assert.deepEqual([all.total, all.total_estimated, all.limit, all.offset], [4, false, 50, 0])
   const [, , retrying] = all.deliveries
   assert.deepEqual(Object.keys(retrying).toSorted(), [
     ...['attempt', 'created_at', 'duration_ms', 'error', 'event_id', 'id', 'next_attempt_at'],
@@ -74,6 +74,19 @@ test('deliveries are listed newest first, by pages and by status, with a total',
     404,
     'webhook_not_found',
   ])
+})
+
+test('more than ten thousand deliveries have an estimated total, until the last page', async () => {
+  const { id } = await addWebhook(kernel, { url: 'https://hooks.example.com/in' })
+  const [event = ''] = await addEvents(kernel, id)
+  await sql`insert into service.webhook_delivery (id, webhook_id, event_id, status, created_at)
+    select gen_random_uuid(), ${id}, ${event}, 'succeeded', now() from generate_series(1, 10100)`.execute(db)
+  const page = await deliveriesOf(id, '?limit=1')
+  assert.deepEqual([page.deliveries.length, page.total_estimated], [1, true])
+  assert.ok(page.total > 10_000)
+  const last = await deliveriesOf(id, '?offset=10100')
+  assert.deepEqual([last.deliveries.length, last.total, last.total_estimated], [1, 10_101, false])
+  await sql`delete from service.webhook_delivery where webhook_id = ${id}`.execute(db)
 })
 
 test('a delivery is made again with all its attempts and the same event, if no attempt is under way', async () => {

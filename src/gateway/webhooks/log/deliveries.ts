@@ -3,6 +3,7 @@ import { fail } from '#gateway/errors.ts'
 import type { Page } from '#gateway/pagination.ts'
 import { actAsOperator } from '#identity/act.ts'
 import { tell } from '#identity/tell.ts'
+import { totalBeside } from '#kernel/db/total.ts'
 import { examplePayload } from '#kernel/events/documented-events.ts'
 import { eventsOf } from '#kernel/events/route-keys.ts'
 import { edge, retryAfter } from '#kernel/http/failures.ts'
@@ -33,13 +34,14 @@ export async function deliveriesOf(
 ) {
   const { db } = kernel
   const webhook = await existingWebhook(kernel, webhookId)
-  const [found, total, isSeen] = await Promise.all([
-    listDeliveries(db, { webhookId, status }, page),
+  const [found, counted, isSeen] = await Promise.all([
+    listDeliveries(db, { webhookId, status }, { ...page, limit: page.limit + 1 }),
     countDeliveries(db, { webhookId, status }),
     seesAnswers(kernel, clients, webhook),
   ])
-  const deliveries = isSeen ? found : found.map((each) => ({ ...each, responseBody: null }))
-  return { deliveries, total }
+  const listed = found.slice(0, page.limit)
+  const deliveries = isSeen ? listed : listed.map((each) => ({ ...each, responseBody: null }))
+  return { deliveries, ...totalBeside(counted, page, found.length) }
 }
 
 type Retry = {

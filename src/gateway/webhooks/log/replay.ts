@@ -18,8 +18,10 @@ export type ReplaySelection = {
 const STEP = 1_000
 
 /** The number of deliveries that a replay makes due. */
-export const countReplay = (db: Db, { webhookId, status, since }: ReplaySelection): Promise<number> =>
-  countDeliveries(db, { webhookId, status, from: firstIdAt(since) })
+export async function countReplay(db: Db, { webhookId, status, since }: ReplaySelection): Promise<number> {
+  const { total } = await countDeliveries(db, { webhookId, status, from: firstIdAt(since) }, 'exact')
+  return total
+}
 
 /** Makes deliveries due again, oldest first, with all their attempts. Reports the number of each step. */
 export async function replayDeliveries(

@@ -3,6 +3,7 @@ import type { Clients } from '#databases/clients/clients.ts'
 import type { GatewayAccess } from '#gateway/caller/access.ts'
 import { success, successOf } from '#gateway/envelope.ts'
 import { pagination } from '#gateway/pagination.ts'
+import { COUNTED } from '#kernel/db/total.ts'
 import { named } from '#kernel/http/document/components.ts'
 import { Id, Nullable, OneOf, PathId, Timestamp } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
@@ -45,7 +46,8 @@ const DeliveryRecord = Type.Object(
 const PAGES = pagination({ usual: 50, maximum: 500 })
 const Deliveries = Type.Object({
   deliveries: Type.Array(DeliveryRecord),
-  total: Type.Integer(),
+  total: Type.Integer({ description: `Exact to ${COUNTED}, beyond that an estimate` }),
+  total_estimated: Type.Boolean({ description: 'Whether `total` is an estimate' }),
   limit: Type.Integer(),
   offset: Type.Integer(),
 })
@@ -90,8 +92,16 @@ export function deliveryRoutes(
     },
     handler: async ({ kernel, params, query: { status, ...asked } }) => {
       const page = PAGES.pageOf(asked)
-      const { deliveries, total } = await deliveriesOf(kernel, clients, params.id, { status, page })
-      const data = { deliveries: deliveries.map(recordOf), total, ...page }
+      const { deliveries, total, totalEstimated } = await deliveriesOf(kernel, clients, params.id, {
+        status,
+        page,
+      })
+      const data = {
+        deliveries: deliveries.map(recordOf),
+        total,
+        total_estimated: totalEstimated,
+        ...page,
+      }
       return success(`Listed ${deliveries.length} deliveries`, data)
     },
   })

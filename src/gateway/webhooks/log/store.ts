@@ -2,6 +2,7 @@ import { type Selectable, sql } from 'kysely'
 import type { Page } from '#gateway/pagination.ts'
 import type { Db } from '#kernel/db/connect.ts'
 import type { WebhookDeliveryTable } from '#kernel/db/tables.ts'
+import { type CountMode, countRows, type Total } from '#kernel/db/total.ts'
 import type { Delivery } from '../delivery/store.ts'
 
 export type LoggedDelivery = Delivery & { readonly routeKey: string }
@@ -29,12 +30,8 @@ export function listDeliveries(
     .execute()
 }
 
-export async function countDeliveries(db: Db, filter: DeliveryFilter): Promise<number> {
-  const { total } = await matching(db, filter)
-    .select(({ fn }) => fn.countAll<string>().as('total'))
-    .executeTakeFirstOrThrow()
-  return Number(total)
-}
+export const countDeliveries = (db: Db, filter: DeliveryFilter, mode?: CountMode): Promise<Total> =>
+  countRows(db, matching(db, filter).select('d.id'), mode)
 
 function matching(db: Db, { webhookId, status, from }: DeliveryFilter) {
   let deliveries = db.selectFrom('webhookDelivery as d')
