@@ -1,6 +1,6 @@
 import { showProgress } from '#cli/progress.ts'
 import { startLoader } from '../load/loader.ts'
-import { type CheckedLoad, cachedSession, firstRows, insertRow, rowByPost } from '../loads.ts'
+import { type CheckedLoad, cachedSession, firstRows, insertRow, rowByGet, rowByPost } from '../loads.ts'
 import { residentMemory } from '../processor.ts'
 import { startServerWithoutDisk } from '../server.ts'
 import { type Service, startService } from '../service.ts'
@@ -11,11 +11,19 @@ import { microseconds, type Side, takeRound } from '../turns.ts'
  * Four kinds of request that pass most of the code between them: a session from the cache, and on the gateway the cheapest read, many values
  * into JSON, and a write with its transaction and its look for webhooks. A sign-in is not among them: the hash is nine tenths of it.
  */
-export const SCENARIOS: Readonly<Record<string, (service: Service) => Promise<CheckedLoad> | CheckedLoad>> = {
+export const SCENARIOS: Scenarios = {
   'get-session, cached': cachedSession,
   'row by key, POST': rowByPost,
   '100 rows': (service) => firstRows(service, 100),
   'insert of a row': insertRow,
+}
+
+type Scenarios = Readonly<Record<string, (service: Service) => Promise<CheckedLoad> | CheckedLoad>>
+
+/** Measured only when they are named. */
+const NAMED: Scenarios = {
+  'row by key, GET': rowByGet,
+  '1,000 rows': (service) => firstRows(service, 1_000),
 }
 
 /** A state of the code in a folder. */
@@ -56,7 +64,7 @@ export async function measureCheckouts(
     for (const scenario of scenarios) {
       const sides: Side[] = []
       for (const [name, service] of services) {
-        const checked = await SCENARIOS[scenario]?.(service)
+        const checked = await { ...SCENARIOS, ...NAMED }[scenario]?.(service)
         if (checked) sides.push(httpSide(loader, { name, pid: service.pid, about: OURS, ...checked }))
       }
       const advance = () => {
