@@ -360,6 +360,20 @@ table service."rate_limit"
   constraint rate_limit_pkey PRIMARY KEY (key)
   CREATE INDEX rate_limit_by_expiry ON service.rate_limit USING btree (expire)
 
+table service."realtime_client"
+  client_name text not null
+  asked_at timestamp with time zone not null
+  constraint realtime_client_pkey PRIMARY KEY (client_name)
+
+table service."realtime_ticket"
+  ticket_hash bytea not null
+  sealed text not null
+  body text not null
+  used_at timestamp with time zone
+  expires_at timestamp with time zone not null
+  constraint realtime_ticket_pkey PRIMARY KEY (ticket_hash)
+  CREATE INDEX realtime_ticket_by_expiry ON service.realtime_ticket USING btree (expires_at)
+
 table service."session"
   id uuid not null
   token_hash bytea not null

@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { DISCOVERY, discoveryRoutes } from '#auth/jwt/routes.ts'
 import { answerMailRequest } from '#auth/mailing/answer-request.ts'
 import { authSurface } from '#auth/surface.ts'
+import { pruneChanges } from '#databases/clients/changes.ts'
 import { type Clients, openClients } from '#databases/clients/clients.ts'
 import { createBackupRunner } from '#gateway/backups/jobs/runner.ts'
 import { backupSchedules } from '#gateway/backups/schedules.ts'
@@ -130,7 +131,11 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     'run-backup': async ({ job }) => void (await backupRunner.run(job)),
     'send-mail': ({ mail: sealed }, id) => deliverMail(kernel, transport, { id, sealed }),
   }
-  const recurring = [...recurringTable(kernel), ...backupSchedules(kernel, backups)]
+  const recurring = [
+    ...recurringTable(kernel),
+    ...backupSchedules(kernel, backups),
+    pruneChanges(kernel, clients),
+  ]
 
   return {
     kernel,

@@ -100,9 +100,11 @@ const ABILITIES: Readonly<Record<string, readonly string[]>> = {
   'gateway/data/transaction.ts': ['transaction', 'idempotency'], // runs prepared operations
   'gateway/data/insert-batching.ts': ['transaction'], // runs prepared operations
   'gateway/import/import.ts': ['transaction'], // undoes prepared inserts
+  'gateway/realtime/realtime.ts': ['changes'], // the rows are read through prepare
   'gateway/management/capabilities.ts': ['management'],
   'gateway/management/change.ts': ['management'],
   'gateway/management/indexes.ts': ['indexes'],
+  'gateway/management/realtime.ts': ['changes'],
   'gateway/schema/schema.ts': ['indexes'],
   'cli/doctor-checks.ts': ['sql'], // checks the login of the SQL role
 }

@@ -2,13 +2,15 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { after } from 'node:test'
 import { testDatabase, testServerUrl, withClient } from './database.ts'
-import { type Actor, actor, testService } from './harness.ts'
+import { type Actor, actor, type Options, testService } from './harness.ts'
+
+type Settings = NonNullable<Options['config']>
 
 /**
  * A service with a client `app` with row-level security, whose tables are made and protected over HTTP: `admin` has a key that bypasses
  * policies; Ada, Bea and a stranger share the key of a page.
  */
-export async function createSecuredTables() {
+export async function createSecuredTables({ auth = {} }: Pick<Settings, 'auth'> = {}) {
   const suffix = randomBytes(4).toString('hex')
   const roles = { anon: `anon_${suffix}`, member: `authenticated_${suffix}` }
   const database = await testDatabase()
@@ -18,6 +20,7 @@ export async function createSecuredTables() {
     grant ${roles.anon}, ${roles.member} to "${new URL(database.url).username}"`)
   const t = await testService({
     config: {
+      auth,
       // A change of policies ends the answers of the cache too.
       gateway: { cache: { ttl: 60_000 } },
       clients: {

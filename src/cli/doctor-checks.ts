@@ -1,4 +1,5 @@
 import { openAddress } from '#databases/clients/addresses.ts'
+import { changeProblems } from '#databases/clients/changes.ts'
 import { driverFor } from '#databases/clients/client.ts'
 import { type ConfiguredClient, createConfiguredClients } from '#databases/clients/configured.ts'
 import { type ClientRow, listClients } from '#databases/clients/store.ts'
@@ -136,24 +137,27 @@ async function clients({ config, log }: DoctorContext, databases: DoctorDatabase
     log,
   })
   const reached = await Promise.all(
-    [...registry.values()].map(async ({ name, driver }): Promise<Finding> => {
+    [...registry.values()].map(async (client): Promise<readonly Finding[]> => {
+      const { name, driver } = client
+      const subject = `client ${name}`
       try {
         const says = await probeClient(driver, addressesOf(name))
         // Fails if the role for SQL is a member of the client's own role.
         if (config.clients[name]?.sql_role.name !== undefined) await requireAbility(driver, 'sql')(ANY_SQL)
-        return { subject: `client ${name}`, ok: true, says }
+        const problems = await changeProblems(client)
+        return [{ subject, ok: true, says }, ...problems.map((problem) => ({ subject, ...problem }))]
       } catch (error) {
-        return { subject: `client ${name}`, ok: false, says: sentenceOf(error) }
+        return [{ subject, ok: false, says: sentenceOf(error) }]
       }
     }),
   )
   await Promise.all([...registry.values()].map(({ driver }) => driver.close()))
-  reached.push(...(await policies(urls, registry)))
-  if (advice !== undefined) reached.push({ subject: 'clients', ok: false, says: advice })
+  const found = [...reached.flat(), ...(await policies(urls, registry))]
+  if (advice !== undefined) found.push({ subject: 'clients', ok: false, says: advice })
   if (loggingOwner(config, databases) === undefined) {
-    reached.push({ subject: 'audit', ok: false, says: 'no logging client, so management returns 503' })
+    found.push({ subject: 'audit', ok: false, says: 'no logging client, so management returns 503' })
   }
-  return reached
+  return found
 }
 
 /** Without pending migrations; else there are no findings, and `control` has reported them. */

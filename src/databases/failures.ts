@@ -91,6 +91,12 @@ const MANAGEMENT = {
   row_level_security_off: [400, 'This client has no row-level security'],
 } as const satisfies FailureTable
 
+/** Live rows (gateway.md 20). */
+const LIVE_ROWS = {
+  no_primary_key: [400, 'Live rows need a table with a primary key'],
+  not_live: [400, 'Changes of this table are not noted'],
+} as const satisfies FailureTable
+
 /** The backend failed; the request may be valid. */
 const BACKEND = {
   invalid_project: [400, 'This is not a project that custom_supabase reaches'],
@@ -115,6 +121,7 @@ export const DATABASE_FAILURES = {
   ...PUBLIC_ROUTES,
   ...TRANSACTIONS,
   ...MANAGEMENT,
+  ...LIVE_ROWS,
   ...BACKEND,
 }
 
@@ -129,7 +136,7 @@ export const FAILURES_OF = {
   data: codesOf(BODY, CATALOGUE_AND_CONSTRAINTS, TRANSACTIONS, BACKEND),
   sql: codesOf(CATALOGUE_AND_CONSTRAINTS, CALLER_SQL, BACKEND),
   call: codesOf(BODY, CATALOGUE_AND_CONSTRAINTS, CALLER_SQL, BACKEND),
-  structure: codesOf(CATALOGUE_AND_CONSTRAINTS, MANAGEMENT, BACKEND),
+  structure: codesOf(CATALOGUE_AND_CONSTRAINTS, MANAGEMENT, LIVE_ROWS, BACKEND),
 } as const
 
 export const fail = defineFailures(DATABASE_FAILURES)

@@ -3,6 +3,7 @@ import { defineFailures, type FailureTable } from '#kernel/errors.ts'
 import { EDGE_FAILURES } from '#kernel/http/failures.ts'
 import { HEADER, shownHeader } from '#kernel/http/header-names.ts'
 import { BACKUP_FAILURES } from './backups/failures.ts'
+import { REALTIME_FAILURES } from './realtime/failures.ts'
 import { STORAGE_FAILURES } from './storage/failures.ts'
 
 /** Expected failures of the gateway. Failures of databases are in databases/failures.ts. */
@@ -90,6 +91,7 @@ const GATEWAY_FAILURES = {
   delivery_in_flight: [409, 'An attempt of this delivery is under way'],
   invalid_webhook_url: [400, 'The address of the webhook is refused'],
   ...BACKUP_FAILURES,
+  ...REALTIME_FAILURES,
   audit_unavailable: [503, 'The audit log cannot be written, so nothing was changed'],
 } as const satisfies FailureTable
 
@@ -102,6 +104,8 @@ export const fail = defineFailures(GATEWAY_FAILURES, {
   missing_client_header: 'Name a client in it, like default',
   api_key_client_mismatch: 'The key is bound to another client',
   unknown_pipeline: 'GET /pipelines/templates lists them',
+  invalid_ticket: 'POST /realtime/tickets gives another one',
+  key_in_query: `Send the key in the header ${HEADER.apiKey}, or open the stream by a ticket`,
   sql_with_session: 'Send it without the session, or use a data operation or a function',
 })
 

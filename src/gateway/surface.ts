@@ -26,6 +26,7 @@ import type { PipelineRegistry } from './pipelines/registry.ts'
 import { pipelineRoutes } from './pipelines/routes.ts'
 import { templateRoutes } from './pipelines/template-routes.ts'
 import { publicRouteRoutes } from './public-routes/routes.ts'
+import { realtimeRoutes } from './realtime/routes.ts'
 import { rpcRoutes } from './rpc/routes.ts'
 import { schemaRoutes } from './schema/routes.ts'
 import { sqlRoutes } from './sql/routes.ts'
@@ -87,6 +88,7 @@ export function gatewaySurface(app: App, kernel: Kernel, book: RouteBook, parts:
 
   const { clients, backups, deliveries, pipelines, health, insights } = parts
   addFeature(app, FEATURES.data, (app) => dataRoutes(app, kernel, access))
+  addFeature(app, FEATURES.realtime, (app) => realtimeRoutes(app, kernel, access))
   addFeature(app, FEATURES.import, (app) => importRoutes(app, kernel, access))
   addFeature(app, FEATURES.sql, (app) => sqlRoutes(app, kernel, access))
   addFeature(app, FEATURES.rpc, (app) => rpcRoutes(app, kernel, access))
@@ -118,6 +120,7 @@ const FEATURES = {
     name: 'Data',
     description: 'Rows of a client: read, count, insert, update, delete, in transactions',
   },
+  realtime: { name: 'Live rows', description: 'Streams of rows: those of now, and then every change' },
   import: { name: 'Import', description: 'Files of rows: CSV and JSON lines' },
   sql: { name: 'SQL', description: 'The caller’s own SQL and CQL' },
   rpc: { name: 'Functions', description: 'Functions of a client’s database' },

@@ -10,6 +10,7 @@ export const SEALED = [
   'mail',
   'mail-request',
   'provider-token',
+  'realtime-ticket',
   'social-state',
   'two-factor-secret',
   'webhook-headers',
@@ -27,6 +28,7 @@ export const DERIVED = [
   'installation',
   'link-code',
   'mail-recipient',
+  'realtime-event',
   'sign-up',
   'two-factor-code',
 ] as const

@@ -3,6 +3,7 @@ import { deleteExpiredDevices } from '#auth/device/store.ts'
 import { deleteOldInvitations } from '#auth/organization/invitation-store.ts'
 import { resealTotpSecrets } from '#auth/two-factor/reseal.ts'
 import { deleteOldFailures } from '#auth/two-factor/store.ts'
+import { deleteExpiredRealtimeTickets } from '#gateway/realtime/store.ts'
 import { hastenLateDeliveries, pruneDeliveries } from '#gateway/webhooks/log/retention.ts'
 import { resealWebhooks } from '#gateway/webhooks/reseal.ts'
 import { maintainJwtKeys, resealJwtKeys } from '#identity/jwt/keys.ts'
@@ -33,6 +34,11 @@ export function recurringTable(kernel: Kernel): readonly RecurringTask[] {
       name: 'prune-tickets',
       cron: '*/5 * * * *',
       run: () => inBatches(() => deleteExpiredTickets(db, now(), BATCH)),
+    },
+    {
+      name: 'prune-realtime-tickets',
+      cron: '*/5 * * * *',
+      run: () => inBatches(() => deleteExpiredRealtimeTickets(db, now(), BATCH)),
     },
     {
       // An hour later, so that a device that comes late is told that its code has expired.

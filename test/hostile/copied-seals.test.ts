@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
+import { hash } from 'node:crypto'
 import { test } from 'node:test'
 import { sql } from 'kysely'
+import { issueTicket } from '#gateway/realtime/tickets.ts'
 import { sendMail } from '#kernel/mail/mailer.ts'
 import { SEALED } from '#kernel/secrets.ts'
 import { testDatabase } from '#test/database.ts'
@@ -104,6 +106,19 @@ const theft = {
     })
     const body = await asked.text()
     assert.ok(!body.includes('"accessToken":"'), body)
+  },
+
+  async 'realtime-ticket'() {
+    const asked = { tables: [{ table_name: 'book' }], snapshot: true }
+    const { apiKey } = await t.key(['*'])
+    const issue = () => issueTicket(kernel, { apikey: apiKey, 'x-service-client': 'default' }, asked)
+    const [theirs, mine] = [await issue(), await issue()]
+    const hashOf = ({ ticket }: typeof mine) => hash('sha256', ticket, 'buffer')
+    await copy(sql`update service.realtime_ticket
+      set sealed = (select sealed from service.realtime_ticket where ticket_hash = ${hashOf(theirs)})
+      where ticket_hash = ${hashOf(mine)}`)
+    const opened = await t.anon.get(`/realtime?ticket=${mine.ticket}`)
+    assert.deepEqual([opened.status, opened.body.code], [401, 'invalid_ticket'])
   },
 
   async 'webhook-secret'() {

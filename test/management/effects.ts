@@ -63,6 +63,14 @@ export const EFFECTS: Readonly<Record<Operation, Readonly<Record<string, Effect>
   read_row_level_security: {
     nothing: { path: (name) => `${path(name)}/row-level-security`, needs: none, client: 'app' },
   },
+  read_realtime: { nothing: { path: (name) => `${path(name)}/realtime`, needs: none } },
+  realtime: {
+    'writers note their keys': {
+      path: (name) => `${path(name)}/realtime`,
+      body: () => ({ enabled: true }),
+      needs: none,
+    },
+  },
   create_table: {
     'a table of its own': {
       path: () => '/management/tables',

@@ -29,6 +29,8 @@ export const REQUESTS: Readonly<Record<Operation, (name: string) => ManagementRe
     path: `/management/tables/${name}/row-level-security`,
     body: { enabled: true, policies: [] },
   }),
+  read_realtime: (name) => ({ path: `/management/tables/${name}/realtime` }),
+  realtime: (name) => ({ path: `/management/tables/${name}/realtime`, body: { enabled: true } }),
   list_functions: () => ({ path: '/management/functions' }),
   upsert_function: (name) => ({
     path: '/management/functions',

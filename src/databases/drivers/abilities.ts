@@ -10,6 +10,7 @@ const NOUNS = {
   transaction: 'transactions',
   idempotency: 'idempotency keys',
   management: 'changes of the structure by /management',
+  changes: 'live rows',
   indexes: 'a list of indexes',
   constraintDefinitions: 'definitions of constraints',
 } as const satisfies Record<Ability, string>

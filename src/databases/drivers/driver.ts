@@ -1,3 +1,4 @@
+import type { ChangeFeed } from '#databases/drivers/changes.ts'
 import type { Management } from '#databases/drivers/management.ts'
 import type { MemoryBudget } from '#databases/drivers/memory-budget.ts'
 import type { Catalogue, ConstraintDefinition, Index, IndexName } from '#databases/plan/catalogue.ts'
@@ -83,6 +84,8 @@ export type AbilityOf = {
   /** Answers stored under an idempotency key, in the client's own database (gateway.md 4). */
   idempotency: IdempotencyStore
   management: Management
+  /** Live rows. */
+  changes: ChangeFeed
   /** By schema, table and name; with `only` at least the one of that name. Plans do not need indexes, so they are not in the catalogue. */
   indexes: (only?: IndexName) => Promise<readonly Index[]>
   /** Texts of constraints that the catalogue has without theirs. */

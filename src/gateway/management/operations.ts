@@ -53,6 +53,17 @@ export const OPERATIONS = {
     right: 'management.tables.write',
     object: 'table',
   },
+  read_realtime: {
+    method: 'GET',
+    path: '/management/tables/:table_name/realtime',
+    right: 'management.read',
+  },
+  realtime: {
+    method: 'PUT',
+    path: '/management/tables/:table_name/realtime',
+    right: 'management.tables.write',
+    object: 'table',
+  },
   list_functions: { method: 'GET', path: '/management/functions', right: 'management.functions.read' },
   upsert_function: {
     method: 'PUT',

@@ -15,6 +15,7 @@ import { functionRoutes } from './function-routes.ts'
 import { indexRoutes } from './index-routes.ts'
 import { OPERATIONS } from './operations.ts'
 import { policyRoutes } from './policy-routes.ts'
+import { realtimeRoutes } from './realtime-routes.ts'
 import type { RouteParts } from './route-parts.ts'
 import { tableRoutes } from './table-routes.ts'
 
@@ -74,6 +75,7 @@ export function managementRoutes(
   extensionRoutes(app, parts)
   functionRoutes(app, kernel, parts)
   policyRoutes(app, parts)
+  realtimeRoutes(app, parts)
 }
 
 /** Changes read their body only. With `?schema_name=other`, a DELETE would drop the table of that name in `public`. */

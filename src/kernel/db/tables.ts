@@ -264,6 +264,19 @@ export interface RateLimitTable {
   expire: string | null
 }
 
+export interface RealtimeClientTable {
+  clientName: string
+  askedAt: Date
+}
+
+export interface RealtimeTicketTable {
+  ticketHash: Buffer
+  sealed: string
+  body: string
+  usedAt: Date | null
+  expiresAt: Date
+}
+
 export interface SessionTable {
   id: string
   tokenHash: Buffer
@@ -440,6 +453,8 @@ export interface DB {
   processLease: ProcessLeaseTable
   publicRoute: PublicRouteTable
   rateLimit: RateLimitTable
+  realtimeClient: RealtimeClientTable
+  realtimeTicket: RealtimeTicketTable
   session: SessionTable
   trustedDevice: TrustedDeviceTable
   twoFactor: TwoFactorTable

@@ -23,6 +23,8 @@ import {
   createDefinitions,
   repeated,
 } from '#databases/drivers/postgres/catalogue/definitions.ts'
+import { createChangeFeed } from '#databases/drivers/postgres/changes/feed.ts'
+import { createPolicyReads } from '#databases/drivers/postgres/changes/policy-reads.ts'
 import { createDirectConnections, REACHED_SQL } from '#databases/drivers/postgres/direct-connections.ts'
 import { createIdempotencyStore } from '#databases/drivers/postgres/idempotency-store.ts'
 import { createManagement } from '#databases/drivers/postgres/management.ts'
@@ -40,6 +42,7 @@ import { loginAs, OWN_ROLES_SQL } from '#databases/drivers/postgres/roles/sql-ro
 import { createRunner, type Runner } from '#databases/drivers/postgres/runner.ts'
 import { createSql } from '#databases/drivers/postgres/sql/sql-builder.ts'
 import type { DatabaseFailureCode } from '#databases/failures.ts'
+import { EVERY_RIGHT } from '#databases/plan/rights.ts'
 import { IDENTITY_SQL } from '#kernel/db/database-identity.ts'
 import { Failure } from '#kernel/errors.ts'
 
@@ -158,6 +161,15 @@ export function createPostgresDriver(given: PostgresOptions): PostgresDriver {
       return result
     },
     management,
+    changes: createChangeFeed({
+      runner: run,
+      run: management.run,
+      identity,
+      readsOf: security
+        ? createPolicyReads((sql) => readDefinitions(() => run.systemValue(sql)), security)
+        : async () => ({ claims: [], tables: [] }),
+      readRows: async (request) => driver.select(await driver.plan(request, EVERY_RIGHT)),
+    }),
     requireSession: direct.requireSession,
     catalogue: tables.fresh,
     ...createDefinitions(run, readDefinitions),

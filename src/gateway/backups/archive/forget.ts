@@ -3,6 +3,7 @@ import type { EmbeddedServer } from '#kernel/db/embedded.ts'
 import { removeSettings } from '#kernel/db/given-settings.ts'
 import { onConnection } from '#kernel/db/guarded-client.ts'
 import { redactText } from '#kernel/redact.ts'
+import { dropFormerState } from '../former-state.ts'
 
 /**
  * Rows that must not live a second time: proofs of callers that may have been revoked since, mails and events that have been sent, jobs that
@@ -59,26 +60,18 @@ export async function forgetOfClients(
   )
   const failed: string[] = []
   for (const name of databases)
-    await forgetIdempotency(url('postgres', password, name)).catch((error: unknown) => {
+    await forgetFormerState(url('postgres', password, name)).catch((error: unknown) => {
       const why = redactText(error instanceof Error ? error.message : String(error))
       failed.push(`The idempotency keys in database ${name} were not deleted: ${why}`)
     })
   return [...warnings, ...failed]
 }
 
-/**
- * The superuser must run nothing of the client's: a DELETE would call its triggers and rules with all rights. Dropping a table calls none,
- * and the table is made again when it is needed.
- */
-async function forgetIdempotency(url: string): Promise<void> {
+/** The superuser must run nothing of the client's with all rights. Dropping a table calls no triggers and rules. */
+async function forgetFormerState(url: string): Promise<void> {
   const options = encodeURIComponent('-c event_triggers=off')
   await onConnection(
     { url: `${url}?options=${options}`, name: 'restore', deadline: 600_000 },
-    async (client) => {
-      const { rows } = await client.query<{ exists: boolean }>(
-        `select exists (select from pg_class where oid = to_regclass('public.service_idempotency') and relkind in ('r', 'p'))`,
-      )
-      if (rows[0]?.exists === true) await client.query('drop table public.service_idempotency cascade')
-    },
+    dropFormerState,
   )
 }

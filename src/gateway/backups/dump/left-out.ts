@@ -18,8 +18,8 @@ type DumpReader = {
 
 /**
  * Event triggers and most extensions are made by superusers. The role of a client can neither drop nor create them, so they stay as they are
- * in its database, with the functions that event triggers call. A schema that is there stays too, since it cannot be dropped while it holds
- * what the dump does not contain. Undefined if the dump has none of these.
+ * in its database, with the functions that event triggers call. A schema or a function of live rows that is there stays too, since it cannot be
+ * dropped while something needs it that the dump does not contain. Undefined if the dump has none of these.
  */
 export async function selectionOf(reading: DumpReader): Promise<Selection | undefined> {
   const { isForeign, isThere } = await onConnection({ url: reading.url, name: 'backup' }, entriesThatStay)
@@ -67,6 +67,7 @@ async function entriesThatStay(
   }
   const foreign = await namesOf(FOREIGN)
   const schemas = new Set(await namesOf('select nspname as name from pg_namespace'))
+  const functions = await namesOf(FEED_FUNCTIONS)
   return {
     isForeign(entry) {
       const rest = entry.replace(NUMBERS, '')
@@ -76,10 +77,26 @@ async function entriesThatStay(
         foreign.some((name) => rest.startsWith(`${name} `))
       )
     },
-    // The last word is the owner. A schema whose name or owner this does not find is dropped and made again.
-    isThere: (entry) => schemas.has(/^\d{1,10}; \d{1,10} \d{1,10} SCHEMA - (.*) \S+$/.exec(entry)?.[1] ?? ''),
+    isThere(entry) {
+      const rest = entry.replace(NUMBERS, '')
+      // The last word is the owner. A schema whose name or owner this does not find is dropped and made again.
+      return (
+        schemas.has(/^SCHEMA - (.*) \S+$/.exec(rest)?.[1] ?? '') ||
+        functions.some(
+          (name) =>
+            rest.startsWith(`FUNCTION public ${name}() `) ||
+            rest.startsWith(`ACL public FUNCTION ${name}() `),
+        )
+      )
+    },
   }
 }
+
+/**
+ * Functions of live rows, which could not be dropped where a table has become live since the dump. The name of one is a digest of its text.
+ */
+const FEED_FUNCTIONS = `
+  select proname as name from pg_proc where pronamespace = to_regnamespace('public') and proname ~ '^service_changes_[0-9a-f]{16}$'`
 
 /** Beginnings of entries of objects that belong to others: of each the definition, the comment and the rights. */
 const FOREIGN = `

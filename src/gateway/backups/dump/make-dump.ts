@@ -1,5 +1,6 @@
 import { onConnection } from '#kernel/db/guarded-client.ts'
 import type { Kernel } from '#kernel/kernel.ts'
+import { TABLES_OF_CHANGES } from '../former-state.ts'
 import type { JobControl } from '../jobs/lease.ts'
 import { type BackupSources, programFor, type Source } from '../sources.ts'
 import { libpqEnvironment } from './libpq-environment.ts'
@@ -31,6 +32,7 @@ export async function dumpOf(
       // A role may have been given another one, which lacks characters of the database.
       `--encoding=${encoding}`,
       `--lock-wait-timeout=${kernel.config.backups.lock_timeout}`,
+      ...TABLES_OF_CHANGES.map((table) => `--exclude-table-data=public.${table}`),
     ]
     const dumping = runProgram(program, parameters, libpqEnvironment(url, program.major), signal)
     dumping.stdin.end()

@@ -173,8 +173,8 @@ const changed = () =>
   )
 
 const KEYS_LEFT =
-  'The data was replaced, but idempotency keys of before were not deleted: their requests get the former answers for a day. Delete the rows of ' +
-  'public.service_idempotency, or restore again.'
+  'The data was replaced, but idempotency keys of before were not deleted: their requests get the former answers for a day. Drop the tables ' +
+  'public.service_idempotency and public.service_changes_state, or restore again.'
 
 const RESTORE = [
   '--format=custom',

@@ -3,6 +3,7 @@ import pg from 'pg'
 import { announceRestore } from '#databases/clients/restoring.ts'
 import { onConnection } from '#kernel/db/guarded-client.ts'
 import type { Kernel } from '#kernel/kernel.ts'
+import { dropFormerState } from '../former-state.ts'
 import { setTransaction } from '../jobs/store.ts'
 import type { Source } from '../sources.ts'
 import type { RunningProgram } from './run-program.ts'
@@ -117,24 +118,14 @@ export async function endedOutcome(url: string, transaction: string): Promise<Ou
   return 'unknown'
 }
 
-/** After the commit: keys whose answers may not be true any more, and what processes have cached. */
+/** After the commit: keys whose answers may not be true any more, positions of live rows, and what processes have cached. */
 export async function forgetFormerState(
   kernel: Kernel,
   { url, client }: Pick<Extract<Source, { format: 'dump' }>, 'url' | 'client'>,
 ): Promise<void> {
   try {
-    await dropIdempotencyTable(url)
+    await onConnection({ url, name: 'backup', deadline: 60_000 }, dropFormerState)
   } finally {
     await announceRestore(kernel, client)
   }
-}
-
-/** A DELETE would call triggers and rules of the callers, which may prevent it. The table is made again when it is needed. */
-async function dropIdempotencyTable(url: string): Promise<void> {
-  await onConnection({ url, name: 'backup', deadline: 60_000 }, async (client) => {
-    const { rows } = await client.query<{ exists: boolean }>(
-      `select exists (select from pg_class where oid = to_regclass('public.service_idempotency') and relkind in ('r', 'p'))`,
-    )
-    if (rows[0]?.exists === true) await client.query('drop table public.service_idempotency cascade')
-  })
 }

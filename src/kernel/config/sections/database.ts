@@ -102,6 +102,16 @@ const LIMITS = {
 /** The limits of a client without settings of its own. Times are in milliseconds. */
 export const CLIENT_LIMITS = defaultsOf(LIMITS)
 
+const REALTIME = {
+  keep: duration(
+    'How long changes of live tables are kept in the database, at least: a reader that was away for longer gets all rows again.',
+    ['1d', '1h', '30d'],
+  ),
+}
+
+/** Milliseconds, of a client without settings of its own. */
+export const CHANGES_KEPT = defaultsOf(REALTIME).keep
+
 const client = section('A named database connection.', {
   driver: choice('Driver of the database.', DRIVER_NAMES, { default: 'postgresql' }),
   url: Type.Optional(
@@ -127,6 +137,7 @@ const client = section('A named database connection.', {
   ),
   row_level_security: rowLevelSecurity,
   sql_role: sqlRole,
+  realtime: section('Live rows (postgresql only).', REALTIME),
 })
 
 /** It exists without an entry, or with one that has no URL. */

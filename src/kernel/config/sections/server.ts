@@ -106,6 +106,28 @@ export const limits = section('Limits of a request. Each has its own error.', {
     'Longest time of a streamed answer, which ends unfinished then. The file of a backup may take longer.',
     ['10m', '1s', '1d'],
   ),
+  streams: integer(
+    'Streams of live rows of one process. Each holds a connection.',
+    { min: 1, max: 1_000_000 },
+    { default: 5000 },
+  ),
+  streams_per_caller: Type.Optional(
+    integer(
+      'The same for one API key, or one session that operates.',
+      { min: 1, max: 1_000_000 },
+      { absent: 'half of limits.streams' },
+    ),
+  ),
+  streams_per_address: integer(
+    'The same for one address, or the /64 of an IPv6 address.',
+    { min: 1, max: 1_000_000 },
+    { default: 100 },
+  ),
+  stream_tables: integer('Largest number of tables in a stream.', { min: 1, max: 100 }, { default: 16 }),
+  stream_buffer: size(
+    'Events of a stream that may wait for its reader. Beyond it the reader is told the latest changes only; one that takes nothing for ten seconds loses the stream.',
+    ['256KiB', '64KiB', '1GiB'],
+  ),
   insert_window: duration(`Longest ${shownHeader(HEADER.insertWindow)}.`, ['60s', '1ms', '60s']),
   header: size('Largest size of all headers of a request.', ['16KiB', '4KiB', '1MiB']),
   connections: Type.Optional(

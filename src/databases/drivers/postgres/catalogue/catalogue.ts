@@ -1,3 +1,5 @@
+import { OWN_TRIGGERS, withBodies } from '#databases/drivers/postgres/changes/note-function.ts'
+import { HIDDEN_TABLES } from '#databases/drivers/postgres/sql/ddl/names.ts'
 import { qualifiedType, withSystemOperators } from '#databases/drivers/postgres/sql/system-names.ts'
 import {
   type Catalogue,
@@ -23,7 +25,8 @@ const changesSession = (tree: string): string =>
  * table would stop the requests for all: names of columns in an expression are read under a lock, so it has none of checks and exclusions
  * (CONSTRAINT_DEFINITIONS_SQL), and defaults are written without their table, as they name no column.
  */
-export const CATALOGUE_SQL = withSystemOperators(`
+export const CATALOGUE_SQL = withBodies(
+  withSystemOperators(`
 with recursive base as (
   select oid as type, oid as root from pg_catalog.pg_type where typtype <> 'd'
   union all
@@ -102,11 +105,12 @@ coded as (
     and d.classid = 'pg_catalog.pg_rewrite'::pg_catalog.regclass::pg_catalog.oid
   join pg_catalog.pg_rewrite r on r.oid = d.objid
 ),
+${OWN_TRIGGERS},
 relation as (
   select c.oid, n.nspname, c.relname, c.relkind, c.reltuples,
     c.relkind = 'r' and not c.relhasrules and not c.relhassubclass and not c.relispartition
       and not c.oid = any (select inhrelid from pg_catalog.pg_inherits)
-      and not c.oid = any (select tgrelid from pg_catalog.pg_trigger where not tgisinternal)
+      and not c.oid = any (select tgrelid from pg_catalog.pg_trigger where not tgisinternal and not oid = any (select oid from own_trigger))
       and not c.oid = any (select confrelid from pg_catalog.pg_constraint where confdeltype = any (array['c', 'n', 'd']) or confupdtype = any (array['c', 'n', 'd']))
       as alone,
     c.relkind = 'r' and not c.relhassubclass and not c.relrowsecurity as plain,
@@ -122,8 +126,8 @@ relation as (
   from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
   where c.relkind = any (array['r', 'v', 'm', 'f', 'p']) and n.nspname !~ '^pg_' and n.nspname <> 'information_schema'
     and pg_catalog.has_schema_privilege(n.oid, 'usage')
-    -- Stored answers of all callers (idempotency-store.ts): no plan reaches them.
-    and not (n.nspname = 'public' and c.relname = 'service_idempotency')
+    -- Stored answers and changed keys of all callers (idempotency-store.ts, changes/): no plan reaches them.
+    and not (n.nspname = 'public' and c.relname = any (${HIDDEN_TABLES}))
 )
 select pg_catalog.json_build_object(
   'tables', (select coalesce(pg_catalog.json_agg(pg_catalog.json_build_array(oid::pg_catalog.text, nspname, relname, relkind, reltuples, alone, plain, parent, reads_code, reads_code or writes_code or not alone)), '[]') from relation),
@@ -158,7 +162,8 @@ select pg_catalog.json_build_object(
     from relation r join pg_catalog.pg_constraint k on k.conrelid = r.oid
     where k.contype = any (array['p', 'u', 'f', 'c', 'x']) and k.conparentid = 0
   )
-) as catalogue`)
+) as catalogue`),
+)
 
 /** The result of the statement: arrays instead of objects, because a large database has tens of thousands of entries. */
 export type CatalogueRow = {

@@ -41,4 +41,5 @@ select json_build_object('total', (select count(*) from found), 'functions', (
 const KIND = `case p.prokind when 'f' then 'function' when 'p' then 'procedure' when 'a' then 'aggregate' else 'window' end`
 const VOLATILITY = `case p.provolatile when 'i' then 'immutable' when 's' then 'stable' else 'volatile' end`
 const OWN = `n.nspname !~ '^pg_' and n.nspname <> 'information_schema' and not exists (
-    select from pg_depend d where d.classid = 'pg_proc'::regclass and d.objid = p.oid and d.deptype = 'e')`
+    select from pg_depend d where d.classid = 'pg_proc'::regclass and d.objid = p.oid and d.deptype = 'e')
+  and not (n.nspname = 'public' and p.proname ~ '^service_changes_[0-9a-f]{16}$')`

@@ -1,3 +1,4 @@
+import { HIDDEN_TABLES } from '#databases/drivers/postgres/sql/ddl/names.ts'
 import { LIMITED_LOCKS } from '#databases/drivers/postgres/sql/limited-locks.ts'
 import { type BuiltSql, bind, createSql } from '#databases/drivers/postgres/sql/sql-builder.ts'
 import { withSystemOperators } from '#databases/drivers/postgres/sql/system-names.ts'
@@ -28,4 +29,5 @@ select coalesce(pg_catalog.json_agg(pg_catalog.json_build_object(
 from ${LIMITED_LOCKS} cross join pg_catalog.pg_index x
 join pg_catalog.pg_class i on i.oid = x.indexrelid join pg_catalog.pg_am m on m.oid = i.relam
 join pg_catalog.pg_class c on c.oid = x.indrelid join pg_catalog.pg_namespace n on n.oid = c.relnamespace
-where n.nspname !~ '^pg_' and n.nspname <> 'information_schema' and pg_catalog.has_schema_privilege(n.oid, 'usage')`)
+where n.nspname !~ '^pg_' and n.nspname <> 'information_schema' and pg_catalog.has_schema_privilege(n.oid, 'usage')
+  and not (n.nspname = 'public' and c.relname = any (${HIDDEN_TABLES}))`)

@@ -28,6 +28,13 @@ export function constantText(constant: A_Const): string | undefined {
   return undefined
 }
 
+/** A constant, also with its type, as the server writes it. */
+export function constantIn(node: Node): A_Const | undefined {
+  if ('A_Const' in node) return node.A_Const
+  const { arg } = 'TypeCast' in node ? node.TypeCast : {}
+  return arg && 'A_Const' in arg ? arg.A_Const : undefined
+}
+
 /** standard_conforming_strings is on in every connection, so only the quote needs escaping. */
 export const literal = (text: string): string => `'${text.replaceAll("'", "''")}'`
 

@@ -42,7 +42,7 @@ export function requireUnreserved(schema: string, table: string): void {
   const isReserved =
     schema.startsWith('pg_') ||
     RESERVED_SCHEMAS.has(schema) ||
-    (schema === 'public' && table.startsWith(IDEMPOTENCY_TABLE))
+    (schema === 'public' && RESERVED_NAMES.some((name) => table.startsWith(name)))
   if (!isReserved) return
   throw fail('invalid_identifier', {
     message: `${schema}.${table} is a name of the service or of the database`.slice(0, 200),
@@ -51,8 +51,11 @@ export function requireUnreserved(schema: string, table: string): void {
   })
 }
 
-/** Answers stored under idempotency keys (drivers/postgres/idempotency-store.ts). Names of its indexes begin so too. */
-const IDEMPOTENCY_TABLE = 'service_idempotency'
+/** Tables that the catalogue and lists of objects exclude, as an array of SQL. */
+export const HIDDEN_TABLES = `array['service_idempotency', 'service_changes', 'service_changes_state', 'service_changes_mark']`
+
+/** Answers stored under idempotency keys (drivers/postgres/idempotency-store.ts), and live rows (changes/). Names of indexes begin so too. */
+const RESERVED_NAMES = ['service_idempotency', 'service_changes']
 /** A database with these schemas is taken for a control database, and its client is refused. */
 const RESERVED_SCHEMAS: ReadonlySet<string> = new Set(['information_schema', 'service', 'service_jobs'])
 

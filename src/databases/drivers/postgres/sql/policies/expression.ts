@@ -1,5 +1,6 @@
-import type { A_Const, A_Expr, CaseExpr, FuncCall, Node, TypeCast } from 'libpg-query'
+import type { A_Expr, CaseExpr, FuncCall, Node, TypeCast } from 'libpg-query'
 import {
+  constantIn,
   constantText,
   nameParts,
   soleExpression,
@@ -23,7 +24,7 @@ const MAX_EXPRESSION = 5_000
 const MAX_DEPTH = 40
 
 /** Functions of the system that a policy may call: they compute a value from their arguments or tell the time. */
-const FUNCTIONS: ReadonlySet<string> = new Set([
+export const FUNCTIONS: ReadonlySet<string> = new Set([
   'lower', 'upper', 'btrim', 'ltrim', 'rtrim', 'length', 'concat',
   'left', 'right', 'starts_with', 'split_part',
   'abs', 'round', 'floor', 'ceil', 'mod',
@@ -34,7 +35,7 @@ const FUNCTIONS: ReadonlySet<string> = new Set([
 ]) // biome-ignore format: a list
 
 /** Types of the system that a cast may name. None of them names an object of the database, as `regclass` does. */
-const TYPES: ReadonlySet<string> = new Set([
+export const TYPES: ReadonlySet<string> = new Set([
   'text', 'varchar', 'bpchar', 'uuid', 'bool', 'int2', 'int4', 'int8', 'numeric', 'float4', 'float8',
   'date', 'time', 'timetz', 'timestamp', 'timestamptz', 'interval', 'json', 'jsonb', 'inet', 'cidr',
 ]) // biome-ignore format: a list
@@ -168,7 +169,7 @@ function castText({ arg, typeName }: TypeCast, writer: ExpressionWriter): string
   return `${writer.operand(arg)}::pg_catalog.${quoteName(type)}${arrayBounds.length > 0 ? '[]' : ''}`
 }
 
-const CLAIMS = 'request.claims'
+export const CLAIMS = 'request.claims'
 
 /** auth.uid() and the like, which policies of Supabase use. */
 const OF_SUPABASE = `: the user is (current_setting('${CLAIMS}')::json ->> 'user_id')::uuid`
@@ -196,13 +197,6 @@ function claimsText(args: readonly Node[], { refuse }: ExpressionWriter): string
     throw refuse(`The only setting that a policy may read is ${CLAIMS}`)
   // Outside of the gateway there are no claims.
   return `pg_catalog.current_setting('${CLAIMS}', true)`
-}
-
-/** A constant, also with its type, as the server writes it. */
-function constantIn(node: Node): A_Const | undefined {
-  if ('A_Const' in node) return node.A_Const
-  const { arg } = 'TypeCast' in node ? node.TypeCast : {}
-  return arg && 'A_Const' in arg ? arg.A_Const : undefined
 }
 
 function caseText(

@@ -1,0 +1,203 @@
+import { hash } from 'node:crypto'
+import type {
+  Batch,
+  ChangeFeed,
+  FeedProblem,
+  LostPosition,
+  PolicyReads,
+  Position,
+} from '#databases/drivers/changes.ts'
+import type { RowsResult } from '#databases/drivers/driver.ts'
+import type { Management, SchemaStatements } from '#databases/drivers/management.ts'
+import {
+  hasAllTriggers,
+  hasUsableKey,
+  isLive,
+  isSame,
+  isWatched,
+  NOTED_TABLES_SQL,
+  type NotedTable,
+  nameOf,
+} from '#databases/drivers/postgres/changes/noted-tables.ts'
+import type { ReadsOfPolicies } from '#databases/drivers/postgres/changes/policy-reads.ts'
+import { formatPosition, parsePosition } from '#databases/drivers/postgres/changes/position.ts'
+import { prune } from '#databases/drivers/postgres/changes/prune.ts'
+import {
+  BEGIN_EPOCH_SQL,
+  changesSql,
+  momentSql,
+  type Seen,
+  type SeenChanges,
+  tableChanges,
+} from '#databases/drivers/postgres/changes/read-changes.ts'
+import { rowValues } from '#databases/drivers/postgres/changes/row-values.ts'
+import { CREATE_STORAGE } from '#databases/drivers/postgres/changes/storage.ts'
+import { createStructures } from '#databases/drivers/postgres/changes/structures.ts'
+import { triggerStatements, type Wanted } from '#databases/drivers/postgres/changes/triggers.ts'
+import type { Runner } from '#databases/drivers/postgres/runner.ts'
+import { requireUnreserved } from '#databases/drivers/postgres/sql/ddl/names.ts'
+import { bind, createSql, type SqlBuilder } from '#databases/drivers/postgres/sql/sql-builder.ts'
+import { fail } from '#databases/failures.ts'
+import type { ReadRequest, TableName } from '#databases/request/request.ts'
+import { Failure } from '#kernel/errors.ts'
+
+type FeedParts = {
+  readonly runner: Runner
+  readonly run: Management['run']
+  readonly identity: () => Promise<string | undefined>
+  readonly readsOf: ReadsOfPolicies
+  /** As the client's own role. */
+  readonly readRows: (request: ReadRequest) => Promise<RowsResult>
+}
+
+export function createChangeFeed({ runner, run, identity, readsOf, readRows }: FeedParts): ChangeFeed {
+  const structures = createStructures()
+
+  async function notedTables(asked: readonly TableName[] = []): Promise<readonly NotedTable[]> {
+    const sql = createSql(NOTED_TABLES_SQL)
+    bind(sql, JSON.stringify(asked))
+    return (await runner.systemValue(sql)) as readonly NotedTable[] // as the statement builds it
+  }
+
+  async function enable(table: TableName): Promise<SchemaStatements> {
+    const noted = await notedTables([table])
+    const found = noted.find((one) => isSame(one, table))
+    if (found === undefined) throw fail('table_not_found')
+    requireKey(found)
+    return statementsFor([found, ...noted.filter((one) => isLive(one) && one !== found)])
+  }
+
+  async function disable(table: TableName): Promise<SchemaStatements> {
+    const noted = await notedTables()
+    const rest = noted.filter((one) => isLive(one) && !isSame(one, table))
+    return statementsFor(
+      rest,
+      noted.find((one) => isSame(one, table)),
+    )
+  }
+
+  /** Watches the tables that policies of live ones read, and no others. */
+  async function statementsFor(live: readonly NotedTable[], ended?: NotedTable): Promise<SchemaStatements> {
+    const isOf = (tables: readonly NotedTable[]) => (one: NotedTable) =>
+      tables.some(({ oid }) => oid === one.oid)
+    const reads = await Promise.all(live.map((one) => readsOf(nameOf(one))))
+    const names = reads.flatMap((one) => (one === 'not_live' ? [] : one.tables))
+    const noted = await notedTables(names)
+    const read = noted.filter((one) => names.some((name) => isSame(one, name)) && !isOf(live)(one))
+    const unread = noted.filter((one) => isWatched(one) && !isOf([...live, ...read])(one))
+    const off = ended === undefined || isOf(read)(ended) ? unread : [ended, ...unread]
+    return triggerStatements([
+      ...live.map((one): Wanted => ({ noted: one, key: one.key })),
+      ...read.map((one): Wanted => ({ noted: one, key: [] })),
+      ...off.map((one): Wanted => ({ noted: one, key: undefined })),
+    ])
+  }
+
+  async function policies(table: TableName): Promise<PolicyReads | 'not_live'> {
+    const reads = await readsOf(table)
+    if (reads === 'not_live' || reads.tables.length === 0) return reads
+    const noted = await notedTables(reads.tables)
+    const isNoted = (name: TableName) =>
+      noted.some((one) => isSame(one, name) && (isLive(one) || isWatched(one)))
+    if (!reads.tables.every(isNoted)) await make(await statementsFor(noted.filter(isLive)))
+    return reads
+  }
+
+  async function make({ statements, ...conditions }: SchemaStatements): Promise<void> {
+    if (statements.length > 0) await run(statements, conditions)
+  }
+
+  async function look<S extends Seen>(sql: SqlBuilder): Promise<S | undefined> {
+    try {
+      return (await runner.systemValue(sql)) as S // as the statement builds it
+    } catch (error) {
+      if (error instanceof Failure && error.code === 'table_not_found') return undefined
+      throw error
+    }
+  }
+
+  /** A position of another database, or of before a restore, has another one. */
+  async function epochOf({ epoch, origin }: Seen): Promise<string> {
+    return hash('sha256', JSON.stringify([await identity(), epoch, origin])).slice(0, 32)
+  }
+
+  async function position(): Promise<Position> {
+    const seen = (await look(momentSql())) ?? (await begin())
+    const broken = seen.tables.filter(
+      (one) => hasUsableKey(one) && hasAllTriggers(one) && !isLive(one) && !isWatched(one),
+    )
+    // The columns of their keys have changed, so their triggers note no key.
+    if (broken.length > 0) await make(await statementsFor([...seen.tables.filter(isLive), ...broken]))
+    if (seen.epoch === null) await runner.systemValue(createSql(BEGIN_EPOCH_SQL))
+    if (seen.epoch === null || broken.length > 0) return position()
+    return formatPosition(await epochOf(seen), structures.remember(seen.tables), seen.snapshot)
+  }
+
+  /** Makes the tables of the feed again where something has dropped them, as a restore does. */
+  async function begin(): Promise<Seen> {
+    if (!(await notedTables()).some(isLive)) throw fail('not_live')
+    await run(CREATE_STORAGE)
+    const seen = await look(momentSql())
+    if (seen === undefined) throw fail('not_live')
+    return seen
+  }
+
+  async function read(after: Position): Promise<Batch | LostPosition> {
+    const boundary = parsePosition(after)
+    if (boundary === undefined) return { lost: 'epoch' }
+    const seen = await look<SeenChanges>(changesSql(boundary))
+    if (seen === undefined || seen.epoch === null || seen.isAhead) return { lost: 'epoch' }
+    const epoch = await epochOf(seen)
+    if (epoch !== boundary.epoch) return { lost: 'epoch' }
+    if (seen.isPruned) return { lost: 'too_old' }
+    const changed = structures.changedSince(boundary.structure, seen.tables)
+    if (changed === undefined) return { lost: 'table_changed' }
+    const position = formatPosition(epoch, structures.remember(seen.tables), seen.snapshot)
+    const isUnchanged = (name: TableName) => !changed.some(({ table }) => isSame(table, name))
+    const tables = tableChanges(seen).filter(({ table }) => isUnchanged(table))
+    return { position, tables: [...changed, ...tables], lagSeconds: Number(seen.lag) }
+  }
+
+  return {
+    enable,
+    disable,
+    tables: async () =>
+      (await notedTables())
+        .filter(isLive)
+        .map((one) => ({ table: nameOf(one), key: one.key.map(({ name }) => name) })),
+    policies,
+    values: (table, keys, columns) => rowValues(readRows, table, keys, columns),
+    position,
+    read,
+    prune: (keep) => prune(runner, keep),
+    problems: async () => (await notedTables()).flatMap(problemOf),
+  }
+}
+
+function problemOf(noted: NotedTable): readonly FeedProblem[] {
+  const table = nameOf(noted)
+  if (isLive(noted) || isWatched(noted))
+    return noted.isParent ? [{ table, why: CHILDREN, isBroken: false }] : []
+  const again = `PUT /management/tables/${noted.table}/realtime { enabled: true }`
+  const why = hasAllTriggers(noted)
+    ? `has another primary key than its triggers of live rows: ${again}`
+    : `has triggers of live rows that are disabled or missing: ${again}`
+  return [{ table, why, isBroken: true }]
+}
+
+const CHILDREN =
+  'has partitions or child tables, and is live for writes through itself: those to a partition or child by its own name are not told'
+
+function requireKey({ schema, table, kind, key }: NotedTable): void {
+  requireUnreserved(schema, table)
+  const details = { schema_name: schema, table_name: table }
+  if (kind !== 'r' && kind !== 'p')
+    throw fail('no_primary_key', { message: `${schema}.${table} is no table`, details })
+  if (key.length === 0) throw fail('no_primary_key', { details })
+  const odd = key.find(({ isPlain }) => !isPlain)
+  if (odd !== undefined)
+    throw fail('no_primary_key', {
+      message: `Column ${odd.name} of the primary key is an array, a composite or a range, and live rows need keys without these`,
+      details,
+    })
+}

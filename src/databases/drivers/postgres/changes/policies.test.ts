@@ -1,0 +1,102 @@
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { after, test } from 'node:test'
+import { feedDatabase, feedOn, publicTable, told } from '#test/changes.ts'
+import { testServerUrl, withClient } from '#test/database.ts'
+
+const { url, sql, session } = await feedDatabase()
+const suffix = randomBytes(4).toString('hex')
+const [anonymousRole, signedInRole] = [`anon_${suffix}`, `member_${suffix}`]
+const onServer = (text: string) => withClient(testServerUrl(), (client) => client.query(text))
+await onServer(`create role ${anonymousRole} nologin; create role ${signedInRole} nologin;
+  grant ${anonymousRole}, ${signedInRole} to "${new URL(url).username}"`)
+const { feed, live, ended, names, read } = feedOn(url, { rowLevelSecurity: { anonymousRole, signedInRole } })
+// The database is dropped by then.
+after(() => onServer(`drop role ${anonymousRole}; drop role ${signedInRole}`))
+const USER = `(current_setting('request.claims', true)::json ->> 'user_id')::uuid`
+await sql(`create table doc (id int primary key, owner uuid); alter table doc enable row level security;
+  create table member (doc int, who uuid, team int); create table team (id int primary key, closed boolean);
+  create policy reading on doc for select to ${signedInRole} using (owner = ${USER} or id in (select doc from member where who = ${USER}));
+  create policy writing on doc for update to ${signedInRole} using (now() > 'epoch');
+  create policy others on doc for select to pg_monitor using (now() > 'epoch')`)
+const hooks = async (table: string) =>
+  (await sql(`select count(*)::int as count from pg_trigger where tgrelid = '${table}'::regclass`))[0].count
+
+test('tables that the policies of a live table read are noted without keys', async () => {
+  await live('doc')
+  assert.deepEqual(await feed.policies(publicTable('doc')), {
+    claims: ['user_id'],
+    tables: [publicTable('member')],
+  })
+  assert.deepEqual(await names(), ['doc'])
+  const start = await feed.position()
+  await sql(
+    `insert into member values (1, null, 1); update member set who = null where false; delete from member where false`,
+  )
+  const first = await read(start)
+  assert.deepEqual(told(first), ['member reset watched'])
+  await sql('update member set who = who where false')
+  assert.deepEqual(told(await read(first.position)), [])
+})
+
+test('a policy that is changed in the database is told, and what it reads is noted from then on', async () => {
+  const start = await feed.position()
+  await sql(
+    `alter table member enable row level security; create policy joined on member using (team in (select id from team where not closed))`,
+  )
+  assert.deepEqual(told(await read(start)), ['member reset table_changed'])
+  assert.equal(await hooks('team'), 0)
+  assert.deepEqual(await feed.policies(publicTable('doc')), {
+    claims: ['user_id'],
+    tables: [publicTable('member'), publicTable('team')],
+  })
+  assert.equal(await hooks('team'), 4)
+  const next = await feed.position()
+  await sql(
+    `alter policy joined on member using (team in (select id from team where closed)); insert into team values (1)`,
+  )
+  assert.deepEqual(told(await read(next)), ['member reset policy_changed', 'team reset watched'])
+})
+
+test('a policy that depends on the time, or on what is not known, is not live', async () => {
+  await sql(`create table timed (id int primary key, until timestamptz); alter table timed enable row level security;
+    create policy now on timed using (until > now())`)
+  await live('timed')
+  assert.equal(await feed.policies(publicTable('timed')), 'not_live')
+  await sql('alter policy now on timed using (until is null)')
+  assert.deepEqual(await feed.policies(publicTable('timed')), { claims: [], tables: [] })
+  await sql(
+    `create view closed as select id from team; drop policy now on timed; create policy now on timed using (id in (select id from closed))`,
+  )
+  assert.equal(await feed.policies(publicTable('timed')), 'not_live')
+  await sql('alter table timed disable row level security')
+  assert.deepEqual(await feed.policies(publicTable('timed')), { claims: [], tables: [] })
+  await ended('timed')
+})
+
+test('a watched table becomes live and is watched again, and goes with the last table that reads it', async () => {
+  await live('team')
+  const start = await feed.position()
+  await sql('insert into team values (2)')
+  assert.deepEqual(told(await read(start)), ['team insert {"id":2}'])
+  await ended('team')
+  assert.deepEqual(await names(), ['doc'])
+  assert.equal(await hooks('team'), 4)
+  await ended('doc')
+  assert.deepEqual([await hooks('team'), await hooks('member'), await hooks('doc')], [0, 0, 0])
+  assert.deepEqual(await sql(`select from pg_class where relname like 'service_changes%'`), [])
+})
+
+test('a watched table that is locked refuses', async () => {
+  await live('doc')
+  await sql(
+    `create table extra (id int primary key); create policy more on doc for select to ${anonymousRole} using (id in (select id from extra))`,
+  )
+  const writer = await session()
+  await writer.run('begin; lock table extra in row exclusive mode')
+  await assert.rejects(feed.policies(publicTable('doc')), { code: 'object_busy' })
+  await writer.run('rollback')
+  await writer.end()
+  const reads = await feed.policies(publicTable('doc'))
+  assert(reads !== 'not_live' && reads.tables.some(({ table }) => table === 'extra'))
+})

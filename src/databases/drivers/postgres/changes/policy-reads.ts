@@ -1,0 +1,70 @@
+import type { OwnerColumn, PolicyReads } from '#databases/drivers/changes.ts'
+import type { RowLevelSecurity } from '#databases/drivers/driver.ts'
+import { isSame } from '#databases/drivers/postgres/changes/noted-tables.ts'
+import { LIMITED_LOCKS } from '#databases/drivers/postgres/sql/limited-locks.ts'
+import { ownerColumnOf } from '#databases/drivers/postgres/sql/policies/owner-column.ts'
+import { readsOfExpression } from '#databases/drivers/postgres/sql/policies/reads.ts'
+import { type BuiltSql, bind, createSql } from '#databases/drivers/postgres/sql/sql-builder.ts'
+import type { TableName } from '#databases/request/request.ts'
+
+export type ReadsOfPolicies = (table: TableName) => Promise<PolicyReads | 'not_live'>
+
+/** Reads the policies by which these roles see rows of a table, and those of the tables that policies read. */
+export function createPolicyReads(
+  read: (sql: BuiltSql) => Promise<unknown>,
+  { anonymousRole, signedInRole }: RowLevelSecurity,
+): ReadsOfPolicies {
+  return async (table) => {
+    const tables: TableName[] = [table]
+    const claims = new Set<string>()
+    let readsAll = false
+    let owners: readonly OwnerColumn[] | undefined
+    // The list grows in the loop.
+    for (const { schema, table: name } of tables) {
+      const sql = createSql(POLICIES_SQL)
+      for (const value of [schema, name, anonymousRole, signedInRole]) bind(sql, value)
+      const found = (await read(sql)) as Policies | null | undefined // as the statement builds it
+      // A view, or a foreign table: nothing is known of its rows.
+      if (found === undefined || found === null) return 'not_live'
+      const { expressions } = found
+      if (name === table.table && schema === table.schema) owners = await ownersIn(found)
+      for (const text of expressions) {
+        const reads = await readsOfExpression(text)
+        if (reads === undefined) return 'not_live'
+        if (reads.claims === 'all') readsAll = true
+        else for (const claim of reads.claims) claims.add(claim)
+        tables.push(...reads.tables.filter((one) => !tables.some((known) => isSame(known, one))))
+      }
+    }
+    const reads = { claims: readsAll ? ('all' as const) : [...claims].sort(), tables: tables.slice(1) }
+    return owners === undefined ? reads : { ...reads, owners }
+  }
+}
+
+type Policies = {
+  readonly expressions: readonly string[]
+  /** The client's own role sees all rows. */
+  readonly isOpen: boolean
+}
+
+/** Undefined for policies of another form, and without policies: then all rows may be visible. */
+async function ownersIn({ expressions, isOpen }: Policies): Promise<readonly OwnerColumn[] | undefined> {
+  if (!isOpen || expressions.length === 0) return undefined
+  const owners = await Promise.all(expressions.map(ownerColumnOf))
+  return owners.every((owner) => owner !== undefined) ? owners : undefined
+}
+
+/** Expressions of the policies for reading rows. Runs with the search path pg_catalog. */
+const POLICIES_SQL = `
+select case when c.relkind in ('r', 'p') then json_build_object('isOpen', not row_security_active(c.oid), 'expressions', (
+  select coalesce(json_agg(pg_get_expr(p.polqual, p.polrelid) order by p.polname), '[]') from pg_policy p
+  where p.polrelid = c.oid and c.relrowsecurity and p.polcmd in ('r', '*') and p.polqual is not null
+    and exists (
+      select from unnest(p.polroles) granted(role)
+      where case when granted.role = 0 then true else exists (
+        select from pg_roles r where r.rolname in ($3, $4) and pg_has_role(r.oid, granted.role, 'usage')
+      ) end
+    )
+)) end as policies
+from ${LIMITED_LOCKS} cross join pg_class c join pg_namespace n on n.oid = c.relnamespace
+where n.nspname = $1 and c.relname = $2`

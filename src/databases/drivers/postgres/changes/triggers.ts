@@ -1,0 +1,84 @@
+import type { RunQuery, SchemaStatements } from '#databases/drivers/management.ts'
+import {
+  createTriggers,
+  dropTrigger,
+  FEED_NAME,
+  type KeyColumn,
+  noteFunction,
+} from '#databases/drivers/postgres/changes/note-function.ts'
+import {
+  isLive,
+  isSame,
+  isWatched,
+  NOTED_TABLES_SQL,
+  type NotedTable,
+  nameOf,
+} from '#databases/drivers/postgres/changes/noted-tables.ts'
+import { CREATE_STORAGE, DROP_UNUSED, LOCK_FEED } from '#databases/drivers/postgres/changes/storage.ts'
+import { quoteName } from '#databases/drivers/quote-name.ts'
+import { fail } from '#databases/failures.ts'
+import type { TableName } from '#databases/request/request.ts'
+
+/** Triggers that a table is to have: for its key, for a table that is only watched (an empty key), or none. */
+export type Wanted = { readonly noted: NotedTable; readonly key: readonly KeyColumn[] | undefined }
+
+/** Statements after which the tables have the triggers that they are to have. */
+export function triggerStatements(wanted: readonly Wanted[]): SchemaStatements {
+  const changed = wanted.filter((one) => !has(one))
+  if (changed.length === 0) return { statements: [] }
+  const functions = new Map(
+    changed
+      .flatMap(({ key }) => (key === undefined ? [] : [noteFunction(key)]))
+      .map((one) => [one.name, one]),
+  )
+  return {
+    statements: [
+      ...(functions.size === 0 ? [LOCK_FEED] : CREATE_STORAGE),
+      ...[...functions.values()].flatMap(({ name, create }) => [
+        create,
+        `revoke all on function public.${name}() from public`,
+      ]),
+      ...changed.flatMap(ofTable),
+      DROP_UNUSED,
+    ],
+    check: requireOwnFeed,
+    async verify(query) {
+      // Until the lock of CREATE TRIGGER, the key could change.
+      const names = changed.map(({ noted }) => nameOf(noted))
+      const [row] = await query<{ tables: readonly NotedTable[] }>(NOTED_TABLES_SQL, [JSON.stringify(names)])
+      const now = row?.tables ?? []
+      const isDone = ({ noted, key }: Wanted): boolean => {
+        const found = now.find((one) => isSame(one, noted))
+        return found !== undefined && has({ noted: found, key: key && (key.length === 0 ? [] : found.key) })
+      }
+      if (!changed.every(isDone)) throw fail('write_conflict')
+    },
+  }
+}
+
+/** Another client of this database may have its tables of the feed. Its role would have to give this one rights on them. */
+async function requireOwnFeed(query: RunQuery): Promise<void> {
+  const [row] = await query<{ owner: string }>(OTHER_OWNER_SQL, [])
+  if (row !== undefined)
+    throw fail('permission_denied', {
+      message: `The tables of live rows in this database belong to the role ${row.owner}`,
+      hint: 'All clients that make tables of one database live need one role.',
+    })
+}
+
+const OTHER_OWNER_SQL = `select pg_get_userbyid(relowner) as owner from pg_class
+  where oid = to_regclass('public.${FEED_NAME}') and not pg_has_role(relowner, 'usage')`
+
+function has({ noted, key }: Wanted): boolean {
+  if (key === undefined) return noted.functions.length === 0
+  return key.length === 0 ? isWatched(noted) : isLive(noted)
+}
+
+function ofTable({ noted, key }: Wanted): readonly string[] {
+  const table = quotedName(nameOf(noted))
+  // DROP TRIGGER takes a stronger lock than CREATE TRIGGER, also where there is nothing to drop.
+  const drops = noted.triggers.map((trigger) => dropTrigger(table, quoteName(trigger)))
+  return key === undefined ? drops : [...drops, ...createTriggers(table, noteFunction(key))]
+}
+
+const quotedName = ({ schema, table }: TableName): string => `${quoteName(schema)}.${quoteName(table)}`

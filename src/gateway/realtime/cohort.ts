@@ -1,0 +1,221 @@
+import type { Key, RowValues } from '#databases/drivers/changes.ts'
+import type { Kernel } from '#kernel/kernel.ts'
+import type { Semaphore } from '#kernel/semaphore.ts'
+import type { GatewayCaller } from '../caller/caller.ts'
+import { eventText, type ResetReason } from './event-text.ts'
+import { keyFrom } from './keyed-row.ts'
+import { keysNow, type LiveTable, rowsByKey } from './live-table.ts'
+
+/** Streams that see the same rows of a table, read once for all of them. */
+export type Cohort = {
+  readonly live: LiveTable
+  readonly members: Set<Member>
+  /** Keys of the rows that the members have been shown. */
+  readonly shown: Set<string>
+  /** Keys whose rows may have changed since they were read. */
+  readonly pending: Map<string, Pending>
+  /** Tables that its policies read have changed, so that it may see other rows. */
+  isStale: boolean
+  /** Keys of the next reading, by the size of its rows so far. */
+  chunk: number
+  /** held: its snapshot is being read. */
+  state: 'held' | 'idle' | 'reading'
+  /** The number of the reader's batch after which it may join an equal one. */
+  ripe: number
+}
+
+type Pending = {
+  readonly key: Key
+  /** A stream that resumes may have been shown it. */
+  readonly mayBeShown: boolean
+}
+
+/** A stream, for its cohorts. */
+export type Member = {
+  /** The caller as it is now. Throws when it may have no more. */
+  judge(): Promise<GatewayCaller>
+  /** Its caller is judged again before they are sent. */
+  deliver(delivery: Delivery, from: Cohort): void
+  /** Resolves when its connection takes more. */
+  drained(): Promise<void>
+  /** Begins again with a snapshot. */
+  restart(reason: ResetReason): void
+  /** Its changes are read with those of an equal cohort from now on. */
+  moved(from: Cohort, to: Cohort): void
+  /** Changes are read late. */
+  behind(seconds: number): void
+  /** Ends it, for a caller who may have no more. */
+  dismiss(error: unknown): void
+}
+
+type RowEvent = { readonly key: Key; readonly op: 'insert' | 'update' | 'leave'; readonly text: string }
+
+/** Events of one reading, with their bytes, which all members share. */
+export type Delivery = { readonly events: readonly RowEvent[]; readonly bytes: Buffer }
+
+export const cohortOf = (live: LiveTable, member: Member): Cohort => ({
+  live,
+  members: new Set([member]),
+  shown: new Set(),
+  pending: new Map(),
+  isStale: false,
+  chunk: FIRST_CHUNK,
+  state: 'held',
+  ripe: Number.POSITIVE_INFINITY,
+})
+
+/** A cohort of its own for a member that cannot take what the others do. It has missed these events. */
+export function apart(cohort: Cohort, member: Member, { events }: Delivery): Cohort {
+  cohort.members.delete(member)
+  const own: Cohort = {
+    ...cohortOf(cohort.live, member),
+    shown: new Set(cohort.shown),
+    pending: new Map(cohort.pending),
+    isStale: cohort.isStale,
+  }
+  for (const { key, op } of events) {
+    if (op === 'insert') own.shown.delete(key.json)
+    note(own, key, op !== 'insert')
+  }
+  return own
+}
+
+/** Nothing is left to read, as far as the reader has come. */
+export const isQuiet = (cohort: Cohort): boolean => !hasWork(cohort) && cohort.state !== 'reading'
+
+const hasWork = ({ pending, isStale }: Cohort): boolean => isStale || pending.size > 0
+
+/** The row of the key has to be read. Several changes of one key, before it is read, become one. */
+export function note({ pending }: Cohort, key: Key, mayBeShown = false): void {
+  const before = pending.get(key.json)
+  pending.set(key.json, { key, mayBeShown: mayBeShown || before?.mayBeShown === true })
+}
+
+/**
+ * Whether the row may be shown, or has to leave. `values`: those of `reads.owners` in the row as it is now, undefined if there is none or they
+ * are not known.
+ */
+export function concerns(
+  { live: { owners }, shown, pending, state }: Cohort,
+  key: Key,
+  values: RowValues | undefined,
+): boolean {
+  if (owners === undefined || values === undefined || state !== 'idle') return true
+  if (shown.has(key.json) || pending.has(key.json)) return true
+  const found = values.get(key.json)
+  return found?.some((value, index) => value !== null && value === owners[index]) === true
+}
+
+export type Readings = {
+  readonly kernel: Kernel
+  /** Bounds how many are made at the same time. */
+  readonly slots: Semaphore
+  /** Resolves when caches are trusted again, so that callers can be judged. */
+  readonly trusted: () => Promise<void>
+  readonly failed: (error: unknown) => void
+}
+
+/** Keys of one statement. */
+const FIRST_CHUNK = 50
+const MOST_KEYS = 500
+/** Characters of rows that one statement should return at most. */
+const MOST_CHARACTERS = 524_288
+
+/** Reads what is pending, and delivers it. */
+export async function readPending(readings: Readings, cohort: Cohort): Promise<void> {
+  if (cohort.state !== 'idle') return
+  try {
+    while (hasWork(cohort) && cohort.members.size > 0) {
+      cohort.state = 'reading'
+      const events = await (cohort.isStale ? compare(readings, cohort) : readChunk(readings, cohort))
+      cohort.state = 'idle'
+      if (events === 'too_many' || cohort.shown.size > readings.kernel.config.gateway.max_rows)
+        return restartAll(cohort, 'too_many')
+      deliver(cohort, events)
+    }
+  } catch (error) {
+    // A condition that fails on a row, or a database that does not answer: the next snapshot will tell.
+    readings.failed(error)
+    restartAll(cohort, 'table_changed')
+  } finally {
+    if (cohort.state === 'reading') cohort.state = 'idle'
+  }
+}
+
+function deliver(cohort: Cohort, events: readonly RowEvent[]): void {
+  if (events.length === 0) return
+  const delivery = { events, bytes: Buffer.from(events.map(({ text }) => text).join('\n')) }
+  for (const member of cohort.members) member.deliver(delivery, cohort)
+}
+
+export function restartAll({ members }: Cohort, reason: ResetReason): void {
+  for (const member of members) member.restart(reason)
+}
+
+const readChunk = (readings: Readings, cohort: Cohort): Promise<readonly RowEvent[]> =>
+  asMember(readings, cohort, async (caller) => {
+    const taken = cohort.pending.values().take(cohort.chunk).toArray()
+    for (const { key } of taken) cohort.pending.delete(key.json)
+    const keys = taken.map(({ key }) => key)
+    const rows = await rowsByKey(caller, cohort.live, keys)
+    const size = rows.values().reduce((sum, row) => sum + row.length, 0) / Math.max(rows.size, 1)
+    cohort.chunk = Math.max(1, Math.min(MOST_KEYS, Math.floor(MOST_CHARACTERS / Math.max(size, 1))))
+    return taken.flatMap((pending) => eventOf(cohort, pending, rows.get(pending.key.json)))
+  })
+
+/** Notes the keys of rows that the cohort sees now and was not shown, and of those that it was shown and does not see now. */
+const compare = (readings: Readings, cohort: Cohort): Promise<readonly RowEvent[] | 'too_many'> =>
+  asMember(readings, cohort, async (caller) => {
+    // Before the reading: what changes meanwhile makes it stale again.
+    cohort.isStale = false
+    const now = await keysNow(readings.kernel, caller, cohort.live)
+    if (now === undefined) return 'too_many'
+    for (const json of cohort.shown.symmetricDifference(now)) note(cohort, keyFrom(json))
+    return []
+  })
+
+async function asMember<T>(
+  { slots, trusted }: Readings,
+  { members }: Cohort,
+  work: (caller: GatewayCaller) => Promise<T | readonly RowEvent[]>,
+): Promise<T | readonly RowEvent[]> {
+  await trusted()
+  // Alone, a slow reader holds nobody: meanwhile, several changes of one key become one.
+  const [only, ...others] = members
+  if (others.length === 0) await only?.drained()
+  return slots.run(async () => {
+    const caller = await anyCaller(members)
+    return caller === undefined ? [] : work(caller)
+  })
+}
+
+/** A member that may still read. */
+async function anyCaller(members: ReadonlySet<Member>): Promise<GatewayCaller | undefined> {
+  for (const member of members) {
+    try {
+      return await member.judge()
+    } catch (error) {
+      member.dismiss(error)
+    }
+  }
+  return undefined
+}
+
+/** A page sees an insert where it has not been shown the row, whatever statement has written it. */
+function eventOf(
+  { live, shown }: Cohort,
+  { key, mayBeShown }: Pending,
+  row: string | undefined,
+): readonly RowEvent[] {
+  const table = JSON.stringify(live.name)
+  const wasShown = shown.has(key.json) || mayBeShown
+  if (row !== undefined) {
+    const op = wasShown ? 'update' : 'insert'
+    shown.add(key.json)
+    const data = `{"table":${table},"op":"${op}","key":${key.json},"row":${row}}`
+    return [{ key, op, text: eventText('change', data) }]
+  }
+  shown.delete(key.json)
+  if (!wasShown) return []
+  return [{ key, op: 'leave', text: eventText('leave', `{"table":${table},"key":${key.json}}`) }]
+}

@@ -1,0 +1,48 @@
+import type { ChangeFeed } from '#databases/drivers/changes.ts'
+import type { TableName } from '#databases/request/request.ts'
+import type { LiveTables } from './live-table.ts'
+
+/** The live tables of a client, and what their policies read: asked once, until the feed tells of another structure. */
+export function createLiveCatalogue(feed: ChangeFeed): LiveTables & { forget(): void; version(): number } {
+  let tables: ReturnType<ChangeFeed['tables']> | undefined
+  const policies = new Map<string, ReturnType<ChangeFeed['policies']>>()
+  const keyIn = async (table: TableName) => {
+    tables ??= feed.tables()
+    return (await tables).find((one) => tableKey(one.table) === tableKey(table))?.key
+  }
+  let version = 0
+  const forget = (): void => {
+    version++
+    tables = undefined
+    policies.clear()
+  }
+  /** A failure is not remembered. */
+  const attempted = async <T>(reading: Promise<T>): Promise<T> => {
+    try {
+      return await reading
+    } catch (error) {
+      tables = undefined
+      policies.clear()
+      throw error
+    }
+  }
+  return {
+    forget,
+    version: () => version,
+    async keyOf(table) {
+      const known = await attempted(keyIn(table))
+      if (known !== undefined) return known
+      // It may have become live a moment ago.
+      tables = undefined
+      return attempted(keyIn(table))
+    },
+    policies(table) {
+      const reading = policies.get(tableKey(table)) ?? feed.policies(table)
+      policies.set(tableKey(table), reading)
+      return attempted(reading)
+    },
+  }
+}
+
+/** A text for each table. */
+export const tableKey = ({ schema, table }: TableName): string => JSON.stringify([schema, table])

@@ -1,0 +1,189 @@
+import type {
+  Batch,
+  ChangeFeed,
+  LostPosition,
+  Position,
+  RowValues,
+  TableChange,
+} from '#databases/drivers/changes.ts'
+import type { Kernel } from '#kernel/kernel.ts'
+import { createSemaphore, type Semaphore } from '#kernel/semaphore.ts'
+import { fail } from '../errors.ts'
+import { createAlarm } from './alarm.ts'
+import { type Cohort, concerns, note, type Readings, readPending, restartAll } from './cohort.ts'
+import { createCohorts } from './cohorts.ts'
+import { createLiveCatalogue } from './live-catalogue.ts'
+import type { LiveTables } from './live-table.ts'
+
+/** Reads the changes of one client's database for the streams of this process. */
+export type Reader = LiveTables & {
+  /** Everything committed before it has been noted in the cohorts that were there. */
+  position(): Position
+  /** Another number means that tables or policies have changed. */
+  version(): number
+  /** Resolves when there is a position. Rejects with the failure of a database that does not answer. */
+  begin(): Promise<void>
+  /** The changes after an older position. */
+  since(position: Position): Promise<Batch | LostPosition>
+  /** From now on changes of its table are noted in it. */
+  add(cohort: Cohort): void
+  /** Its snapshot has been read. */
+  release(cohort: Cohort): void
+  /** It has no members any more. */
+  remove(cohort: Cohort): void
+  /** Bounds how many snapshots are read at the same time. */
+  readonly snapshots: Semaphore
+  /** Something was written through this process. */
+  wake(): void
+  lagSeconds(): number
+  close(): void
+}
+
+/** Milliseconds between two looks for writes past the gateway. */
+const POLL = 250
+/** Between two reads, however much is written: changes of this time become one batch. */
+const LEAST = 10
+/** After a failure. */
+const BACKOFF = 1_000
+/** Readings of rows, and snapshots, of one client at the same time. */
+const READINGS = 4
+/** Keys of a batch whose owners are read; of more, each cohort reads for itself. */
+const MOST_OWNED = 500
+/** Seconds after which streams are told that they are behind. */
+const LATE = 5
+
+export function createReader(kernel: Kernel, feed: ChangeFeed): Reader {
+  const cohorts = createCohorts()
+  const catalogue = createLiveCatalogue(feed)
+  const alarm = createAlarm()
+  let cursor: Position = ''
+  let [begun, done, lag] = [0, 0, 0]
+  let isOpen = true
+  let beginning: Promise<void> | undefined
+  const trusted = async () => {
+    while (!kernel.coherence.isTrusted() && isOpen) await alarm.pause(LEAST)
+  }
+  const failed = (error: unknown) =>
+    kernel.log.warn({ event: 'live_rows_unread', error }, 'changes of live rows could not be read')
+  const readings: Readings = { kernel, slots: slots(), trusted, failed }
+
+  async function loop(): Promise<void> {
+    while (isOpen) {
+      await alarm.wait(POLL)
+      await trusted()
+      if (!isOpen) return
+      try {
+        await step()
+      } catch (error) {
+        failed(error)
+        await alarm.pause(BACKOFF)
+      }
+      await alarm.pause(LEAST)
+    }
+  }
+
+  /** A batch that breaks is read again, since the position stays. */
+  async function step(): Promise<void> {
+    const number = ++begun
+    const batch = await feed.read(cursor)
+    if ('lost' in batch) {
+      catalogue.forget()
+      try {
+        cursor = await feed.position()
+      } finally {
+        // Also those that came meanwhile: the boundary may be later than their snapshots.
+        for (const cohort of cohorts.all()) restartAll(cohort, batch.lost)
+      }
+    } else noteAll(batch, await ownersIn(batch))
+    done = number
+    for (const cohort of cohorts.all()) void readPending(readings, cohort)
+  }
+
+  /** Owners of the changed rows, by table, where cohorts are chosen by them. */
+  async function ownersIn({ tables }: Batch): Promise<Owners> {
+    const owners = new Map<TableChange, RowValues>()
+    for (const change of tables) {
+      if (!('keys' in change) || change.keys.length > MOST_OWNED) continue
+      const several = cohorts.of(change.table).filter(({ live }) => live.owners !== undefined)
+      const columns = several[1]?.live.reads.owners?.map(({ column }) => column)
+      const keys = change.keys.map(({ key }) => key)
+      if (columns === undefined) continue
+      // Without them each cohort reads for itself.
+      const values = await feed.values(change.table, keys, columns).catch(() => undefined)
+      if (values !== undefined) owners.set(change, values)
+    }
+    return owners
+  }
+
+  function noteAll(batch: Batch, owners: Owners): void {
+    cohorts.unite(done)
+    for (const change of batch.tables) apply(change, owners.get(change))
+    cursor = batch.position
+    lag = batch.lagSeconds
+    if (lag < LATE) return
+    for (const { members } of cohorts.all()) for (const member of members) member.behind(lag)
+  }
+
+  function apply(change: TableChange, values: RowValues | undefined): void {
+    const { table } = change
+    if ('keys' in change) {
+      for (const cohort of cohorts.of(table)) {
+        for (const { key } of change.keys) if (concerns(cohort, key, values)) note(cohort, key)
+        if (cohort.pending.size > kernel.config.gateway.max_rows) restartAll(cohort, 'too_many')
+      }
+    } else {
+      catalogue.forget()
+      for (const cohort of cohorts.of(table)) restartAll(cohort, RESETS[change.reset])
+    }
+    // The policies may judge every row differently now.
+    for (const cohort of cohorts.watching(table)) cohort.isStale = true
+  }
+
+  return {
+    keyOf: catalogue.keyOf,
+    policies: catalogue.policies,
+    version: catalogue.version,
+    position: () => cursor,
+    begin() {
+      const first = async () => {
+        cursor = await feed.position()
+        void loop()
+      }
+      beginning ??= first().catch((error: unknown) => {
+        beginning = undefined
+        throw error
+      })
+      return beginning
+    },
+    since: (position) => feed.read(position),
+    add: cohorts.add,
+    release(cohort) {
+      cohort.state = 'idle'
+      cohort.ripe = begun + 1
+      void readPending(readings, cohort)
+    },
+    remove: cohorts.remove,
+    snapshots: slots(),
+    wake: alarm.ring,
+    lagSeconds: () => lag,
+    close() {
+      isOpen = false
+      alarm.ring()
+    },
+  }
+}
+
+type Owners = ReadonlyMap<TableChange, RowValues>
+
+/** As a stream is told. */
+export const RESETS = {
+  too_many: 'too_many',
+  truncated: 'too_many',
+  table_changed: 'table_changed',
+  policy_changed: 'policy_changed',
+  watched: 'rights_changed',
+} as const
+
+/** As many wait as there are streams, which are bounded themselves. */
+const slots = (): Semaphore =>
+  createSemaphore(READINGS, { max: Number.POSITIVE_INFINITY, refusal: () => fail('too_many_streams') })

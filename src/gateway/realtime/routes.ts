@@ -1,0 +1,128 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { Type } from 'typebox'
+import { FAILURES_OF } from '#databases/failures.ts'
+import type { Config } from '#kernel/config/config.ts'
+import { named } from '#kernel/http/document/components.ts'
+import { Timestamp } from '#kernel/http/schemas.ts'
+import type { App } from '#kernel/http/surface.ts'
+import type { Kernel } from '#kernel/kernel.ts'
+import type { GatewayAccess } from '../caller/access.ts'
+import { columnsOf, conditionsOf } from '../data/grammar.ts'
+import { success, successOf } from '../envelope.ts'
+import { ticketAccess, withoutKeyInQuery } from './access.ts'
+import type { AskedTable } from './live-table.ts'
+import { createRealtime } from './realtime.ts'
+import type { AskedStream, Stream } from './stream.ts'
+import { issueTicket } from './tickets.ts'
+
+const FAILURES = [
+  ...FAILURES_OF.data,
+  'not_live',
+  'policy_not_live',
+  'too_many_streams',
+  'unsupported_by_driver',
+]
+/** Bytes of a body, which a ticket keeps. */
+const BODY = 65_536
+
+const Events = { content: { 'text/event-stream': { schema: Type.String() } } }
+
+const streamBody = ({ limits }: Config) =>
+  Type.Object(
+    {
+      tables: Type.Array(
+        Type.Object(
+          {
+            table_name: Type.String({ minLength: 1, examples: ['books'] }),
+            schema_name: Type.Optional(Type.String({ minLength: 1, examples: ['public'] })),
+            columns: Type.Optional(columnsOf(limits.columns)),
+            conditions: Type.Optional(conditionsOf(limits.conditions)),
+          },
+          named('FollowedTable'),
+        ),
+        { minItems: 1, maxItems: limits.stream_tables },
+      ),
+      snapshot: Type.Optional(
+        Type.Boolean({ default: true, description: 'Whether the rows of now are sent first' }),
+      ),
+    },
+    named('StreamBody'),
+  )
+
+type Body = { readonly tables: readonly AskedTable[]; readonly snapshot?: boolean }
+
+const askedIn = ({ tables, snapshot = true }: Body): AskedStream => ({ tables, snapshot })
+
+export function realtimeRoutes(app: App, kernel: Kernel, access: GatewayAccess): void {
+  const realtime = createRealtime(kernel, access.renew)
+  const body = streamBody(kernel.config)
+  const config = { access: withoutKeyInQuery(access.data), failures: FAILURES }
+  app.decorateRequest('realtimeTicket', undefined)
+  app.addHook('preClose', (done) => {
+    realtime.close()
+    done()
+  })
+  app.route({
+    method: 'POST',
+    url: '/realtime',
+    bodyLimit: BODY,
+    config,
+    schema: {
+      operationId: 'streamRows',
+      summary: 'Follow rows: a snapshot of now, and then every change of it',
+      body,
+      response: { 200: Events },
+    },
+    handler: async (request, reply) => {
+      const resumed = { lastId: lastIdOf(request), proof: undefined }
+      return send(reply, await realtime.open(request, reply, askedIn(request.body as Body), resumed))
+    },
+  })
+  app.route({
+    method: 'POST',
+    url: '/realtime/tickets',
+    bodyLimit: BODY,
+    config,
+    schema: {
+      operationId: 'createStreamTicket',
+      summary: 'A ticket for the address of a stream, which a browser’s EventSource can open',
+      body,
+      response: {
+        200: successOf(Type.Object({ ticket: Type.String(), expires_at: Timestamp }, named('StreamTicket'))),
+      },
+    },
+    handler: async (request) => {
+      const asked = askedIn(request.body as Body)
+      await realtime.expect(request, asked)
+      return success('Ticket issued', await issueTicket(kernel, request.headers, asked))
+    },
+  })
+  app.route({
+    method: 'GET',
+    url: '/realtime',
+    config: { access: ticketAccess(kernel, access.data), failures: FAILURES },
+    schema: {
+      operationId: 'streamRowsByTicket',
+      summary: 'The stream of a ticket: once, and again with the Last-Event-ID of one of its events',
+      querystring: Type.Object({ ticket: Type.String({ minLength: 1, maxLength: 100 }) }),
+      response: { 200: Events },
+    },
+    handler: async (request, reply) => {
+      const { realtimeTicket: ticket } = request
+      if (ticket === undefined) throw new Error('the access rule has redeemed no ticket')
+      const resumed = { lastId: lastIdOf(request), proof: ticket.proof }
+      return send(reply, await realtime.open(request, reply, ticket.asked, resumed))
+    },
+  })
+}
+
+function lastIdOf({ headers }: FastifyRequest): string | undefined {
+  const id = headers['last-event-id']
+  return typeof id === 'string' && id !== '' ? id : undefined
+}
+
+/** Proxies may neither keep the events back nor change them. */
+const HEADERS = { 'cache-control': 'no-store, no-transform', 'x-accel-buffering': 'no' }
+
+const send = (reply: FastifyReply, { body }: Stream): FastifyReply =>
+  reply.headers(HEADERS).type('text/event-stream; charset=utf-8').send(body)

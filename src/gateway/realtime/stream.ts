@@ -1,0 +1,279 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Kernel } from '#kernel/kernel.ts'
+import { StreamEnd } from '#kernel/open-streams.ts'
+import { type GatewayCaller, gatewayCaller } from '../caller/caller.ts'
+import type { Renewal } from '../caller/renewal.ts'
+import { apart, type Cohort, cohortOf, type Delivery, isQuiet, type Member } from './cohort.ts'
+import { endingOf } from './endings.ts'
+import { createEventOutput, type EventOutput } from './event-output.ts'
+import {
+  type EndReason,
+  end,
+  ending,
+  eventText,
+  finished,
+  RETRY,
+  type ResetReason,
+  reset,
+  silence,
+} from './event-text.ts'
+import { type AskedTable, type LiveTable, openTable } from './live-table.ts'
+import type { Reader } from './reader.ts'
+import { changesSince, showRows } from './snapshot.ts'
+import { streamIds } from './stream-id.ts'
+
+export type AskedStream = { readonly tables: readonly AskedTable[]; readonly snapshot: boolean }
+
+type StreamParts = {
+  readonly kernel: Kernel
+  readonly reader: Reader
+  readonly renewal: Renewal
+  readonly request: FastifyRequest
+  readonly reply: FastifyReply
+  readonly asked: AskedStream
+  /** The id of the last event that the reader has had. */
+  readonly lastId: string | undefined
+  /** Of the ticket that it was opened by. */
+  readonly proof: string | undefined
+  /** Counts what may have changed for callers. */
+  readonly changes: () => number
+  /** It is over. */
+  readonly closed: () => void
+}
+
+export type Stream = Pick<EventOutput, 'body'> & { end(reason: EndReason): void }
+
+/** Seconds between signs of life. */
+const SILENCE = 15
+/** Seconds in which the connection takes nothing. */
+const STUCK = 10
+/** Milliseconds for which rows that were read may wait until their caller is judged. */
+const STALE = 2_000
+/** Milliseconds between two beginnings of one stream. */
+const AGAIN = 1_000
+/** Beginnings that fail one after the other, before the connection is closed. */
+const ATTEMPTS = 4
+/** Time for the last event, milliseconds. */
+const LINGER = 2_000
+
+/** Tables, and the reader's version from before they were opened. */
+type Opened = { readonly tables: readonly LiveTable[]; readonly version: number }
+
+/** The stream of one caller, from its snapshot on until it may have no more. */
+export function startStream(parts: StreamParts, opened: Opened): Stream {
+  const { kernel, reader, request, reply, asked } = parts
+  const output = createEventOutput()
+  const mayGoOn = parts.renewal.watch(request, reply)
+  const inTurn = createTurns()
+  const cohorts = new Set<Cohort>()
+  let ids = streamIds(opened.tables, parts.proof)
+  let [generation, queued, seconds, lateAt] = [0, 0, 0, Number.NEGATIVE_INFINITY]
+  let [isLive, isOver] = [false, false]
+  let stuck = { taken: -1, for: 0 }
+  let judgedAt = -1
+  let lastId: string | undefined
+
+  const judge = (): Promise<GatewayCaller> =>
+    inTurn(async () => {
+      await mayGoOn()
+      return gatewayCaller(request)
+    })
+
+  /** The id of now, if everything up to it has been sent. */
+  function idOfNow(): string | undefined {
+    if (!isLive || ![...cohorts].every(isQuiet)) return undefined
+    lastId = ids.at(reader.position())
+    return lastId
+  }
+
+  /** Resolves when it is written. Nothing is, if the stream is over or has begun again meanwhile. */
+  function send(...parts: readonly (string | Buffer)[]): Promise<void> {
+    const mine = generation
+    const began = performance.now()
+    const length = parts.reduce((sum, part) => sum + part.length, 0)
+    queued += length
+    return inTurn(async () => {
+      queued -= length
+      if (isOver || mine !== generation) return
+      await mayGoOn()
+      if (isOver || mine !== generation) return
+      // The rows may belong to others by now.
+      if (performance.now() - began > STALE) return restart('rights_changed')
+      for (const part of parts) output.write(part)
+    })
+  }
+
+  function restart(reason: ResetReason): void {
+    if (isOver) return
+    generation++
+    leave()
+    output.write(finished(reset(reason)))
+    void run(undefined)
+  }
+
+  function deliver(delivery: Delivery, from: Cohort): void {
+    const isFull = queued + output.queued() > kernel.config.limits.stream_buffer
+    if (!isFull || from.members.size === 1) return void send(delivery.bytes, ending(idOfNow())).catch(dismiss)
+    const own = apart(from, member, delivery)
+    cohorts.delete(from)
+    cohorts.add(own)
+    reader.add(own)
+    reader.release(own)
+  }
+
+  const member: Member = {
+    judge,
+    deliver,
+    drained: output.drained,
+    restart,
+    moved(from, to) {
+      cohorts.delete(from)
+      cohorts.add(to)
+    },
+    behind(late) {
+      if (!isLive || performance.now() - lateAt < SILENCE * 1_000) return
+      lateAt = performance.now()
+      output.write(finished(eventText('behind', JSON.stringify({ seconds: Math.round(late) }))))
+    },
+    dismiss,
+  }
+
+  async function run(given: Opened | undefined): Promise<void> {
+    const mine = ++generation
+    const goesOn = () => !isOver && mine === generation
+    if (given === undefined) await pause(AGAIN)
+    for (let attempt = 1; goesOn(); attempt++) {
+      try {
+        return await begin(given, goesOn)
+      } catch (error) {
+        if (!goesOn()) return
+        leave()
+        if (endingOf(error) !== undefined || attempt === ATTEMPTS) return dismiss(error)
+        await pause(attempt * AGAIN)
+        // A part of the snapshot may have been sent.
+        if (goesOn()) output.write(finished(reset('table_changed')))
+      }
+    }
+  }
+
+  async function begin(given: Opened | undefined, goesOn: () => boolean): Promise<void> {
+    const caller = await judge()
+    const { tables, version } = given ?? (await open(caller))
+    if (!goesOn()) return
+    ids = streamIds(tables, parts.proof)
+    const own = tables.map((table) => cohortOf(table, member))
+    for (const cohort of own) {
+      cohorts.add(cohort)
+      reader.add(cohort)
+    }
+    // Later changes of the structure restart the stream, and this one may have come before the cohorts.
+    if (reader.version() !== version) return restart('table_changed')
+    const position = reader.position()
+    const lost = given === undefined ? undefined : await changesSince(reader, caller, own, resumedAt())
+    if (!goesOn()) return
+    if (typeof lost === 'string') output.write(finished(reset(lost)))
+    const keysOnly = !asked.snapshot || lost === true
+    for (const cohort of own) {
+      const showing = { kernel, reader, output, send, goesOn }
+      const outcome = await showRows(showing, await judge(), cohort, keysOnly)
+      if (!goesOn()) return
+      if (outcome === 'too_many') return finish(reset('too_many'))
+      if (outcome === 'stale') return restart('rights_changed')
+    }
+    const id = ids.at(position)
+    await send(finished(eventText('ready', JSON.stringify({ position: id })), id))
+    if (!goesOn()) return
+    isLive = true
+    for (const cohort of own) reader.release(cohort)
+  }
+
+  async function open(caller: GatewayCaller): Promise<Opened> {
+    const version = reader.version()
+    const tables = asked.tables.map((table) => openTable(kernel, caller, table, reader))
+    return { tables: await Promise.all(tables), version }
+  }
+
+  const resumedAt = () =>
+    parts.lastId === undefined ? undefined : { position: ids.positionIn(parts.lastId) }
+
+  function leave(): void {
+    isLive = false
+    for (const cohort of cohorts) {
+      cohort.members.delete(member)
+      if (cohort.members.size === 0) reader.remove(cohort)
+    }
+    cohorts.clear()
+  }
+
+  function dismiss(error: unknown): void {
+    const last = endingOf(error)
+    if (last !== undefined) finish(last)
+    if (isOver) return
+    kernel.log.info({ event: 'live_stream_cut', request_id: request.id, error }, 'a stream was cut off')
+    over()
+    reply.raw.destroy()
+  }
+
+  function finish(last: string): void {
+    if (isOver) return
+    over()
+    output.end(finished(last))
+    // By a reset: the system would still send to a slow reader for minutes.
+    setTimeout(() => reply.raw.writableFinished || reply.raw.socket?.resetAndDestroy(), LINGER).unref()
+  }
+
+  /** Each second. */
+  function look(): Promise<unknown> | undefined {
+    const taken = output.taken()
+    stuck = output.queued() > 0 && taken === stuck.taken ? { taken, for: stuck.for + 1 } : { taken, for: 0 }
+    if (stuck.for >= STUCK) throw new StreamEnd('slow_reader', 'its reader takes nothing')
+    // Callers cannot be judged: nothing is sent to them, and they are judged before it is.
+    if (!kernel.coherence.isTrusted()) return undefined
+    const [isSilent, changes, before] = [++seconds % SILENCE === 0, parts.changes(), lastId]
+    // Sessions and keys end by time, too.
+    if (!isSilent && changes === judgedAt) return undefined
+    judgedAt = changes
+    if (isSilent && output.queued() === 0) {
+      const id = idOfNow()
+      output.write(silence(id === before ? undefined : id))
+    }
+    return judge()
+  }
+
+  const unwatch = kernel.streams.watch({
+    facts: { request_id: request.id, route: request.routeOptions.url },
+    mayGoOn: () => look() as Promise<void> | undefined,
+    end: (error) =>
+      error instanceof StreamEnd && error.code === 'slow_reader'
+        ? finish(reset('slow_reader'))
+        : dismiss(error),
+  })
+  let isClosed = false
+  function over(): void {
+    isOver = true
+    leave()
+    if (isClosed) return
+    isClosed = true
+    unwatch()
+    parts.closed()
+  }
+  if (reply.raw.destroyed) over()
+  else reply.raw.once('close', over)
+  reply.isPaced = true
+  output.write(RETRY)
+  void run(opened)
+  return { body: output.body, end: (reason) => finish(end(reason)) }
+}
+
+const pause = (milliseconds: number): Promise<void> =>
+  new Promise((resolve) => void setTimeout(resolve, milliseconds).unref())
+
+/** Runs one piece of work after the other. */
+function createTurns(): <T>(work: () => Promise<T>) => Promise<T> {
+  let last: Promise<unknown> = Promise.resolve()
+  return (work) => {
+    const turn = last.then(work)
+    last = turn.catch(() => {})
+    return turn
+  }
+}
