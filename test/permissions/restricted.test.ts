@@ -96,6 +96,8 @@ const OF_SESSIONS = [
   'POST /public/docs/fetch',
   'POST /query/count',
   'POST /query/sql',
+  'POST /realtime',
+  'POST /realtime/tickets',
   'POST /rpc/name',
   'PUT /gateway/insert',
 ]

@@ -167,8 +167,8 @@ export async function setPassword(kernel: Kernel, caller: Caller, newPassword: s
   const password = await hashPassword(kernel, await acceptablePassword(kernel, newPassword))
   await act(kernel, bySession(caller), async (kernel, { user }) => {
     await expectMayEnrol(kernel, user, caller)
-    if ((await findCredential(kernel.db, user.id)) !== undefined) throw fail('PASSWORD_ALREADY_SET')
     await expectShown(kernel, caller.session, 'setPassword')
+    if ((await findCredential(kernel.db, user.id)) !== undefined) throw fail('PASSWORD_ALREADY_SET')
     const origin = isByMailAlone((await getSession(kernel.db, caller.session.id)).shown) ? 'mail' : 'other'
     await storePassword(kernel, user, { password, ended: 'none', origin })
     await tell(kernel, 'password.set', { targetId: user.id })

@@ -40,7 +40,7 @@ const streamBody = ({ limits }: Config) =>
           },
           named('FollowedTable'),
         ),
-        { minItems: 1, maxItems: limits.stream_tables },
+        { minItems: 1, maxItems: limits.stream_tables, examples: [[{ table_name: 'books' }]] },
       ),
       snapshot: Type.Optional(
         Type.Boolean({ default: true, description: 'Whether the rows of now are sent first' }),
@@ -104,7 +104,13 @@ export function realtimeRoutes(app: App, kernel: Kernel, access: GatewayAccess):
     schema: {
       operationId: 'streamRowsByTicket',
       summary: 'The stream of a ticket: once, and again with the Last-Event-ID of one of its events',
-      querystring: Type.Object({ ticket: Type.String({ minLength: 1, maxLength: 100 }) }),
+      querystring: Type.Object({
+        ticket: Type.String({
+          minLength: 1,
+          maxLength: 100,
+          examples: ['Kc4nSm2T0tqNn9sJ4mXyVbqPzq0c1L5oQ7hW8eRuF3g'],
+        }),
+      }),
       response: { 200: Events },
     },
     handler: async (request, reply) => {
