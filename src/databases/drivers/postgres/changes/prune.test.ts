@@ -14,8 +14,9 @@ const wait = (hours: number) => sql(`update service_changes_mark set at = at - i
 test('changes go when all positions of the time are past them, and older positions are too old', async () => {
   const start = await feed.position()
   await sql('insert into orders select n from generate_series(1, 10) n; insert into orders values (11)')
-  const { position } = await read(start)
   await feed.prune(HOUR)
+  // Not before its mark: transactions of other databases between the two count as well.
+  const { position } = await read(start)
   await wait(0.5)
   await feed.prune(HOUR)
   assert.equal(await notes(), 2)
