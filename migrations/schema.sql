@@ -553,6 +553,7 @@ table service."webhook"
   last_failure_at timestamp with time zone
   route_keys text[] not null
   created_by uuid
+  reach_changed_at timestamp with time zone
   constraint webhook_former_secrets CHECK ((cardinality(sealed_former_secrets) = cardinality(former_secrets_until)))
   constraint webhook_pkey PRIMARY KEY (id)
   constraint webhook_route_keys CHECK ((cardinality(route_keys) > 0))

@@ -71,6 +71,7 @@ type Columns = Partial<
     | 'formerSecretsUntil'
     | 'createdAt'
     | 'createdBy'
+    | 'reachChangedAt'
     | 'updatedAt'
     | 'deletedAt'
   >

@@ -52,6 +52,17 @@ export const updateWebhook = (
     .returningAll()
     .executeTakeFirst()
 
+/** Whether a delivery waits that was made by this time. */
+export async function hasWaiting(db: Db, webhookId: string, until: Date): Promise<boolean> {
+  const waiting = db
+    .selectFrom('webhookDelivery')
+    .select('id')
+    .where('webhookId', '=', webhookId)
+    .where('nextAttemptAt', 'is not', null)
+    .where('createdAt', '<=', until)
+  return (await waiting.limit(1).executeTakeFirst()) !== undefined
+}
+
 type NewSecret = {
   readonly sealed: string
   readonly now: Date

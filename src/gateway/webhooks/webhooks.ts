@@ -18,11 +18,12 @@ import {
   routeKeysOf,
   type WebhookChange,
 } from './definition.ts'
-import { expectToHold } from './reach.ts'
+import { endOfFormer, expectToHold, expectToHoldFormer, hasSameReach } from './reach.ts'
 import {
   deactivateWebhooksOf,
   deleteWebhook,
   findWebhook,
+  hasWaiting,
   insertWebhook,
   lockWebhook,
   replaceSecret,
@@ -95,16 +96,29 @@ export async function changeWebhook(
     requireOwnHeaders(former, columns)
     const needsClient = columns.clientName !== undefined || columns.isActive === true
     if (needsClient && present.clientName !== null) await requireClient(kernel, clients, present.clientName)
-    // The former one too: what waits, and what is delivered again, is still of that.
-    if (!isStopping(change))
-      for (const webhook of [former, present]) await expectToHold(kernel, clients, webhook)
+    if (!isStopping(change)) await expectToHoldChange(kernel, clients, former, present)
     if (secret !== undefined && secret !== presentSecret(kernel, former)) await putSecret(kernel, id, secret)
-    const webhook = await updateWebhook(kernel.db, id, { ...columns, updatedAt: kernel.now() })
+    const now = kernel.now()
+    const reach = hasSameReach(former, present) ? {} : { reachChangedAt: now }
+    const webhook = await updateWebhook(kernel.db, id, { ...columns, ...reach, updatedAt: now })
     if (webhook === undefined) throw fail('webhook_not_found')
     const changed = changedFields<object>(former, webhook, columns)
     await tellChange(kernel, 'webhook.updated', changed, actOf(webhook, Object.keys(change)))
     return webhook
   })
+}
+
+/** The session needs the former reach as well: deliveries that wait, and those that are made again, are still of that. */
+async function expectToHoldChange(
+  kernel: Kernel,
+  clients: Clients,
+  former: Webhook,
+  present: Webhook,
+): Promise<void> {
+  for (const webhook of [former, present]) await expectToHold(kernel, clients, webhook)
+  const end = endOfFormer(former)
+  if (end === undefined || present.url === former.url) return
+  if (await hasWaiting(kernel.db, former.id, end)) await expectToHoldFormer(kernel)
 }
 
 const isStopping = (change: WebhookChange): boolean =>

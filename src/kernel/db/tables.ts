@@ -392,6 +392,7 @@ export interface WebhookTable {
   lastFailureAt: Date | null
   routeKeys: string[]
   createdBy: string | null
+  reachChangedAt: Date | null
 }
 
 export interface WebhookDeliveryTable {

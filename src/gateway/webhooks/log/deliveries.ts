@@ -12,9 +12,8 @@ import { uuidv7 } from '#kernel/random.ts'
 import { createSemaphore } from '#kernel/semaphore.ts'
 import { attemptDelivery } from '../delivery/attempt.ts'
 import { type Endpoint, openEndpoint, UnreadableEndpoint } from '../delivery/endpoint.ts'
-import { readBody } from '../delivery/store.ts'
 import type { DeliveryWorkers } from '../delivery/workers.ts'
-import { expectToHold, type Reach, seesAnswers } from '../reach.ts'
+import { endOfFormer, expectToHold, expectToHoldFormer, isHeld } from '../reach.ts'
 import type { EndpointRow, Webhook } from '../store.ts'
 import { existingWebhook } from '../webhooks.ts'
 import {
@@ -34,14 +33,22 @@ export async function deliveriesOf(
 ) {
   const { db } = kernel
   const webhook = await existingWebhook(kernel, webhookId)
-  const [found, counted, isSeen] = await Promise.all([
+  const [found, counted, isSeen, isFormerSeen] = await Promise.all([
     listDeliveries(db, { webhookId, status }, { ...page, limit: page.limit + 1 }),
     countDeliveries(db, { webhookId, status }),
-    seesAnswers(kernel, clients, webhook),
+    isHeld(() => expectToHold(kernel, clients, webhook, { goesOn: true })),
+    isHeld(() => expectToHoldFormer(kernel, { goesOn: true })),
   ])
-  const listed = found.slice(0, page.limit)
-  const deliveries = isSeen ? listed : listed.map((each) => ({ ...each, responseBody: null }))
+  const sees = (delivery: LoggedDelivery) => (isFormer(webhook, delivery) ? isFormerSeen : isSeen)
+  const deliveries = found
+    .slice(0, page.limit)
+    .map((each) => (sees(each) ? each : { ...each, responseBody: null }))
   return { deliveries, ...totalBeside(counted, page, found.length) }
+}
+
+const isFormer = (webhook: Webhook, { createdAt }: LoggedDelivery): boolean => {
+  const end = endOfFormer(webhook)
+  return end !== undefined && createdAt <= end
 }
 
 type Retry = {
@@ -62,26 +69,13 @@ export function retryDelivery(
     if (logged === undefined) throw fail('delivery_not_found')
     if (!webhook.isActive) throw fail('webhook_inactive')
     await expectToHold(kernel, clients, webhook)
-    // The webhook may have been one of another table.
-    const event = eventReach(logged.routeKey, await readBody(kernel.db, logged.eventId))
-    if (event !== undefined) await expectToHold(kernel, clients, event)
+    if (isFormer(webhook, logged)) await expectToHoldFormer(kernel)
     const due = await restartDelivery(kernel.db, webhookId, id, kernel.now())
     if (due === undefined) throw fail('delivery_in_flight')
     await tell(kernel, 'webhook.delivery_retried', { targetId: webhookId, details: { deliveryId: id } })
     kernel.afterCommit(() => workers.wake([webhookId]))
     return { ...logged, ...due }
   })
-}
-
-/** The reach of an event, by its text. Undefined for an example, which has nobody’s data. */
-function eventReach(routeKey: string, body: string): Reach | undefined {
-  // The service has written it (payload.ts).
-  const { client, data, test } = JSON.parse(body) as {
-    readonly client: string | null
-    readonly data: { readonly table?: string }
-    readonly test?: true
-  }
-  return test ? undefined : { routeKeys: [routeKey], clientName: client, tableName: data.table ?? null }
 }
 
 /** Test deliveries of this process at once. */

@@ -100,13 +100,3 @@ test('no session makes a webhook of others one of its own, to which what waits w
   const ofRows = { ...mine, route_key: 'gateway_insert', client_name: 'default' }
   assertRefused(await change(ofUsers, ofRows), 'user: list')
 })
-
-test('an event of a former table of the webhook is repeated by who reads that table', async () => {
-  const id = await made(NOTES)
-  const delivery = await delivered(id)
-  const narrowed = { body: { table_name: 'orders' }, ...FOR_CLIENT }
-  assert.equal((await t.admin.send('PATCH', `/admin/webhooks/${id}`, narrowed)).status, 200)
-  assertRefused(await retry(blind, id, delivery), 'notes.read')
-  assert.equal(await workers.drain(), 0)
-  assert.equal((await sendTest(blind, id)).status, 200, 'the webhook is of its own table')
-})
