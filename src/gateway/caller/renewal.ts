@@ -16,6 +16,8 @@ export type Renewal = {
   again(request: FastifyRequest, reply: FastifyReply): Promise<GatewayCaller>
   /** For an answer that is being sent. The returned function throws when its caller may have no more of it. */
   watch(request: FastifyRequest, reply: FastifyReply): () => Promise<void> | void
+  /** The same for an answer that goes on for ever, so that a proof has to be as recent as for a new request all the time. */
+  follow(request: FastifyRequest, reply: FastifyReply): () => Promise<void> | void
 }
 
 /** `identify` is the one for data operations, because other callers have no persona. */
@@ -97,6 +99,7 @@ export function createRenewal(
       const check = checkOf(request, reply)
       return began?.kind === 'session' ? () => withoutNewProof(request, began, check) : check
     },
+    follow: checkOf,
   }
 }
 

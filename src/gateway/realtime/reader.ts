@@ -135,8 +135,14 @@ export function createReader(kernel: Kernel, feed: ChangeFeed): Reader {
       catalogue.forget()
       for (const cohort of cohorts.of(table)) restartAll(cohort, RESETS[change.reset])
     }
-    // The policies may judge every row differently now.
-    for (const cohort of cohorts.watching(table)) cohort.isStale = true
+    const isOther =
+      'reset' in change && (change.reset === 'table_changed' || change.reset === 'policy_changed')
+    for (const cohort of cohorts.watching(table)) {
+      // Its policies may read other claims and tables now, and triggers may be missing there.
+      if (isOther) restartAll(cohort, 'policy_changed')
+      // They may judge every row differently.
+      else cohort.isStale = true
+    }
   }
 
   return {

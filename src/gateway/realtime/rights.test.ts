@@ -123,6 +123,7 @@ test('a user whom policies keep from rows begins again instead of resuming, so t
     resumed.seen.map(({ name }) => name),
     ['reset', 'snapshot', 'ready'],
   )
+  assert.equal(resumed.lastId(), lastId, 'an id tells nothing of what others write')
   const stolen = await begun(beas, table, { 'last-event-id': lastId })
   assert.deepEqual(
     stolen.seen.map(({ name }) => name),

@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto'
+import type { GatewayCaller } from '../caller/caller.ts'
 import type { LiveTable } from './live-table.ts'
 
 /** Ids of events. They name a position of the feed, and the rows that a stream shows, since only the same rows can be resumed. */
@@ -8,12 +9,20 @@ type StreamIds = {
   positionIn(id: string): string | undefined
 }
 
-/** `proof`: begins the ids of a stream that a ticket has opened. */
-export function streamIds(tables: readonly LiveTable[], proof: string | undefined): StreamIds {
+/**
+ * `proof`: begins the ids of a stream that a ticket has opened. Where policies may hide rows, ids name no position: it is not known which rows
+ * were shown, keys of hidden ones may not be told when a stream resumes, and positions tell how much others write.
+ */
+export function streamIds(
+  tables: readonly LiveTable[],
+  { persona }: Pick<GatewayCaller, 'persona'>,
+  proof: string | undefined,
+): StreamIds {
+  const hides = persona !== undefined || tables.some(({ fetch }) => fetch.plan.table.isPlain !== true)
   const shown = hash('sha256', JSON.stringify(tables.map(({ cohort }) => cohort)), 'base64url').slice(0, 16)
   const head = proof === undefined ? `${shown}.` : `${proof}.${shown}.`
   return {
-    at: (position) => head + position,
-    positionIn: (id) => (id.startsWith(head) ? id.slice(head.length) : undefined),
+    at: (position) => (hides ? head : head + position),
+    positionIn: (id) => (!hides && id.startsWith(head) ? id.slice(head.length) : undefined),
   }
 }

@@ -63,10 +63,10 @@ type Opened = { readonly tables: readonly LiveTable[]; readonly version: number 
 export function startStream(parts: StreamParts, opened: Opened): Stream {
   const { kernel, reader, request, reply, asked } = parts
   const output = createEventOutput()
-  const mayGoOn = parts.renewal.watch(request, reply)
+  const mayGoOn = parts.renewal.follow(request, reply)
   const inTurn = createTurns()
   const cohorts = new Set<Cohort>()
-  let ids = streamIds(opened.tables, parts.proof)
+  let ids = streamIds(opened.tables, gatewayCaller(request), parts.proof)
   let [generation, queued, seconds, lateAt] = [0, 0, 0, Number.NEGATIVE_INFINITY]
   let [isLive, isOver] = [false, false]
   let stuck = { taken: -1, for: 0 }
@@ -160,7 +160,7 @@ export function startStream(parts: StreamParts, opened: Opened): Stream {
     const caller = await judge()
     const { tables, version } = given ?? (await open(caller))
     if (!goesOn()) return
-    ids = streamIds(tables, parts.proof)
+    ids = streamIds(tables, caller, parts.proof)
     const own = tables.map((table) => cohortOf(table, member))
     for (const cohort of own) {
       cohorts.add(cohort)
@@ -169,7 +169,7 @@ export function startStream(parts: StreamParts, opened: Opened): Stream {
     // Later changes of the structure restart the stream, and this one may have come before the cohorts.
     if (reader.version() !== version) return restart('table_changed')
     const position = reader.position()
-    const lost = given === undefined ? undefined : await changesSince(reader, caller, own, resumedAt())
+    const lost = given === undefined ? undefined : await changesSince(reader, own, resumedAt())
     if (!goesOn()) return
     if (typeof lost === 'string') output.write(finished(reset(lost)))
     const keysOnly = !asked.snapshot || lost === true

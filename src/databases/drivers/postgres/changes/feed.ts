@@ -31,9 +31,13 @@ import {
   tableChanges,
 } from '#databases/drivers/postgres/changes/read-changes.ts'
 import { rowValues } from '#databases/drivers/postgres/changes/row-values.ts'
-import { CREATE_STORAGE } from '#databases/drivers/postgres/changes/storage.ts'
+import { CLOSE_FEED, CREATE_STORAGE } from '#databases/drivers/postgres/changes/storage.ts'
 import { createStructures } from '#databases/drivers/postgres/changes/structures.ts'
-import { triggerStatements, type Wanted } from '#databases/drivers/postgres/changes/triggers.ts'
+import {
+  requireOwnFeed,
+  triggerStatements,
+  type Wanted,
+} from '#databases/drivers/postgres/changes/triggers.ts'
 import type { Runner } from '#databases/drivers/postgres/runner.ts'
 import { requireUnreserved } from '#databases/drivers/postgres/sql/ddl/names.ts'
 import { bind, createSql, type SqlBuilder } from '#databases/drivers/postgres/sql/sql-builder.ts'
@@ -136,7 +140,7 @@ export function createChangeFeed({ runner, run, identity, readsOf, readRows }: F
   /** Makes the tables of the feed again where something has dropped them, as a restore does. */
   async function begin(): Promise<Seen> {
     if (!(await notedTables()).some(isLive)) throw fail('not_live')
-    await run(CREATE_STORAGE)
+    await run([...CREATE_STORAGE, CLOSE_FEED], { check: requireOwnFeed, verify: requireOwnFeed })
     const seen = await look(momentSql())
     if (seen === undefined) throw fail('not_live')
     return seen

@@ -69,6 +69,15 @@ test('a policy that depends on the time, or on what is not known, is not live', 
     `create view closed as select id from team; drop policy now on timed; create policy now on timed using (id in (select id from closed))`,
   )
   assert.equal(await feed.policies(publicTable('timed')), 'not_live')
+  await sql(`create type tenant as (id text); alter table timed add tenant tenant;
+    create function tenant_text(tenant) returns text language sql as 'select current_setting(''request.claims'', true)';
+    create cast (tenant as text) with function tenant_text(tenant);
+    drop policy now on timed; create policy now on timed using (tenant::text = 'a')`)
+  assert.equal(
+    await feed.policies(publicTable('timed')),
+    'not_live',
+    'a cast hides the function that it calls',
+  )
   await sql('alter table timed disable row level security')
   assert.deepEqual(await feed.policies(publicTable('timed')), { claims: [], tables: [] })
   await ended('timed')

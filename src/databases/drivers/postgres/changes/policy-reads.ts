@@ -26,7 +26,8 @@ export function createPolicyReads(
       const found = (await read(sql)) as Policies | null | undefined // as the statement builds it
       // A view, or a foreign table: nothing is known of its rows.
       if (found === undefined || found === null) return 'not_live'
-      const { expressions } = found
+      const { expressions, hasCode } = found
+      if (hasCode) return 'not_live'
       if (name === table.table && schema === table.schema) owners = await ownersIn(found)
       for (const text of expressions) {
         const reads = await readsOfExpression(text)
@@ -42,6 +43,8 @@ export function createPolicyReads(
 }
 
 type Policies = {
+  /** Functions or operators of users. Their names need not stand in the text, as those of casts or of NULLIF. */
+  readonly hasCode: boolean
   readonly expressions: readonly string[]
   /** The client's own role sees all rows. */
   readonly isOpen: boolean
@@ -54,17 +57,24 @@ async function ownersIn({ expressions, isOpen }: Policies): Promise<readonly Own
   return owners.every((owner) => owner !== undefined) ? owners : undefined
 }
 
-/** Expressions of the policies for reading rows. Runs with the search path pg_catalog. */
+/** The policies for reading rows, of these roles. Runs with the search path pg_catalog. */
 const POLICIES_SQL = `
-select case when c.relkind in ('r', 'p') then json_build_object('isOpen', not row_security_active(c.oid), 'expressions', (
-  select coalesce(json_agg(pg_get_expr(p.polqual, p.polrelid) order by p.polname), '[]') from pg_policy p
-  where p.polrelid = c.oid and c.relrowsecurity and p.polcmd in ('r', '*') and p.polqual is not null
+with policy as (
+  select p.* from pg_policy p join pg_class c on c.oid = p.polrelid and c.relrowsecurity
+  where p.polcmd in ('r', '*') and p.polqual is not null
     and exists (
       select from unnest(p.polroles) granted(role)
       where case when granted.role = 0 then true else exists (
         select from pg_roles r where r.rolname in ($3, $4) and pg_has_role(r.oid, granted.role, 'usage')
       ) end
     )
-)) end as policies
+)
+select case when c.relkind in ('r', 'p') then json_build_object('isOpen', not row_security_active(c.oid), 'expressions', (
+    select coalesce(json_agg(pg_get_expr(p.polqual, p.polrelid) order by p.polname), '[]') from policy p where p.polrelid = c.oid
+  ), 'hasCode', exists (
+    select from policy p join pg_depend d on d.classid = 'pg_policy'::regclass and d.objid = p.oid
+    where p.polrelid = c.oid and d.refclassid in ('pg_proc'::regclass, 'pg_operator'::regclass)
+  )
+) end as policies
 from ${LIMITED_LOCKS} cross join pg_class c join pg_namespace n on n.oid = c.relnamespace
 where n.nspname = $1 and c.relname = $2`

@@ -1,8 +1,9 @@
 import { FEED_NAME } from '#databases/drivers/postgres/changes/note-function.ts'
 
+export const FEED_TABLES = `array['${FEED_NAME}', '${FEED_NAME}_state', '${FEED_NAME}_mark']`
+
 /**
- * Tables of the feed, in the client's database. The catalogue excludes them; row-level security without a policy excludes roles that default
- * privileges may have granted them to. Creation is serialised by a lock, as that of idempotency keys.
+ * Tables of the feed, in the client's database. The catalogue excludes them, and only their owner reaches them (CLOSE_FEED). Creation is serialised by a lock, as that of idempotency keys.
  *
  * To compress keys would cost 1.5 µs each. A plain table, because partitions are dearer here (docs/decisions/0073-live-rows.md).
  */
@@ -34,6 +35,26 @@ export const CREATE_STORAGE: readonly string[] = [
      end if;
    end $$`,
 ]
+
+/**
+ * Default privileges may have given everything to other roles. Row-level security stops neither TRUNCATE nor a trigger, which would run as the
+ * owner of the functions, nor roles that bypass it; a moved sequence would stop writers.
+ */
+export const CLOSE_FEED = `do $$ declare given record; begin
+  for given in
+    select pg_catalog.format('%s public.%I', case c.relkind when 'S' then 'sequence' else 'table' end, c.relname) as what, a.grantee
+    from pg_catalog.pg_class c cross join pg_catalog.aclexplode(c.relacl) a
+    where c.relnamespace operator(pg_catalog.=) 'public'::regnamespace and a.grantee operator(pg_catalog.<>) c.relowner
+      and (c.relname operator(pg_catalog.=) any (${FEED_TABLES}) or c.oid operator(pg_catalog.=) pg_catalog.pg_get_serial_sequence('public.${FEED_NAME}', 'id')::regclass)
+    union
+    select pg_catalog.format('function %s', p.oid::regprocedure), a.grantee
+    from pg_catalog.pg_proc p cross join pg_catalog.aclexplode(coalesce(p.proacl, pg_catalog.acldefault('f', p.proowner))) a
+    where p.pronamespace operator(pg_catalog.=) 'public'::regnamespace and p.proname operator(pg_catalog.~) '^${FEED_NAME}_[0-9a-f]{16}$'
+      and a.grantee operator(pg_catalog.<>) p.proowner
+  loop
+    execute pg_catalog.format('revoke all on %s from %s', given.what, case given.grantee when 0 then 'public' else pg_catalog.quote_ident(pg_catalog.pg_get_userbyid(given.grantee)) end);
+  end loop;
+end $$`
 
 /** With the last trigger, everything goes; functions that no table uses go in any case. */
 export const DROP_UNUSED = `do $$ declare unused regprocedure; begin

@@ -14,7 +14,13 @@ import {
   type NotedTable,
   nameOf,
 } from '#databases/drivers/postgres/changes/noted-tables.ts'
-import { CREATE_STORAGE, DROP_UNUSED, LOCK_FEED } from '#databases/drivers/postgres/changes/storage.ts'
+import {
+  CLOSE_FEED,
+  CREATE_STORAGE,
+  DROP_UNUSED,
+  FEED_TABLES,
+  LOCK_FEED,
+} from '#databases/drivers/postgres/changes/storage.ts'
 import { quoteName } from '#databases/drivers/quote-name.ts'
 import { fail } from '#databases/failures.ts'
 import type { TableName } from '#databases/request/request.ts'
@@ -33,16 +39,16 @@ export function triggerStatements(wanted: readonly Wanted[]): SchemaStatements {
   )
   return {
     statements: [
-      ...(functions.size === 0 ? [LOCK_FEED] : CREATE_STORAGE),
-      ...[...functions.values()].flatMap(({ name, create }) => [
-        create,
-        `revoke all on function public.${name}() from public`,
-      ]),
+      ...(functions.size === 0
+        ? [LOCK_FEED]
+        : [...CREATE_STORAGE, ...functions.values().map(({ create }) => create), CLOSE_FEED]),
       ...changed.flatMap(ofTable),
       DROP_UNUSED,
     ],
     check: requireOwnFeed,
     async verify(query) {
+      // They may have been made meanwhile.
+      await requireOwnFeed(query)
       // Until the lock of CREATE TRIGGER, the key could change.
       const names = changed.map(({ noted }) => nameOf(noted))
       const [row] = await query<{ tables: readonly NotedTable[] }>(NOTED_TABLES_SQL, [JSON.stringify(names)])
@@ -56,8 +62,11 @@ export function triggerStatements(wanted: readonly Wanted[]): SchemaStatements {
   }
 }
 
-/** Another client of this database may have its tables of the feed. Its role would have to give this one rights on them. */
-async function requireOwnFeed(query: RunQuery): Promise<void> {
+/**
+ * Another client of this database may have its objects of the feed. Their owner decides what runs when they are written, as the owner of the
+ * functions that write: so it has to be the same role, and to be a member of it, or a superuser, is not enough.
+ */
+export async function requireOwnFeed(query: RunQuery): Promise<void> {
   const [row] = await query<{ owner: string }>(OTHER_OWNER_SQL, [])
   if (row !== undefined)
     throw fail('permission_denied', {
@@ -66,8 +75,11 @@ async function requireOwnFeed(query: RunQuery): Promise<void> {
     })
 }
 
-const OTHER_OWNER_SQL = `select pg_get_userbyid(relowner) as owner from pg_class
-  where oid = to_regclass('public.${FEED_NAME}') and not pg_has_role(relowner, 'usage')`
+const OTHER_OWNER_SQL = `select pg_get_userbyid(owned.owner) as owner from (
+  select relowner as owner from pg_class where relnamespace = to_regnamespace('public') and relname = any (${FEED_TABLES})
+  union all
+  select proowner from pg_proc where pronamespace = to_regnamespace('public') and proname ~ '^${FEED_NAME}_[0-9a-f]{16}$'
+) as owned where owned.owner <> (select oid from pg_roles where rolname = current_user) limit 1`
 
 function has({ noted, key }: Wanted): boolean {
   if (key === undefined) return noted.functions.length === 0
