@@ -21,3 +21,6 @@ export function keyCondition(
     })),
   }
 }
+
+/** The limit of a page of rows by their keys: rows of child tables may have a key more than once. */
+export const EVERY_ROW = 2_147_483_647

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { liveTables } from '#test/live-tables.ts'
 
-const { t, key, sql, liveTable, follow, insert } = await liveTables(
+const { t, key, sql, ddl, liveTable, follow, insert } = await liveTables(
   `create table author (id int primary key, name text); create table quiet (id int primary key);
   create view seen as select * from quiet; create table keyless (id int)`,
 )
@@ -86,4 +86,21 @@ test('more rows than a fetch may have are no stream', async () => {
   const narrower = await follow([{ table_name: table, columns: ['id'], conditions: some }])
   await narrower.next('ready')
   narrower.close()
+})
+
+test('rows of child tables that have one key do not hide the rows of others', async () => {
+  const table = await liveTable('id int primary key, pages int')
+  await ddl(`create table ${table}_child (primary key (id)) inherits (${table});
+    insert into ${table} values (1, 1); insert into ${table}_child values (1, 1), (2, 1)`)
+  const stream = await follow([{ table_name: table }])
+  await stream.next('ready')
+  await sql(`update ${table} set pages = 2`)
+  await stream.next('change')
+  assert.deepEqual((await stream.next()).data, {
+    table,
+    op: 'update',
+    key: { id: 2 },
+    row: { id: 2, pages: 2 },
+  })
+  stream.close()
 })

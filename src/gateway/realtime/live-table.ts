@@ -2,7 +2,7 @@ import type { Key, PolicyReads } from '#databases/drivers/changes.ts'
 import type { Persona, RowsResult } from '#databases/drivers/driver.ts'
 import { eachRow } from '#databases/drivers/json-rows.ts'
 import { ALWAYS_PRESENT } from '#databases/drivers/presence.ts'
-import { keyCondition } from '#databases/request/key-condition.ts'
+import { EVERY_ROW, keyCondition } from '#databases/request/key-condition.ts'
 import type { ReadRequest, TableName } from '#databases/request/request.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { rowBatches } from '../bulk/streamed-rows.ts'
@@ -128,7 +128,7 @@ export async function rowsByKey(
   const where: ReadRequest['where'] =
     request.where === undefined ? these : { kind: 'all', terms: [these, request.where] }
   const columns = [...request.columns, ...keyTerms(key)]
-  const page = { limit: keys.length, offset: 0, open: false }
+  const page = { limit: EVERY_ROW, offset: 0, open: false }
   const read = await prepareAgain(
     { ...fetch, caller: forAll(caller, reads) },
     { ...request, columns, where, page },

@@ -233,7 +233,8 @@ export function startStream(parts: StreamParts, opened: Opened): Stream {
     // Sessions and keys end by time, too.
     if (!isSilent && changes === judgedAt) return undefined
     judgedAt = changes
-    if (isSilent && output.queued() === 0) {
+    // An id tells that everything before it has been written.
+    if (isSilent && queued === 0 && output.queued() === 0) {
       const id = idOfNow()
       output.write(silence(id === before ? undefined : id))
     }

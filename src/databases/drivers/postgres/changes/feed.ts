@@ -14,6 +14,7 @@ import {
   hasUsableKey,
   isLive,
   isSame,
+  isTold,
   isWatched,
   NOTED_TABLES_SQL,
   type NotedTable,
@@ -87,7 +88,8 @@ export function createChangeFeed({ runner, run, identity, readsOf, readRows }: F
     const reads = await Promise.all(live.map((one) => readsOf(nameOf(one))))
     const names = reads.flatMap((one) => (one === 'not_live' ? [] : one.tables))
     const noted = await notedTables(names)
-    const read = noted.filter((one) => names.some((name) => isSame(one, name)) && !isOf(live)(one))
+    const isRead = (one: NotedTable) => names.some((name) => isSame(one, name)) && !isOf(live)(one)
+    const read = noted.filter((one) => isRead(one) && !one.isUntold)
     const unread = noted.filter((one) => isWatched(one) && !isOf([...live, ...read])(one))
     const off = ended === undefined || isOf(read)(ended) ? unread : [ended, ...unread]
     return triggerStatements([
@@ -101,6 +103,7 @@ export function createChangeFeed({ runner, run, identity, readsOf, readRows }: F
     const reads = await readsOf(table)
     if (reads === 'not_live' || reads.tables.length === 0) return reads
     const noted = await notedTables(reads.tables)
+    if (noted.some((one) => one.isUntold && reads.tables.some((name) => isSame(one, name)))) return 'not_live'
     const isNoted = (name: TableName) =>
       noted.some((one) => isSame(one, name) && (isLive(one) || isWatched(one)))
     if (!reads.tables.every(isNoted)) await make(await statementsFor(noted.filter(isLive)))
@@ -125,16 +128,22 @@ export function createChangeFeed({ runner, run, identity, readsOf, readRows }: F
     return hash('sha256', JSON.stringify([await identity(), epoch, origin])).slice(0, 32)
   }
 
-  async function position(): Promise<Position> {
+  async function position(renews = true): Promise<Position> {
     const seen = (await look(momentSql())) ?? (await begin())
-    const broken = seen.tables.filter(
-      (one) => hasUsableKey(one) && hasAllTriggers(one) && !isLive(one) && !isWatched(one),
-    )
-    // The columns of their keys have changed, so their triggers note no key.
-    if (broken.length > 0) await make(await statementsFor([...seen.tables.filter(isLive), ...broken]))
+    const isBroken = (one: NotedTable) => hasUsableKey(one) && isTold(one) && !isLive(one) && !isWatched(one)
+    const broken = renews ? seen.tables.filter(isBroken) : []
+    for (const one of broken) await renew(one, seen.tables.filter(isLive))
     if (seen.epoch === null) await runner.systemValue(createSql(BEGIN_EPOCH_SQL))
-    if (seen.epoch === null || broken.length > 0) return position()
+    if (seen.epoch === null || broken.length > 0) return position(false)
     return formatPosition(await epochOf(seen), structures.remember(seen.tables), seen.snapshot)
+  }
+
+  /** The columns of its key have changed, so that its triggers note no key. */
+  async function renew(broken: NotedTable, live: readonly NotedTable[]): Promise<void> {
+    // It may be locked, or belong to another role by now: it is not live then, and holds up no other table.
+    await statementsFor([...live, broken])
+      .then(make)
+      .catch(() => {})
   }
 
   /** Makes the tables of the feed again where something has dropped them, as a restore does. */
@@ -171,7 +180,7 @@ export function createChangeFeed({ runner, run, identity, readsOf, readRows }: F
         .map((one) => ({ table: nameOf(one), key: one.key.map(({ name }) => name) })),
     policies,
     values: (table, keys, columns) => rowValues(readRows, table, keys, columns),
-    position,
+    position: () => position(),
     read,
     prune: (keep) => prune(runner, keep),
     problems: async () => (await notedTables()).flatMap(problemOf),
@@ -182,6 +191,7 @@ function problemOf(noted: NotedTable): readonly FeedProblem[] {
   const table = nameOf(noted)
   if (isLive(noted) || isWatched(noted))
     return noted.isParent ? [{ table, why: CHILDREN, isBroken: false }] : []
+  if (noted.isUntold) return [{ table, why: UNTOLD, isBroken: true }]
   const again = `PUT /management/tables/${noted.table}/realtime { enabled: true }`
   const why = hasAllTriggers(noted)
     ? `has another primary key than its triggers of live rows: ${again}`
@@ -192,12 +202,21 @@ function problemOf(noted: NotedTable): readonly FeedProblem[] {
 const CHILDREN =
   'has partitions or child tables, and is live for writes through itself: those to a partition or child by its own name are not told'
 
-function requireKey({ schema, table, kind, key }: NotedTable): void {
+const UNTOLD =
+  'has triggers of live rows, but is unlogged, a partition or a child table: writes to its parent fire no trigger of it, and a crash empties it'
+
+function requireKey({ schema, table, kind, key, isUntold }: NotedTable): void {
   requireUnreserved(schema, table)
   const details = { schema_name: schema, table_name: table }
   if (kind !== 'r' && kind !== 'p')
     throw fail('no_primary_key', { message: `${schema}.${table} is no table`, details })
   if (key.length === 0) throw fail('no_primary_key', { details })
+  if (isUntold)
+    throw fail('not_live', {
+      message: `${schema}.${table} is unlogged, a partition or a child table: not all writes of its rows are told`,
+      hint: 'Make the parent of a partition live',
+      details,
+    })
   const odd = key.find(({ isPlain }) => !isPlain)
   if (odd !== undefined)
     throw fail('no_primary_key', {

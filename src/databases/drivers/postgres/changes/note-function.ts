@@ -17,7 +17,10 @@ export type KeyColumn = {
   readonly isFixed: boolean
 }
 
-/** A trigger function of the feed. Tables whose keys have the same columns share it: it writes the number of its table. */
+/**
+ * A trigger function of the feed. Tables whose keys have the same columns share it: it writes the number of its table. It is made only where it
+ * is missing, since another version of it is a change of all these tables.
+ */
 type NoteFunction = { readonly name: string; readonly create: string }
 
 /** `key`: of a live table. Without one, the function notes that the table has changed, but not which rows. */
@@ -27,8 +30,16 @@ export function noteFunction(key: readonly KeyColumn[]): NoteFunction {
   const name = `${FEED_NAME}_${hash('sha256', settings + body).slice(0, 16)}`
   return {
     name,
-    create: `create or replace function public.${name}() returns trigger
-  language plpgsql security definer set search_path = pg_catalog, pg_temp${settings} as $note$${body}$note$`,
+    create: `do ${literal(`begin
+  if not exists (
+    select from pg_catalog.pg_proc p where p.oid operator(pg_catalog.=) pg_catalog.to_regprocedure('public.${name}()')
+      and p.prosecdef and p.prosrc operator(pg_catalog.=) ${literal(body)} and pg_catalog.pg_has_role(p.proowner, 'usage')
+  ) then
+    create or replace function public.${name}() returns trigger
+      language plpgsql security definer set search_path = pg_catalog, pg_temp${settings} as ${literal(body)};
+    revoke all on function public.${name}() from public;
+  end if;
+end`)}`,
   }
 }
 
@@ -39,20 +50,23 @@ const FIXED_SETTINGS = ` set datestyle = 'ISO' set timezone = 'UTC' set interval
 function bodyOf(key: readonly KeyColumn[]): string {
   const columns = key.map(({ name }) => quoteName(name))
   const keyIn = (row: string) => {
-    const values = columns.map((column) => `concat(${row}.${column})`)
+    const values = columns.map((column) => `concat(${row}.${column}) collate "C"`)
     return values.length === 1 ? values.join() : `array[${values.join(', ')}]`
   }
-  const same = columns.map((column) => `concat(n.${column}) collate "C"=concat(o.${column})`).join(' and ')
-  const parts = [keyIn('o'), keyIn('n'), same]
-  return BODY.replace(/%([123])\$s/g, (_, number) => parts[number - 1] ?? '')
+  const parts = [keyIn('o'), keyIn('n')]
+  return BODY.replace(/%([12])\$s/g, (_, number) => parts[number - 1] ?? '')
 }
+
+/** Row-level security binds also the owner of a table where it is forced. */
+const CAN_NOTE = `has_table_privilege('public.${FEED_NAME}', 'insert') and not row_security_active('public.${FEED_NAME}')`
 
 const isLarge = (keys: string) =>
   `array_length(${keys}, 1) > ${MAX_KEYS} or pg_column_size(${keys}) > ${MAX_NOTE_BYTES}`
 
 /**
  * It may not make its writer fail. So everything that can fail is read in a block of its own, whose subtransaction writes nothing and
- * therefore needs no number. `concat` calls the output functions of types, and no cast that a user has defined.
+ * therefore needs no number. `concat` calls the output functions of types, and no cast that a user has defined. A session keeps the plans of
+ * its first statement, so sets are compared by operations that have no nested loop.
  */
 const BODY = `
 declare
@@ -63,7 +77,7 @@ declare
   changed text[];
 begin
   begin
-    can_note := has_table_privilege('public.${FEED_NAME}', 'insert');
+    can_note := ${CAN_NOTE};
     if tg_op = 'TRUNCATE' then
       reset := 't';
     else
@@ -81,9 +95,9 @@ begin
           gone := null;
           come := null;
         else
-          changed := array(select %2$s from new_rows n where exists (select from old_rows o where %3$s));
-          come := array(select %2$s from new_rows n where not exists (select from old_rows o where %3$s));
-          gone := array(select %1$s from old_rows o where not exists (select from new_rows n where %3$s));
+          changed := array(select %2$s from new_rows n intersect select %1$s from old_rows o);
+          come := array(select %2$s from new_rows n except select %1$s from old_rows o);
+          gone := array(select %1$s from old_rows o except select %2$s from new_rows n);
         end if;
       end if;
     end if;
@@ -116,7 +130,7 @@ declare
   is_changed boolean := true;
 begin
   begin
-    can_note := has_table_privilege('public.${FEED_NAME}', 'insert');
+    can_note := ${CAN_NOTE};
     if tg_op = 'INSERT' then
       is_changed := exists (select from new_rows);
     elsif tg_op <> 'TRUNCATE' then
@@ -140,10 +154,9 @@ own_trigger as (
   select t.oid from pg_catalog.pg_proc p join pg_catalog.pg_trigger t on t.tgfoid = p.oid
   cross join lateral (
     select pg_catalog.format(case when pg_catalog.count(*) = 1 then '%s' else 'array[%s]' end,
-        pg_catalog.string_agg(pg_catalog.format('concat(o.%s)', k.name), ', ' order by k.place)) as o,
+        pg_catalog.string_agg(pg_catalog.format('concat(o.%s) collate "C"', k.name), ', ' order by k.place)) as o,
       pg_catalog.format(case when pg_catalog.count(*) = 1 then '%s' else 'array[%s]' end,
-        pg_catalog.string_agg(pg_catalog.format('concat(n.%s)', k.name), ', ' order by k.place)) as n,
-      pg_catalog.string_agg(pg_catalog.format('concat(n.%s) collate "C"=concat(o.%s)', k.name, k.name), ' and ' order by k.place) as same
+        pg_catalog.string_agg(pg_catalog.format('concat(n.%s) collate "C"', k.name), ', ' order by k.place)) as n
     from (
       select pg_catalog.concat('"', pg_catalog.replace(a.attname::pg_catalog.text, '"', '""'), '"') as name, u.place
       from pg_catalog.pg_index i cross join pg_catalog.unnest(i.indkey) with ordinality u(number, place)
@@ -152,7 +165,7 @@ own_trigger as (
     ) k
   ) as key
   where p.proname >= '${FEED_NAME}_' and p.proname < '${FEED_NAME}\`'
-    and p.prosrc = any (array[:watched, pg_catalog.format(:body, key.o, key.n, key.same)])
+    and p.prosrc = any (array[:watched, pg_catalog.format(:body, key.o, key.n)])
 )`
 
 /** After the operators of the statement were qualified: those of the bodies are part of a text. */

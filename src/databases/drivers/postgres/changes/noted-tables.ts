@@ -17,6 +17,8 @@ export type NotedTable = {
   readonly isSole: boolean
   /** It has partitions, or other tables inherit from it. */
   readonly isParent: boolean
+  /** Its rows are written by statements that fire none of its triggers: those on its parent, or a crash, which empties an unlogged table. */
+  readonly isUntold: boolean
   /** Functions of the feed that its triggers call, and how many of these triggers fire. */
   readonly functions: readonly string[]
   readonly triggers: readonly string[]
@@ -40,12 +42,15 @@ const calls = ({ functions }: NotedTable, key: readonly KeyColumn[]): boolean =>
 export const hasUsableKey = ({ key }: NotedTable): boolean =>
   key.length > 0 && key.every(({ isPlain }) => isPlain)
 
+/** Its triggers are told of all writes. */
+export const isTold = (noted: NotedTable): boolean => !noted.isUntold && hasAllTriggers(noted)
+
 /** All triggers fire, and they note the columns of the key that the table has now. */
 export const isLive = (noted: NotedTable): boolean =>
-  hasUsableKey(noted) && hasAllTriggers(noted) && calls(noted, noted.key)
+  hasUsableKey(noted) && isTold(noted) && calls(noted, noted.key)
 
 /** All triggers fire, and note that the table has changed. */
-export const isWatched = (noted: NotedTable): boolean => hasAllTriggers(noted) && calls(noted, [])
+export const isWatched = (noted: NotedTable): boolean => isTold(noted) && calls(noted, [])
 
 /** Types whose texts depend on no setting: bool, "char", name, int8, int2, int4, text, oid, cidr, macaddr, inet, bpchar, varchar, numeric, uuid. */
 const FIXED_TYPES = [16, 18, 19, 20, 21, 23, 25, 26, 650, 829, 869, 1042, 1043, 1700, 2950]
@@ -70,6 +75,25 @@ const KEY = `(
   where i.indrelid = c.oid and i.indisprimary and k.place <= i.indnkeyatts
 )`
 
+/** Partitions and child tables at every depth: with one of them, rows come and go without a trigger. */
+const DESCENDANTS = `(
+  with recursive down(oid, version) as (
+    select i.inhrelid, concat(i.inhrelid, '.', i.xmin) from pg_inherits i where i.inhparent = c.oid
+    union
+    select i.inhrelid, concat(i.inhrelid, '.', i.xmin) from down join pg_inherits i on i.inhparent = down.oid
+  )
+  select string_agg(down.version, ',' order by down.oid) from down
+)`
+
+/** Also one that is attached while streams read: writes to its parent fire no statement trigger of it. */
+const IS_UNTOLD = `(c.relpersistence <> 'p' or exists (select from pg_inherits i where i.inhrelid = c.oid))`
+
+/** Whether the function `p` may write to the feed, where there is one. Who is not its owner is bound by its row-level security. */
+const CAN_NOTE = `coalesce((
+  select has_table_privilege(p.proowner, f.oid, 'insert') and pg_has_role(p.proowner, f.relowner, 'usage') and not f.relforcerowsecurity
+  from pg_class f where f.oid = to_regclass('public.${FEED_NAME}')
+), true)`
+
 /**
  * Rows of `with` for tables that have triggers of the feed, through the indexes of the catalog: pg_trigger has none by function. Runs with the
  * search path pg_catalog.
@@ -77,7 +101,7 @@ const KEY = `(
 export const NOTED = `
 hook as materialized (
   select t.tgrelid, t.tgname, p.proname,
-    t.tgenabled in ('O', 'A') and coalesce(has_table_privilege(p.proowner, to_regclass('public.${FEED_NAME}')::oid, 'insert'), true) as fires,
+    t.tgenabled in ('O', 'A') and ${CAN_NOTE} as fires,
     concat(t.oid, '.', t.xmin, '.', p.xmin) as version
   from pg_proc p
   join pg_depend d on d.refclassid = 'pg_proc'::regclass and d.refobjid = p.oid and d.classid = 'pg_trigger'::regclass
@@ -94,12 +118,12 @@ hooked as materialized (
 /** Of a row `c` of pg_class with `n` of pg_namespace and `h` of hooked. */
 export const AS_NOTED = `json_build_object(
   'oid', c.oid::text, 'schema', n.nspname, 'table', c.relname, 'kind', c.relkind, 'key', coalesce(${KEY}, '[]'),
-  'isParent', c.relhassubclass, 'isSole', (c.relkind = 'p' or not c.relhassubclass) and exists (select from pg_index i where i.indrelid = c.oid and i.indisprimary and i.indimmediate),
+  'isParent', c.relhassubclass, 'isUntold', ${IS_UNTOLD}, 'isSole', (c.relkind = 'p' or not c.relhassubclass) and exists (select from pg_index i where i.indrelid = c.oid and i.indisprimary and i.indimmediate),
   'functions', coalesce(h.functions, '{}'), 'triggers', coalesce(h.triggers, '{}'), 'firing', coalesce(h.firing, 0),
-  'structure', concat_ws(' ', n.xmin, c.relowner, c.relacl, c.relrowsecurity, c.relforcerowsecurity, h.version,
+  'structure', concat_ws(' ', n.xmin, c.relowner, c.relacl, c.relrowsecurity, c.relforcerowsecurity, ${IS_UNTOLD}, h.version,
     (select string_agg(a.xmin::text, ',' order by a.attnum) from pg_attribute a where a.attrelid = c.oid and a.attnum > 0),
     (select i.xmin from pg_index i where i.indrelid = c.oid and i.indisprimary),
-    (select string_agg(concat(i.inhrelid, '.', i.xmin), ',' order by i.inhrelid) from pg_inherits i where i.inhparent = c.oid)),
+    ${DESCENDANTS}),
   'policies', coalesce((select string_agg(concat(p.oid, '.', p.xmin), ',' order by p.oid) from pg_policy p where p.polrelid = c.oid), '')
 )`
 

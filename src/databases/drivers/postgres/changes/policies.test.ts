@@ -109,3 +109,13 @@ test('a watched table that is locked refuses', async () => {
   const reads = await feed.policies(publicTable('doc'))
   assert(reads !== 'not_live' && reads.tables.some(({ table }) => table === 'extra'))
 })
+
+test('a policy that reads a partition by its name is not live, since writes to its parent are not told', async () => {
+  await sql(`create table parted (id int primary key) partition by range (id);
+    create table part partition of parted for values from (0) to (100);
+    create table guarded (id int primary key); alter table guarded enable row level security;
+    create policy reading on guarded to ${signedInRole} using (id in (select id from part))`)
+  await live('guarded')
+  assert.equal(await feed.policies(publicTable('guarded')), 'not_live')
+  await ended('guarded')
+})

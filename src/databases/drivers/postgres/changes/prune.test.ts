@@ -77,3 +77,12 @@ test('more notes than one statement deletes go too', async () => {
   await elapse()
   assert.equal(await notes(), 0)
 })
+
+test('a clock that is set back does not stop pruning', async () => {
+  await sql(`delete from service_changes_mark;
+    insert into service_changes_mark (at, seen) values (now() + interval '3 years', pg_current_snapshot())`)
+  await feed.prune(24_000)
+  const [{ count }] = await sql('select count(*)::int as count from service_changes_mark')
+  assert.equal(count, 1)
+  assert.deepEqual(await sql('select from service_changes_mark where at > now()'), [])
+})

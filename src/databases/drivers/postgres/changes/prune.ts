@@ -10,7 +10,7 @@ const MARKS = 24
 
 /**
  * Deletes notes by what an old snapshot saw, and not by their age: a long transaction commits old notes. A mark is a snapshot and its time. The
- * reader compares positions with the last mark that was pruned by. DELETE locks only rows that no writer touches.
+ * reader compares positions with the last mark that was pruned by. Marks of the future are from before a clock was set back: the order of their times is not that of their snapshots. DELETE locks only rows that no writer touches.
  */
 export async function prune(runner: Runner, keep: number): Promise<boolean> {
   try {
@@ -38,12 +38,12 @@ function markSql(keep: number) {
     `clock_timestamp() - ${bind(sql, String(Math.round(part)))}::float8 * interval '1 millisecond'`
   sql.text = `with due as (
     update public.${FEED_NAME}_mark set is_pruned = true
-    where at = (select max(at) from public.${FEED_NAME}_mark where at <= ${age(keep)}) returning at
+    where at = (select max(at) from public.${FEED_NAME}_mark where at <= ${age(keep)} and not is_pruned) returning at
   ),
-  gone as (delete from public.${FEED_NAME}_mark m using due where m.at < due.at),
+  gone as (delete from public.${FEED_NAME}_mark where at < (select at from due) or at > clock_timestamp() and not is_pruned),
   made as (
     insert into public.${FEED_NAME}_mark (at, seen) select clock_timestamp(), pg_current_snapshot()
-    where not exists (select from public.${FEED_NAME}_mark where at > ${age(keep / MARKS)})
+    where not exists (select from public.${FEED_NAME}_mark where at > ${age(keep / MARKS)} and at <= clock_timestamp())
   )
   select to_json((select count(*) from due)) as due`
   return sql

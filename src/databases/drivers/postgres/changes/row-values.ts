@@ -1,7 +1,7 @@
 import type { Key, RowValues } from '#databases/drivers/changes.ts'
 import type { RowsResult } from '#databases/drivers/driver.ts'
 import { eachRow, membersOf } from '#databases/drivers/json-rows.ts'
-import { keyCondition } from '#databases/request/key-condition.ts'
+import { EVERY_ROW, keyCondition } from '#databases/request/key-condition.ts'
 import type { ColumnTerm, ReadRequest, TableName } from '#databases/request/request.ts'
 
 /** Reads as the client's own role. */
@@ -23,7 +23,7 @@ export async function rowValues(
     columns: [...termsOf(names, 'key'), ...termsOf(columns, 'value')],
     where: keyCondition(names, keys),
     sort: [],
-    page: { limit: keys.length, offset: 0, open: false },
+    page: { limit: EVERY_ROW, offset: 0, open: false },
     count: undefined,
     head: false,
     stripNulls: false,

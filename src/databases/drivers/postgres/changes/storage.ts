@@ -3,7 +3,8 @@ import { FEED_NAME } from '#databases/drivers/postgres/changes/note-function.ts'
 export const FEED_TABLES = `array['${FEED_NAME}', '${FEED_NAME}_state', '${FEED_NAME}_mark']`
 
 /**
- * Tables of the feed, in the client's database. The catalogue excludes them, and only their owner reaches them (CLOSE_FEED). Creation is serialised by a lock, as that of idempotency keys.
+ * Tables of the feed, in the client's database. The catalogue excludes them, and only their owner reaches them (CLOSE_FEED). Creation is
+ * serialised by a lock, as that of idempotency keys.
  *
  * To compress keys would cost 1.5 µs each. A plain table, because partitions are dearer here (docs/decisions/0073-live-rows.md).
  */
