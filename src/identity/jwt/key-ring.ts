@@ -50,6 +50,8 @@ export function createJwtKeys(kernel: Kernel): JwtKeys {
       const found = await ring()
       if (found.published.size > 0) return found
       await makeKeys()
+      // Another process may have made them a moment ago, so that its notification is still to come.
+      cache.forget(ALL)
       return ring()
     },
   }
