@@ -617,19 +617,20 @@ table service."wrong_mail_code"
 
 CREATE OR REPLACE FUNCTION service.amr_of(shown text[])
  RETURNS text[]
- LANGUAGE sql
+ LANGUAGE plpgsql
  IMMUTABLE
  SET search_path TO 'pg_catalog', 'pg_temp'
 AS $function$
-  select array_remove(array[
+begin
+  return array_remove(array[
     case when shown && array['password', 'new password'] then 'pwd' end,
     case when shown && array['totp', 'otp', 'mailed code', 'second mail', 'backup code'] then 'otp' end,
     case when shown && array['passkey', 'new passkey', 'unverified passkey', 'new unverified passkey'] then 'pop' end,
     case when shown && array['passkey', 'new passkey'] then 'user' end,
     -- Shown itself: a trusted device only remembers one, and a passkey that the session has added may be a thief's.
     case when shown && array['totp', 'otp', 'mailed code', 'backup code', 'passkey'] then 'mfa' end
-  ], null)
-$function$
+  ], null);
+end $function$
 
 CREATE OR REPLACE FUNCTION service.count_members()
  RETURNS trigger
@@ -760,17 +761,18 @@ end $function$
 
 CREATE OR REPLACE FUNCTION service.methods_of(of_user uuid, up_to timestamp with time zone DEFAULT 'infinity'::timestamp with time zone)
  RETURNS text[]
- LANGUAGE sql
+ LANGUAGE plpgsql
  STABLE
  SET search_path TO 'pg_catalog', 'pg_temp'
 AS $function$
-  select array(
+begin
+  return array(
     select case a.provider_id when 'credential' then 'password' else 'provider:' || a.provider_id end
       from service.account a where a.user_id = of_user and (a.provider_id <> 'credential' or a.password is not null)
         and a.created_at <= up_to
     union select 'passkey' from service.passkey p where p.user_id = of_user and p.created_at <= up_to
-    union select f.method from service.two_factor f where f.user_id = of_user and f.in_force)
-$function$
+    union select f.method from service.two_factor f where f.user_id = of_user and f.in_force);
+end $function$
 
 CREATE OR REPLACE FUNCTION service.note_amr()
  RETURNS trigger

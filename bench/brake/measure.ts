@@ -1,6 +1,7 @@
 import { showProgress } from '#cli/progress.ts'
 import { startLoader } from '../load/loader.ts'
 import { type CheckedLoad, cachedSession, firstRows, insertRow, rowByGet, rowByPost } from '../loads.ts'
+import { passwordSignIns } from '../loads-of-passwords.ts'
 import { residentMemory } from '../processor.ts'
 import { startServerWithoutDisk } from '../server.ts'
 import { type Service, startService } from '../service.ts'
@@ -24,6 +25,7 @@ type Scenarios = Readonly<Record<string, (service: Service) => Promise<CheckedLo
 const NAMED: Scenarios = {
   'row by key, GET': rowByGet,
   '1,000 rows': (service) => firstRows(service, 1_000),
+  'sign-in': ({ url }) => passwordSignIns(url),
 }
 
 /** A state of the code in a folder. */

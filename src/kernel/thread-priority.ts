@@ -1,4 +1,5 @@
 import { readlinkSync } from 'node:fs'
+import { readdir, readFile } from 'node:fs/promises'
 import { setPriority } from 'node:os'
 
 /** Nice value: a 28th of the time of an event loop that wants all of it (sched(7)), and no less than that. */
@@ -15,4 +16,19 @@ export function lowerThreadPriority(): void {
   } catch {
     // The work is done all the same.
   }
+}
+
+/** libuv's name of a thread of its pool. */
+const POOL_THREAD = 'libuv-worker\n'
+
+/** The same for the pool of Node, whose threads hash passwords, compress, and read files and names of hosts. */
+export async function lowerPoolPriority(): Promise<void> {
+  // Reading is itself a job of the pool, so its threads exist by then.
+  const ids = await readdir('/proc/self/task').catch(() => [])
+  await Promise.all(ids.map((id) => lowerIfInPool(id).catch(() => {})))
+}
+
+async function lowerIfInPool(id: string): Promise<void> {
+  if ((await readFile(`/proc/self/task/${id}/comm`, 'utf8')) === POOL_THREAD)
+    setPriority(Number(id), LOW_PRIORITY)
 }
