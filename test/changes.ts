@@ -59,14 +59,15 @@ export async function feedDatabase() {
   const database = await testDatabase()
   after(() => database.drop())
   const sql = (text: string) => withClient(database.url, async (client) => (await client.query(text)).rows)
-  /** A session that stays open between statements. */
-  async function session(url = database.url) {
-    const client = new pg.Client({ connectionString: url })
-    await client.connect()
-    return {
-      run: async (text: string) => (await client.query(text)).rows,
-      end: () => client.end(),
-    }
+  return { url: database.url, sql, session: (url = database.url) => sessionOn(url) }
+}
+
+/** A session that stays open between statements. */
+export async function sessionOn(url: string) {
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  return {
+    run: async (text: string) => (await client.query(text)).rows,
+    end: () => client.end(),
   }
-  return { url: database.url, sql, session }
 }

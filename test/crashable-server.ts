@@ -2,13 +2,14 @@ import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { type EmbeddedServer, startEmbedded } from '#kernel/db/embedded.ts'
 import { provision } from '#kernel/db/provision.ts'
-import { type Cleanup, newFolder, optionsFor, postmasterOf, query } from './embedded.ts'
+import { type Cleanup, newFolder, optionsFor, PASSWORD, postmasterOf, query } from './embedded.ts'
 import { freePort } from './free-port.ts'
 
 /** A PostgreSQL server on its own port that tests can kill, freeze and restart. */
 export type CrashableServer = {
   /** URL of a separate database with a role that a client may use. */
   readonly url: string
+  readonly superuserUrl: string
   /** Sends SIGKILL to all processes of the server. */
   kill(): Promise<void>
   /** Stops it like `pg_ctl stop -m fast` or `-m immediate`. */
@@ -26,10 +27,14 @@ const STOPS = { fast: 'SIGINT', immediate: 'SIGQUIT' } as const
 const APP = { name: 'app', password: 'app' }
 
 /** Starts a server and runs `schema` on its database. */
-export async function startCrashableServer(t: Cleanup, schema: string): Promise<CrashableServer> {
+export async function startCrashableServer(
+  t: Cleanup,
+  schema: string,
+  settings: Readonly<Record<string, string>> = {},
+): Promise<CrashableServer> {
   const dir = await newFolder(t)
   const port = `${await freePort()}`
-  const options = optionsFor(dir, { settings: { listen_addresses: '127.0.0.1', port } })
+  const options = optionsFor(dir, { settings: { listen_addresses: '127.0.0.1', port, ...settings } })
   let server: EmbeddedServer = await startEmbedded(options)
   await provision(server.superuserUrl, { roles: [APP], databases: [{ name: APP.name, owner: APP.name }] })
   const url = `postgres://${APP.name}:${APP.password}@127.0.0.1:${port}/${APP.name}`
@@ -43,6 +48,7 @@ export async function startCrashableServer(t: Cleanup, schema: string): Promise<
   t.after(thaw)
   return {
     url,
+    superuserUrl: `postgres://postgres:${encodeURIComponent(PASSWORD)}@127.0.0.1:${port}/postgres`,
     async kill() {
       for (const pid of await processesOf(dir)) process.kill(pid, 'SIGKILL')
       await server.died

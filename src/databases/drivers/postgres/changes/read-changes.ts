@@ -36,15 +36,17 @@ export type SeenChanges = Seen & {
 type Note = readonly [relation: string, op: string, keys: readonly (string | readonly string[])[] | null]
 
 /**
- * The origin has the timeline of the server's log: another one begins when a standby takes over, or a server is restored to an earlier time. And it
- * has the version of the feed's table: while its functions may not write there, they note nothing, and TRUNCATE takes notes away.
+ * The origin has the timeline of the server's log: another one begins when a standby takes over, or a server is restored to an earlier time. It
+ * has the version of the feed's table: while its functions may not write there, they note nothing, and TRUNCATE takes notes away. And it has the time since
+ * which the server counts its background writes: a crash loses these counts, and with them the numbers of transactions that had written
+ * nothing to disk, which others get then.
  * The statement fails where a table of the feed is missing.
  */
 const MOMENT = `
   'isWhole', not exists (select from public.${FEED_NAME} where false) and not exists (select from public.${FEED_NAME}_mark where false),
   'epoch', (select epoch from public.${FEED_NAME}_state),
   'origin', concat(to_regclass('public.${FEED_NAME}')::oid, '/', to_regclass('public.${FEED_NAME}_state')::oid, '/', left(pg_walfile_name(pg_current_wal_lsn()), 8), '/',
-    (select o.xmin from pg_class o where o.oid = to_regclass('public.${FEED_NAME}'))),
+    (select o.xmin from pg_class o where o.oid = to_regclass('public.${FEED_NAME}')), '/', extract(epoch from pg_stat_get_bgwriter_stat_reset_time())),
   'snapshot', pg_current_snapshot()::text,
   'tables', (select coalesce(json_agg(${AS_NOTED} order by c.oid), '[]') from hooked h join pg_class c on c.oid = h.tgrelid join pg_namespace n on n.oid = c.relnamespace)`
 
