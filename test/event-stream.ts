@@ -31,11 +31,14 @@ type Asked = {
   readonly method?: Dispatcher.HttpMethod
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: object
+  /** Gets what comes, as it comes. */
+  readonly onText?: (text: string) => void
+  readonly onEvent?: (event: Omit<StreamEvent, 'id'>) => void
 }
 
 export async function openStream(
   url: string,
-  { method = 'POST', headers = {}, body }: Asked,
+  { method = 'POST', headers = {}, body, onText, onEvent }: Asked,
 ): Promise<EventStream> {
   const leaving = new AbortController()
   const answer = await request(url, {
@@ -61,11 +64,14 @@ export async function openStream(
     let text = ''
     for await (const chunk of answer.body.setEncoding('utf8')) {
       text += chunk
+      onText?.(chunk)
       for (let end = text.indexOf('\n\n'); end >= 0; end = text.indexOf('\n\n')) {
         const { id, ...event } = blockOf(text.slice(0, end))
         text = text.slice(end + 2)
         lastId = id ?? lastId
-        if (event.name !== undefined) seen.push({ name: event.name, data: event.data, id })
+        if (event.name === undefined) continue
+        seen.push({ name: event.name, data: event.data, id })
+        onEvent?.({ name: event.name, data: event.data })
       }
       notice()
       await held
@@ -127,7 +133,7 @@ function blockOf(block: string): { name?: string; data?: unknown; id?: string } 
 type Row = { readonly id: number } & Readonly<Record<string, unknown>>
 
 /** The rows of a page that applies the events of one table, by their keys. */
-export function pageOf({ seen }: EventStream, table: string): ReadonlyMap<string, Row> {
+export function pageOf({ seen }: Pick<EventStream, 'seen'>, table: string): ReadonlyMap<string, Row> {
   const rows = new Map<string, Row>()
   let isFresh = true
   for (const { name, data } of seen) {

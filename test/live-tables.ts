@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { withClient } from './database.ts'
 import { openStream } from './event-stream.ts'
-import { testService } from './harness.ts'
+import { type Options, testService } from './harness.ts'
 
 /** A service with a key that makes tables live and follows them. `structure`: SQL that is run first. */
-export async function liveTables(structure: string) {
-  const t = await testService()
+export async function liveTables(structure: string, config: NonNullable<Options['config']> = {}) {
+  const t = await testService({ config })
   const key = await t.key(['gateway.*', 'management.*'])
   /** Past the gateway. */
   const sql = (text: string) => withClient(t.clientUrl, async (client) => (await client.query(text)).rows)

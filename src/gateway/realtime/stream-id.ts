@@ -5,6 +5,8 @@ import type { LiveTable } from './live-table.ts'
 /** Ids of events. They name a position of the feed, and the rows that a stream shows, since only the same rows can be resumed. */
 type StreamIds = {
   at(position: string): string
+  /** Of a reset, so that a stream which breaks in the snapshot after it begins again, and not after an event before it. */
+  readonly nowhere: string
   /** The position of an id of an equal stream; undefined for any other text. */
   positionIn(id: string): string | undefined
 }
@@ -23,6 +25,7 @@ export function streamIds(
   const head = proof === undefined ? `${shown}.` : `${proof}.${shown}.`
   return {
     at: (position) => (hides ? head : head + position),
-    positionIn: (id) => (!hides && id.startsWith(head) ? id.slice(head.length) : undefined),
+    nowhere: head,
+    positionIn: (id) => (!hides && id.startsWith(head) && id !== head ? id.slice(head.length) : undefined),
   }
 }

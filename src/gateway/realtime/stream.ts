@@ -103,11 +103,14 @@ export function startStream(parts: StreamParts, opened: Opened): Stream {
     })
   }
 
+  /** A reset before a snapshot. */
+  const beginning = (reason: ResetReason): string => finished(reset(reason), ids.nowhere)
+
   function restart(reason: ResetReason): void {
     if (isOver) return
     generation++
     leave()
-    output.write(finished(reset(reason)))
+    output.write(beginning(reason))
     void run(undefined)
   }
 
@@ -151,7 +154,7 @@ export function startStream(parts: StreamParts, opened: Opened): Stream {
         if (endingOf(error) !== undefined || attempt === ATTEMPTS) return dismiss(error)
         await pause(attempt * AGAIN)
         // A part of the snapshot may have been sent.
-        if (goesOn()) output.write(finished(reset('table_changed')))
+        if (goesOn()) output.write(beginning('table_changed'))
       }
     }
   }
@@ -171,7 +174,7 @@ export function startStream(parts: StreamParts, opened: Opened): Stream {
     const position = reader.position()
     const lost = given === undefined ? undefined : await changesSince(reader, own, resumedAt())
     if (!goesOn()) return
-    if (typeof lost === 'string') output.write(finished(reset(lost)))
+    if (typeof lost === 'string') output.write(beginning(lost))
     const keysOnly = !asked.snapshot || lost === true
     for (const cohort of own) {
       const showing = { kernel, reader, output, send, goesOn }
