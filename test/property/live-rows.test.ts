@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
+import { type Chooser, chooser } from '#test/chooser.ts'
 import { withClient } from '#test/database.ts'
 import { eventually } from '#test/embedded.ts'
 import { type EventStream, openStream, pageOf } from '#test/event-stream.ts'
@@ -38,22 +39,6 @@ for (const table of ['doc', 'item']) {
   const enabled = await admin.send('PUT', `/management/tables/${table}/realtime`, { body })
   assert.equal(enabled.status, 200, enabled.text)
 }
-
-/** mulberry32. */
-function chooser(seed: number) {
-  let state = seed
-  const next = (): number => {
-    state = (state + 0x6d2b79f5) | 0
-    let bits = Math.imul(state ^ (state >>> 15), 1 | state)
-    bits = (bits + Math.imul(bits ^ (bits >>> 7), 61 | bits)) ^ bits
-    return ((bits ^ (bits >>> 14)) >>> 0) / 4_294_967_296
-  }
-  return {
-    below: (count: number): number => Math.floor(next() * count),
-    of: <T>(list: readonly T[]): T => list[Math.floor(next() * list.length)] as T, // never empty
-  }
-}
-type Chooser = ReturnType<typeof chooser>
 
 const OWNERS = [users.ada.id, users.bea.id]
 const statement = ({ below, of }: Chooser): string => {

@@ -3,6 +3,7 @@ import { randomInt } from 'node:crypto'
 import { test } from 'node:test'
 import type { Batch } from '#databases/drivers/changes.ts'
 import { feedDatabase, feedOn } from '#test/changes.ts'
+import { type Chooser, chooser } from '#test/chooser.ts'
 
 const { url, sql, session } = await feedDatabase()
 const { feed, live } = feedOn(url)
@@ -13,18 +14,7 @@ const WRITERS = 5
 const TRANSACTIONS = 30
 const KEYS = 40
 
-/** The same numbers for the same seed (mulberry32). */
-function numbersFrom(seed: number): (below: number) => number {
-  let state = seed
-  return (below) => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return Math.floor((((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32) * below)
-  }
-}
-
-type Pick = (below: number) => number
+type Pick = Chooser['below']
 
 const STATEMENTS: readonly ((pick: Pick) => string)[] = [
   (pick) => `insert into orders values (${pick(KEYS)}, ${pick(1_000)}) on conflict do nothing`,
@@ -54,7 +44,7 @@ const statementOf = (pick: Pick): string => STATEMENTS[pick(STATEMENTS.length)]?
 
 /** Duplicate keys and deadlocks roll a transaction back, as those of other writers. */
 async function write(seed: number): Promise<void> {
-  const pick = numbersFrom(seed)
+  const pick = chooser(seed).below
   const writer = await session()
   for (let count = 0; count < TRANSACTIONS; count++)
     try {

@@ -1,0 +1,152 @@
+import { type Chooser, chooser } from '#test/chooser.ts'
+import { type People, POLICIES, STRUCTURES, statement, textOf } from './statements.ts'
+
+/** What a writer does next. */
+export type Act =
+  | { readonly way: 'gateway'; readonly method: string; readonly path: string; readonly body: object }
+  /** One session past the gateway, with a wait in milliseconds before each statement. */
+  | { readonly way: 'session'; readonly statements: readonly string[]; readonly waits: readonly number[] }
+  | {
+      readonly way: 'prepared'
+      readonly statements: readonly string[]
+      readonly ends: 'commit' | 'rollback'
+      readonly wait: number
+    }
+  | { readonly way: 'structure'; readonly there: string; readonly back: string; readonly wait: number }
+  | { readonly way: 'rights'; readonly of: 'organization' | 'session' | 'key' }
+
+export const FAULTS = [
+  'cut',
+  'cut one',
+  'hold',
+  'reset the database’s connections',
+  'freeze',
+  'terminate',
+] as const
+export const KILLS = ['kill a service', 'stop a service', 'crash the database', 'kill everything'] as const
+
+export type PlannedFault = {
+  readonly name: (typeof FAULTS)[number] | (typeof KILLS)[number]
+  /** So many acts of the burst come before it. */
+  readonly after: number
+  /** Which service or subscriber, modulo their number. */
+  readonly whom: number
+}
+
+/** What a seed stands for. Its timing is not part of it. */
+export type Plan = {
+  readonly seed: number
+  readonly bursts: readonly { readonly writers: readonly Act[][]; readonly faults: readonly PlannedFault[] }[]
+}
+
+const BURSTS = 2
+/** Acts of one writer in a burst. */
+const ACTS = 7
+
+/** `kills`: every so many seeds, processes are killed. */
+export function planOf(seed: number, people: People, kills = 8): Plan {
+  const choose = chooser(seed)
+  const isDeadly = seed % kills === 0
+  return {
+    seed,
+    bursts: Array.from({ length: BURSTS }, () => ({
+      writers: WRITERS.map((write) => Array.from({ length: ACTS }, () => write(choose, people))),
+      faults: faultsOf(choose, isDeadly),
+    })),
+  }
+}
+
+function faultsOf({ below, of }: Chooser, isDeadly: boolean): readonly PlannedFault[] {
+  const fault = (name: PlannedFault['name']) => ({
+    name,
+    after: below(ACTS * WRITERS.length),
+    whom: below(1_000),
+  })
+  const mild = Array.from({ length: below(4) }, () => fault(of(FAULTS)))
+  const all = isDeadly ? [...mild, fault(of(KILLS))] : mild
+  return all.toSorted((one, other) => one.after - other.after)
+}
+
+type Writer = (choose: Chooser, people: People) => Act
+
+const some = (choose: Chooser, people: People, most: number): readonly string[] =>
+  Array.from({ length: 1 + choose.below(most) }, () => statement(choose, people))
+
+/** With parts that are taken back. */
+const withSavepoints = (choose: Chooser, people: People): readonly string[] => [
+  statement(choose, people),
+  'savepoint s',
+  statement(choose, people),
+  choose.of(['rollback to s', 'release s']),
+  statement(choose, people),
+]
+
+const session = (choose: Chooser, statements: readonly string[], wait: number): Act => ({
+  way: 'session',
+  statements,
+  waits: statements.map(() => choose.below(wait)),
+})
+
+const query = (text: string): Act => ({
+  way: 'gateway',
+  method: 'POST',
+  path: '/gateway/query',
+  body: { query: text },
+})
+
+const WRITERS: readonly Writer[] = [
+  (choose, people) => throughGateway(choose, people),
+  (choose, people) =>
+    choose.below(3) === 0
+      ? query(withSavepoints(choose, people).join('; '))
+      : query(some(choose, people, 2).join('; ')),
+  // Two bulks: single statements, and commits that a crash may lose after others have seen them.
+  (choose, people) =>
+    session(
+      choose,
+      choose.below(3) === 0
+        ? ['begin', 'set local synchronous_commit = off', ...some(choose, people, 3), 'commit']
+        : [statement(choose, people)],
+      4,
+    ),
+  (choose, people) =>
+    session(
+      choose,
+      ['begin', ...withSavepoints(choose, people), choose.of(['commit', 'commit', 'rollback'])],
+      40,
+    ),
+  (choose, people) => ({
+    way: 'prepared',
+    statements: some(choose, people, 3),
+    ends: choose.of(['commit', 'commit', 'rollback']),
+    wait: choose.below(60),
+  }),
+  (choose, people) => {
+    const luck = choose.below(20)
+    if (luck === 0) {
+      const { there, back } = choose.of(STRUCTURES)
+      return { way: 'structure', there, back, wait: choose.below(300) }
+    }
+    if (luck === 1) return session(choose, [choose.of(POLICIES)], 4)
+    if (luck < 4) return { way: 'rights', of: choose.of(['organization', 'organization', 'session', 'key']) }
+    return session(choose, [statement(choose, people)], 20)
+  },
+]
+
+function throughGateway({ below, of }: Chooser, { ada, bea }: People): Act {
+  const [id, n, owner, team] = [below(40), below(10), of([ada, bea]), below(4)]
+  const row = { owner, team, n, text: textOf.doc(owner, team, n) }
+  const conditions = [{ column: 'id', value: id }]
+  const gateway = (method: string, path: string, body: object): Act => ({
+    way: 'gateway',
+    method,
+    path: `/gateway/${path}`,
+    body: { table_name: 'doc', ...body },
+  })
+  return of([
+    gateway('PUT', 'insert', { insert_body: { id, ...row } }),
+    gateway('POST', 'update', { set: row, conditions }),
+    gateway('POST', 'delete', { conditions }),
+    gateway('PUT', 'insert', { table_name: 'log', insert_body: { n, text: 'by the gateway' } }),
+  ])
+}

@@ -1,0 +1,133 @@
+import assert from 'node:assert/strict'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { CrashableServer } from '#test/crashable-server.ts'
+import { withClient } from '#test/database.ts'
+import { type Cleanup, eventually } from '#test/embedded.ts'
+import { ADMIN_KEY, type Answer, actor, PASSWORD } from '#test/harness.ts'
+import { type RunningService, startServer, startService } from './services.ts'
+import { type People, SCHEMA, TABLES } from './statements.ts'
+
+/** Two services on one PostgreSQL server, both in processes that can be killed, with live tables on a client with row-level security. */
+export type World = {
+  readonly server: CrashableServer
+  readonly services: readonly RunningService[]
+  readonly people: People
+  readonly callers: Readonly<Record<CallerName, Caller>>
+  /** Sends to one of the services, after a while to another one. Undefined: none has answered. */
+  ask(
+    caller: Headers | CallerName | 'operator',
+    method: string,
+    path: string,
+    body?: object,
+  ): Promise<Answer | undefined>
+  /** Past the gateway. */
+  sql(text: string): Promise<readonly Record<string, unknown>[]>
+  readonly databaseUrl: string
+}
+
+type Headers = Readonly<Record<string, string>>
+export type CallerName = 'admin' | 'reader' | 'ada' | 'bea' | 'cem' | 'dan' | 'stranger'
+/** Its headers change when it signs in again. */
+export type Caller = { headers: Readonly<Record<string, string>>; readonly id: string }
+
+const OPERATOR = { apikey: ADMIN_KEY }
+
+export async function createWorld(t: Cleanup): Promise<World> {
+  const server = await startServer(t)
+  const databaseUrl = server.url
+  const sql = (text: string) => withClient(databaseUrl, async (one) => (await one.query(text)).rows)
+  await sql(SCHEMA)
+  // One after the other: the first one makes the tables of the control database.
+  const services = [await startService(t, server), await startService(t, server)]
+
+  let turn = 0
+  const ask: World['ask'] = async (who, method, path, body) => {
+    const headers = who === 'operator' ? OPERATOR : typeof who === 'string' ? callers[who].headers : who
+    for (let attempt = 0; attempt < 1_000; attempt++) {
+      const { url = '' } = services[turn++ % services.length] ?? {}
+      const answer = await actor(url, headers)
+        .send(method, path, body && { body })
+        .catch(() => undefined)
+      assert.notEqual(answer?.status, 500, answer?.text ?? 'no answer')
+      if (answer !== undefined && answer.status < 500) return answer
+      await sleep(50)
+    }
+    return undefined
+  }
+  const { people, callers } = await populate(ask)
+  const world = { server, services, people, callers, ask, sql, databaseUrl }
+  await makeLive(world)
+  return world
+}
+
+/** Also again, as an operator does when a key has another name than its triggers know. */
+export async function makeLive({ ask }: Pick<World, 'ask'>): Promise<void> {
+  for (const table of TABLES) {
+    const made = await ask('admin', 'PUT', `/management/tables/${table}/realtime`, { enabled: true })
+    assert.equal(made?.status, 200, made?.text ?? 'no answer')
+  }
+}
+
+type Ask = World['ask']
+
+async function populate(ask: Ask): Promise<Pick<World, 'people' | 'callers'>> {
+  const ok = async (asked: Promise<Answer | undefined>) => {
+    const answer = await asked
+    assert.ok(answer !== undefined && answer.status < 300, answer?.text ?? 'no answer')
+    return answer.body
+  }
+  const keyWith = async (...rights: string[]) => {
+    const asked = { name: 'chaos', client_name: 'app', rights }
+    const { data } = await ok(ask('operator', 'POST', '/admin/api-keys', asked))
+    const headers: Record<string, string> = { apikey: data.api_key, 'x-service-client': 'app' }
+    return { headers, id: data.record.id as string }
+  }
+  const bypass = 'gateway.bypass_row_level_security'
+  const admin = await keyWith('management.*', 'management.functions.write', 'gateway.*', bypass)
+  const reader = await keyWith('gateway.read', bypass)
+  const stranger = await keyWith('gateway.read')
+  const signUp = async (name: string): Promise<Caller> => {
+    const asked = { name, email: `${name}@example.com`, password: PASSWORD }
+    const { token, user } = await ok(ask('operator', 'POST', '/api/auth/sign-up/email', asked))
+    return { headers: { ...stranger.headers, authorization: `Bearer ${token}` }, id: user.id }
+  }
+  const [ada, bea, cem, dan] = [
+    await signUp('ada'),
+    await signUp('bea'),
+    await signUp('cem'),
+    await signUp('dan'),
+  ]
+  const found = async ({ headers: { authorization = '' } }: Caller, slug: string): Promise<string> => {
+    return (await ok(ask({ authorization }, 'POST', '/api/auth/organization/create', { name: slug, slug })))
+      .id
+  }
+  const organizations = [
+    await found(cem, 'first'),
+    await found(cem, 'second'),
+    await found(bea, 'other'),
+  ] as const
+  return {
+    people: { ada: ada.id, bea: bea.id, dan: dan.id, organizations },
+    callers: { admin, reader, stranger, ada, bea, cem, dan },
+  }
+}
+
+/** A new session of the caller. */
+export async function signIn({ ask, callers }: World, name: 'dan'): Promise<void> {
+  const caller = callers[name]
+  const asked = { email: `${name}@example.com`, password: PASSWORD }
+  const answer = await ask({}, 'POST', '/api/auth/sign-in/email', asked)
+  assert.equal(answer?.status, 200, answer?.text ?? 'no answer')
+  caller.headers = { ...caller.headers, authorization: `Bearer ${answer.body.token}` }
+}
+
+/** Resolves when both services and the database answer. */
+export async function allAnswer({ services, callers }: World): Promise<void> {
+  for (const { url } of services)
+    await eventually(async () => {
+      const answer = await actor(url, callers.admin.headers)
+        .post('/gateway/fetch', { table_name: 'team' })
+        .catch(() => undefined)
+      return answer?.status === 200
+    })
+}
