@@ -17,8 +17,14 @@ export type Visit = {
   readonly complaints: readonly string[]
 }
 
+export type TestBrowser = {
+  visit(options?: VisitOptions): Promise<Visit>
+  /** Ids of all of its processes. */
+  processes(): Promise<readonly number[]>
+}
+
 /** Starts a browser with a new profile for each visit. It is closed after the file's tests. */
-export async function openBrowser(): Promise<{ visit(options?: VisitOptions): Promise<Visit> }> {
+export async function openBrowser(): Promise<TestBrowser> {
   const browser = await chromium.launch({
     executablePath: PROGRAM,
     headless: true,
@@ -38,6 +44,12 @@ export async function openBrowser(): Promise<{ visit(options?: VisitOptions): Pr
       const context = await browser.newContext(options)
       after(() => context.close())
       return watched(context)
+    },
+    async processes() {
+      const session = await browser.newBrowserCDPSession()
+      const { processInfo } = await session.send('SystemInfo.getProcessInfo')
+      await session.detach()
+      return processInfo.map(({ id }) => id)
     },
   }
 }

@@ -1,13 +1,9 @@
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { after, test } from 'node:test'
-import type { Page } from 'playwright-core'
-import { eventually } from '#test/embedded.ts'
+import { test } from 'node:test'
 import { freePort } from '#test/free-port.ts'
-import { PASSWORD } from '#test/harness.ts'
 import { createSecuredTables, TEXT, USER } from '#test/secured-tables.ts'
 import { openBrowser, withoutBrowser } from './chromium.ts'
+import { add, newVisitor, serveExample, shows } from './live-example.ts'
 
 if (withoutBrowser !== false) test('the example for live rows in a browser', { skip: withoutBrowser })
 else await tests()
@@ -26,27 +22,10 @@ async function tests(): Promise<void> {
   const { apiKey } = await t.key(['card.*'], { client_name: 'app' })
   await serveExample(port, { GATEHOUSE_URL: t.service.kernel.publicUrl(), PAGES: apiKey, CLIENT: 'app' })
   const browser = await openBrowser()
-  const cards = (page: Page) => page.locator('#cards span').allTextContents()
-  const shows = (page: Page, ...texts: string[]) =>
-    eventually(async () => (await cards(page)).join() === texts.join())
-
-  async function newVisitor(name: string): Promise<Page> {
-    const { page } = await browser.visit()
-    await page.goto(app)
-    await page.getByPlaceholder('Name', { exact: true }).fill(name)
-    await page.getByPlaceholder('Email').fill(`${name}@example.com`)
-    await page.getByPlaceholder('Password').fill(PASSWORD)
-    await page.getByRole('button', { name: 'Sign up' }).click()
-    await page.getByText(`Signed in as ${name}`).waitFor()
-    return page
-  }
-  const add = async (page: Page, text: string): Promise<void> => {
-    await page.getByPlaceholder('Text').fill(text)
-    await page.getByRole('button', { name: 'Add a card' }).click()
-  }
+  const visitor = (name: string) => newVisitor(browser, app, name)
 
   test('two users see the same cards, also after a break, and each card once', async () => {
-    const [ada, bea] = [await newVisitor('ada'), await newVisitor('bea')]
+    const [ada, bea] = [await visitor('ada'), await visitor('bea')]
     await add(ada, 'one')
     await shows(ada, 'one')
     await shows(bea, 'one')
@@ -72,15 +51,4 @@ async function tests(): Promise<void> {
     await shows(tab, 'three', 'four')
     await shows(bea, 'three', 'four')
   })
-}
-
-/** Runs the server of the example, as its README says. */
-async function serveExample(port: number, more: Readonly<Record<string, string>>): Promise<void> {
-  const server = spawn(process.execPath, ['examples/live/serve.mjs'], {
-    cwd: new URL('../..', import.meta.url),
-    env: { ...process.env, PORT: String(port), ...more },
-    stdio: ['ignore', 'pipe', 'inherit'],
-  })
-  after(() => server.kill())
-  await once(server.stdout, 'data')
 }
