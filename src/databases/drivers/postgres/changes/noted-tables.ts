@@ -4,6 +4,7 @@ import {
   noteFunction,
   TRIGGERS,
 } from '#databases/drivers/postgres/changes/note-function.ts'
+import { SHADOWS_SQL } from '#databases/drivers/postgres/sql/policies/function-reads.ts'
 import type { TableName } from '#databases/request/request.ts'
 
 /** A table as the feed sees it, also one without triggers of the feed. */
@@ -24,7 +25,7 @@ export type NotedTable = {
   readonly triggers: readonly string[]
   readonly firing: number
   /**
-   * Versions of the rows of the system's catalog that describe the table, and its policies. Of the row in pg_class only some values: TRUNCATE
+   * Versions of the rows of the system's catalog that describe the table, and its policies with the functions that they call. Of the row in pg_class only some values: TRUNCATE
    * and CLUSTER give it a new version too.
    */
   readonly structure: string
@@ -115,6 +116,13 @@ hooked as materialized (
   from hook group by tgrelid
 )`
 
+/** Versions of the functions that the policies of the table call. */
+const CALLED = `(
+  select concat(' ', string_agg(concat(f.oid, '.', f.xmin), ',' order by f.oid), ' ', ${SHADOWS_SQL})
+  from pg_policy p join pg_depend d on d.classid = 'pg_policy'::regclass and d.objid = p.oid and d.refclassid = 'pg_proc'::regclass
+  join pg_proc f on f.oid = d.refobjid where p.polrelid = c.oid having count(*) > 0
+)`
+
 /** Of a row `c` of pg_class with `n` of pg_namespace and `h` of hooked. */
 export const AS_NOTED = `json_build_object(
   'oid', c.oid::text, 'schema', n.nspname, 'table', c.relname, 'kind', c.relkind, 'key', coalesce(${KEY}, '[]'),
@@ -124,7 +132,7 @@ export const AS_NOTED = `json_build_object(
     (select string_agg(a.xmin::text, ',' order by a.attnum) from pg_attribute a where a.attrelid = c.oid and a.attnum > 0),
     (select i.xmin from pg_index i where i.indrelid = c.oid and i.indisprimary),
     ${DESCENDANTS}),
-  'policies', coalesce((select string_agg(concat(p.oid, '.', p.xmin), ',' order by p.oid) from pg_policy p where p.polrelid = c.oid), '')
+  'policies', concat((select string_agg(concat(p.oid, '.', p.xmin), ',' order by p.oid) from pg_policy p where p.polrelid = c.oid), ${CALLED})
 )`
 
 /** Tables with triggers of the feed, and those of a JSON array of names. */

@@ -119,3 +119,59 @@ test('a policy that reads a partition by its name is not live, since writes to i
   assert.equal(await feed.policies(publicTable('guarded')), 'not_live')
   await ended('guarded')
 })
+
+test('functions that only read claims are seen through, and a change of one is told as a change of the policies', async () => {
+  await sql(`create function uid() returns uuid language sql stable as $$ select ${USER} $$;
+    create function org() returns text language sql stable return current_setting('request.claims', true)::json ->> 'organization_id';
+    create table called (id int primary key, owner uuid, org text); alter table called enable row level security;
+    create policy reading on called to ${signedInRole} using (owner = uid() or org = org())`)
+  await live('called')
+  const reads = () => feed.policies(publicTable('called'))
+  assert.deepEqual(await reads(), { claims: ['organization_id', 'user_id'], tables: [] })
+  const start = await feed.position()
+  await sql(
+    `create or replace function uid() returns uuid language sql stable as $$ select current_setting('request.jwt.claims', true)::uuid $$`,
+  )
+  const changed = await read(start)
+  assert.deepEqual(told(changed), ['called reset policy_changed'])
+  assert.deepEqual(await reads(), { claims: 'all', tables: [] })
+  for (const [change, back] of [
+    [
+      `create or replace function uid() returns uuid language sql stable as $$ select now()::text::uuid $$`,
+      '',
+    ],
+    [
+      `create or replace function uid() returns uuid language sql stable as $$ select ${USER} $$; alter function uid() immutable`,
+      'alter function uid() stable',
+    ],
+    ['alter function uid() security definer', 'alter function uid() security invoker'],
+    [`alter function uid() set timezone = 'UTC'`, 'alter function uid() reset all'],
+    [
+      `create function picked(json, json) returns text language sql as $$ select now()::text $$;
+      create operator ->> (function = picked, leftarg = json, rightarg = json)`,
+      'drop operator ->> (json, json)',
+    ],
+    [
+      `create function current_setting(text, text) returns text language sql as $$ select now()::text $$`,
+      'drop function current_setting(text, text)',
+    ],
+    [
+      `create or replace function uid() returns uuid language plpgsql stable as $$ begin return ${USER}; end $$`,
+      `create or replace function uid() returns uuid language sql stable as $$ select ${USER} $$`,
+    ],
+    [
+      `create function team_of(text) returns text language sql stable as $$ select $1 $$; create policy more on called using (org = team_of('a'))`,
+      'drop policy more on called',
+    ],
+  ] as const) {
+    const before = await feed.position()
+    await sql(change)
+    assert.deepEqual(told(await read(before)), ['called reset policy_changed'], change)
+    assert.equal(await reads(), 'not_live', change)
+    if (back !== '') {
+      await sql(back)
+      assert.deepEqual(await reads(), { claims: ['organization_id', 'user_id'], tables: [] }, back)
+    }
+  }
+  await ended('called')
+})

@@ -2,8 +2,13 @@ import type { OwnerColumn, PolicyReads } from '#databases/drivers/changes.ts'
 import type { RowLevelSecurity } from '#databases/drivers/driver.ts'
 import { isSame } from '#databases/drivers/postgres/changes/noted-tables.ts'
 import { LIMITED_LOCKS } from '#databases/drivers/postgres/sql/limited-locks.ts'
+import {
+  type FunctionReads,
+  readsOfFunction,
+  SHADOWS_SQL,
+} from '#databases/drivers/postgres/sql/policies/function-reads.ts'
 import { ownerColumnOf } from '#databases/drivers/postgres/sql/policies/owner-column.ts'
-import { readsOfExpression } from '#databases/drivers/postgres/sql/policies/reads.ts'
+import { type KnownFunctions, readsOfExpression } from '#databases/drivers/postgres/sql/policies/reads.ts'
 import { type BuiltSql, bind, createSql } from '#databases/drivers/postgres/sql/sql-builder.ts'
 import type { TableName } from '#databases/request/request.ts'
 
@@ -27,10 +32,11 @@ export function createPolicyReads(
       // A view, or a foreign table: nothing is known of its rows.
       if (found === undefined || found === null) return 'not_live'
       const { expressions, hasCode } = found
-      if (hasCode) return 'not_live'
+      const known = hasCode ? undefined : await knownIn(found)
+      if (known === undefined) return 'not_live'
       if (name === table.table && schema === table.schema) owners = await ownersIn(found)
       for (const text of expressions) {
-        const reads = await readsOfExpression(text)
+        const reads = await readsOfExpression(text, known)
         if (reads === undefined) return 'not_live'
         if (reads.claims === 'all') readsAll = true
         else for (const claim of reads.claims) claims.add(claim)
@@ -43,11 +49,24 @@ export function createPolicyReads(
 }
 
 type Policies = {
-  /** Functions or operators of users. Their names need not stand in the text, as those of casts or of NULLIF. */
+  /** Operators of users, or functions that cannot be seen through. Their names need not stand in the text, as those of casts or of NULLIF. */
   readonly hasCode: boolean
+  /** Functions of users that may be seen through. Without arguments, so that they stand in the text wherever they are called. */
+  readonly functions: readonly { readonly schema: string; readonly name: string; readonly body: string }[]
   readonly expressions: readonly string[]
   /** The client's own role sees all rows. */
   readonly isOpen: boolean
+}
+
+/** Undefined where one of the functions reads anything but claims. */
+async function knownIn({ functions }: Policies): Promise<KnownFunctions | undefined> {
+  const known = new Map<string, FunctionReads>()
+  for (const { schema, name, body } of functions) {
+    const reads = await readsOfFunction(body)
+    if (reads === undefined) return undefined
+    known.set(JSON.stringify([schema, name]), reads)
+  }
+  return known
 }
 
 /** Undefined for policies of another form, and without policies: then all rows may be visible. */
@@ -56,6 +75,15 @@ async function ownersIn({ expressions, isOpen }: Policies): Promise<readonly Own
   const owners = await Promise.all(expressions.map(ownerColumnOf))
   return owners.every((owner) => owner !== undefined) ? owners : undefined
 }
+
+/**
+ * A function `f` that may be seen through: its text is all that it does, and not computed once for a plan, which callers share, as an IMMUTABLE one
+ * may be. The session's search path has pg_catalog first, also where it does not name it.
+ */
+const IS_CLEAR = `(f.prokind = 'f' and f.pronargs = 0 and f.provolatile = 's' and not f.prosecdef and not f.proretset
+  and f.prolang = (select l.oid from pg_language l where l.lanname = 'sql') and f.proconfig is null
+  and ${SHADOWS_SQL} = ''
+  and (select s.reset_val !~ 'pg_catalog' or s.reset_val ~ '^ *"?pg_catalog"?( *,|$)' from pg_settings s where s.name = 'search_path'))`
 
 /** The policies for reading rows, of these roles. Runs with the search path pg_catalog. */
 const POLICIES_SQL = `
@@ -73,7 +101,16 @@ select case when c.relkind in ('r', 'p') then json_build_object('isOpen', not ro
     select coalesce(json_agg(pg_get_expr(p.polqual, p.polrelid) order by p.polname), '[]') from policy p where p.polrelid = c.oid
   ), 'hasCode', exists (
     select from policy p join pg_depend d on d.classid = 'pg_policy'::regclass and d.objid = p.oid
-    where p.polrelid = c.oid and d.refclassid in ('pg_proc'::regclass, 'pg_operator'::regclass)
+    left join pg_proc f on d.refclassid = 'pg_proc'::regclass and f.oid = d.refobjid
+    where p.polrelid = c.oid and d.refclassid in ('pg_proc'::regclass, 'pg_operator'::regclass) and ${IS_CLEAR} is not true
+  ), 'functions', (
+    select coalesce(json_agg(json_build_object('schema', s.nspname, 'name', f.proname,
+      'body', coalesce('select ' || substring(pg_get_function_sqlbody(f.oid) from '^RETURN (.*)$'), f.prosrc))), '[]')
+    from pg_proc f join pg_namespace s on s.oid = f.pronamespace
+    where f.oid in (
+      select d.refobjid from policy p join pg_depend d on d.classid = 'pg_policy'::regclass and d.objid = p.oid
+      where p.polrelid = c.oid and d.refclassid = 'pg_proc'::regclass
+    )
   )
 ) end as policies
 from ${LIMITED_LOCKS} cross join pg_class c join pg_namespace n on n.oid = c.relnamespace

@@ -1,7 +1,13 @@
 import type { A_Expr, FuncCall, Node, RangeVar, SQLValueFunction, SubLink, TypeCast } from 'libpg-query'
-import { constantIn, soleExpression, systemName } from '#databases/drivers/postgres/sql/parse-tree.ts'
+import {
+  constantIn,
+  nameParts,
+  soleExpression,
+  systemName,
+} from '#databases/drivers/postgres/sql/parse-tree.ts'
 import { DepthFailure, parse, SyntaxFailure } from '#databases/drivers/postgres/sql/parser.ts'
 import { CLAIMS, FUNCTIONS, TYPES } from '#databases/drivers/postgres/sql/policies/expression.ts'
+import type { FunctionReads } from '#databases/drivers/postgres/sql/policies/function-reads.ts'
 import type { TableName } from '#databases/request/request.ts'
 
 /** Everything that an expression reads besides the row. */
@@ -11,15 +17,21 @@ type ExpressionReads = {
   readonly tables: readonly TableName[]
 }
 
+/** Functions of users without arguments, by schema and name as JSON, and what they read. */
+export type KnownFunctions = ReadonlyMap<string, FunctionReads>
+
 /**
  * Everything that a policy reads, from the text that the server writes for it with the search path pg_catalog. Undefined where its result can change
- * with anything else: the time, a setting, a function that is not of the lists here.
+ * with anything else: the time, a setting, a function that is neither of the lists here nor `known`.
  */
-export async function readsOfExpression(text: string): Promise<ExpressionReads | undefined> {
+export async function readsOfExpression(
+  text: string,
+  known: KnownFunctions = new Map(),
+): Promise<ExpressionReads | undefined> {
   try {
     const node = soleExpression(await parse(`select ${text}`))
     if (node === undefined) return undefined
-    const reads: Found = { claims: new Set(), readsAllClaims: false, tables: [] }
+    const reads: Found = { claims: new Set(), readsAllClaims: false, tables: [], known }
     visit(node, reads)
     return { claims: reads.readsAllClaims ? 'all' : reads.claims, tables: reads.tables }
   } catch (error) {
@@ -29,7 +41,12 @@ export async function readsOfExpression(text: string): Promise<ExpressionReads |
   }
 }
 
-type Found = { readonly claims: Set<string>; readsAllClaims: boolean; readonly tables: TableName[] }
+type Found = {
+  readonly claims: Set<string>
+  readsAllClaims: boolean
+  readonly tables: TableName[]
+  readonly known: KnownFunctions
+}
 
 /** The result depends on what cannot be known. */
 class Unknown extends Error {}
@@ -130,6 +147,12 @@ function visitCall(call: FuncCall, found: Found): void {
     return
   }
   const { funcname, ...rest } = call
+  const own = call.args === undefined ? found.known.get(JSON.stringify(nameParts(funcname))) : undefined
+  if (own !== undefined) {
+    if (own === 'all') found.readsAllClaims = true
+    else for (const claim of own) found.claims.add(claim)
+    return
+  }
   if (!KNOWN_FUNCTIONS.has(systemName(funcname) ?? '')) throw new Unknown()
   visit(rest, found)
 }
