@@ -52,7 +52,7 @@ export async function acquireAll(turns: readonly (() => Promise<Release>)[]): Pr
  * A semaphore of which one key has a part at most, half of it by default, so that none locks out the others. With several keys, each has
  * that part of what the next one has.
  */
-type KeyedSemaphore = {
+export type KeyedSemaphore = {
   /** Waits for its turn; the answer releases it, once. The key with the smallest share comes first. */
   acquire(...keys: readonly string[]): Promise<Release>
 }

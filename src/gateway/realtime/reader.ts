@@ -7,7 +7,8 @@ import type {
   TableChange,
 } from '#databases/drivers/changes.ts'
 import type { Kernel } from '#kernel/kernel.ts'
-import { createSemaphore, type Semaphore } from '#kernel/semaphore.ts'
+import { createKeyedSemaphore, type KeyedSemaphore } from '#kernel/keyed-semaphore.ts'
+import { createSemaphore } from '#kernel/semaphore.ts'
 import { fail } from '../errors.ts'
 import { createAlarm } from './alarm.ts'
 import { type Cohort, concerns, note, type Readings, readPending, restartAll } from './cohort.ts'
@@ -31,8 +32,8 @@ export type Reader = LiveTables & {
   release(cohort: Cohort): void
   /** It has no members any more. */
   remove(cohort: Cohort): void
-  /** Bounds how many snapshots are read at the same time. */
-  readonly snapshots: Semaphore
+  /** Bounds how many snapshots are read at the same time, and for each caller. */
+  readonly snapshots: KeyedSemaphore
   /** Something was written through this process. */
   wake(): void
   lagSeconds(): number
@@ -65,7 +66,7 @@ export function createReader(kernel: Kernel, feed: ChangeFeed): Reader {
   }
   const failed = (error: unknown) =>
     kernel.log.warn({ event: 'live_rows_unread', error }, 'changes of live rows could not be read')
-  const readings: Readings = { kernel, slots: slots(), trusted, failed }
+  const readings: Readings = { kernel, slots: createSemaphore(READINGS, WAITING), trusted, failed }
 
   async function loop(): Promise<void> {
     while (isOpen) {
@@ -169,7 +170,7 @@ export function createReader(kernel: Kernel, feed: ChangeFeed): Reader {
       void readPending(readings, cohort)
     },
     remove: cohorts.remove,
-    snapshots: slots(),
+    snapshots: createKeyedSemaphore(READINGS, WAITING),
     wake: alarm.ring,
     lagSeconds: () => lag,
     close() {
@@ -191,5 +192,4 @@ export const RESETS = {
 } as const
 
 /** As many wait as there are streams, which are bounded themselves. */
-const slots = (): Semaphore =>
-  createSemaphore(READINGS, { max: Number.POSITIVE_INFINITY, refusal: () => fail('too_many_streams') })
+const WAITING = { max: Number.POSITIVE_INFINITY, refusal: () => fail('too_many_streams') }

@@ -11,7 +11,7 @@ import { RESETS, type Reader } from './reader.ts'
 /** Characters of one event of a snapshot. */
 const PIECE = 65_536
 /** Milliseconds after which a snapshot that waits for its reader lets others begin. */
-const PATIENCE = 1_000
+const PATIENCE = 200
 
 type Showing = {
   readonly kernel: Kernel
@@ -20,6 +20,8 @@ type Showing = {
   /** Judges the caller, and writes. */
   readonly send: (text: string) => Promise<void>
   readonly goesOn: () => boolean
+  /** They take turns with others. */
+  readonly payers: readonly string[]
 }
 
 /**
@@ -27,7 +29,7 @@ type Showing = {
  * to the reading of the change, since a slow reader may take long. stale: the policies may judge every row differently now.
  */
 export async function showRows(
-  { kernel, reader, output, send, goesOn }: Showing,
+  { kernel, reader, output, send, goesOn, payers }: Showing,
   caller: GatewayCaller,
   cohort: Cohort,
   keysOnly: boolean,
@@ -41,7 +43,7 @@ export async function showRows(
     ;[piece, size, pieces] = [[], 0, pieces + 1]
     return send(finished(eventText('snapshot', text)))
   }
-  const release = await reader.snapshots.acquire()
+  const release = await reader.snapshots.acquire(...payers)
   cohort.isStale = false
   try {
     const rows = rowsNow(kernel, caller, live, {

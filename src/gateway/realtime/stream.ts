@@ -21,6 +21,7 @@ import { type AskedTable, type LiveTable, openTable } from './live-table.ts'
 import type { Reader } from './reader.ts'
 import { changesSince, showRows } from './snapshot.ts'
 import { streamIds } from './stream-id.ts'
+import { createTurns, pause, payersOf } from './turns.ts'
 
 export type AskedStream = { readonly tables: readonly AskedTable[]; readonly snapshot: boolean }
 
@@ -177,7 +178,7 @@ export function startStream(parts: StreamParts, opened: Opened): Stream {
     if (typeof lost === 'string') output.write(beginning(lost))
     const keysOnly = !asked.snapshot || lost === true
     for (const cohort of own) {
-      const showing = { kernel, reader, output, send, goesOn }
+      const showing = { kernel, reader, output, send, goesOn, payers: payersOf(request, caller) }
       const outcome = await showRows(showing, await judge(), cohort, keysOnly)
       if (!goesOn()) return
       if (outcome === 'too_many') return finish(reset('too_many'))
@@ -267,17 +268,4 @@ export function startStream(parts: StreamParts, opened: Opened): Stream {
   output.write(RETRY)
   void run(opened)
   return { body: output.body, end: (reason) => finish(end(reason)) }
-}
-
-const pause = (milliseconds: number): Promise<void> =>
-  new Promise((resolve) => void setTimeout(resolve, milliseconds).unref())
-
-/** Runs one piece of work after the other. */
-function createTurns(): <T>(work: () => Promise<T>) => Promise<T> {
-  let last: Promise<unknown> = Promise.resolve()
-  return (work) => {
-    const turn = last.then(work)
-    last = turn.catch(() => {})
-    return turn
-  }
 }
