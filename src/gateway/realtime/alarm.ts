@@ -1,7 +1,7 @@
 /** Waits of a loop, one at a time. */
 export type Alarm = {
-  /** Waits for so many milliseconds, or until it rings. If it has rung since the last wait, not at all. */
-  wait(milliseconds: number): Promise<void>
+  /** Waits for so many milliseconds, or until it rings. If it has rung since the last wait, not at all. True: it has. */
+  wait(milliseconds: number): Promise<boolean>
   /** Waits for so many milliseconds. */
   pause(milliseconds: number): Promise<void>
   ring(): void
@@ -24,7 +24,9 @@ export function createAlarm(): Alarm {
           }
         })
       stop = undefined
+      const rang = hasRung
       hasRung = false
+      return rang
     },
     ring() {
       hasRung = true

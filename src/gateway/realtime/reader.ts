@@ -15,6 +15,7 @@ import { type Cohort, concerns, note, type Readings, readPending, restartAll } f
 import { createCohorts } from './cohorts.ts'
 import { createLiveCatalogue } from './live-catalogue.ts'
 import type { LiveTables } from './live-table.ts'
+import type { Poller } from './poller.ts'
 
 /** Reads the changes of one client's database for the streams of this process. */
 export type Reader = LiveTables & {
@@ -53,13 +54,21 @@ const MOST_OWNED = 500
 /** Seconds after which streams are told that they are behind. */
 const LATE = 5
 
-export function createReader(kernel: Kernel, feed: ChangeFeed): Reader {
+/** `join`: finds out who looks for changes, when the first stream begins. */
+export function createReader(
+  kernel: Kernel,
+  feed: ChangeFeed,
+  join: (ring: () => void) => Promise<Poller>,
+): Reader {
   const cohorts = createCohorts()
   const catalogue = createLiveCatalogue(feed)
   const alarm = createAlarm()
   let cursor: Position = ''
   let [begun, done, lag] = [0, 0, 0]
   let isOpen = true
+  /** There may be something to read: it was woken, the last read has failed, or a cohort waits to be united with others. */
+  let isWanted = false
+  let poller: Poller | undefined
   let beginning: Promise<void> | undefined
   const trusted = async () => {
     while (!kernel.coherence.isTrusted() && isOpen) await alarm.pause(LEAST)
@@ -70,12 +79,14 @@ export function createReader(kernel: Kernel, feed: ChangeFeed): Reader {
 
   async function loop(): Promise<void> {
     while (isOpen) {
-      await alarm.wait(POLL)
+      if (await alarm.wait(POLL)) isWanted = true
+      if (!isWanted && poller?.isDue() === false) continue
       await trusted()
       if (!isOpen) return
       try {
         await step()
       } catch (error) {
+        isWanted = true
         failed(error)
         await alarm.pause(BACKOFF)
       }
@@ -86,6 +97,7 @@ export function createReader(kernel: Kernel, feed: ChangeFeed): Reader {
   /** A batch that breaks is read again, since the position stays. */
   async function step(): Promise<void> {
     const number = ++begun
+    isWanted = false
     const batch = await feed.read(cursor)
     if ('lost' in batch) {
       catalogue.forget()
@@ -97,6 +109,7 @@ export function createReader(kernel: Kernel, feed: ChangeFeed): Reader {
       }
     } else noteAll(batch, await ownersIn(batch))
     done = number
+    poller?.hasRead('lost' in batch || batch.tables.length > 0)
     for (const cohort of cohorts.all()) void readPending(readings, cohort)
   }
 
@@ -153,6 +166,8 @@ export function createReader(kernel: Kernel, feed: ChangeFeed): Reader {
     position: () => cursor,
     begin() {
       const first = async () => {
+        poller ??= await join(alarm.ring)
+        if (!isOpen) poller.close()
         cursor = await feed.position()
         void loop()
       }
@@ -167,6 +182,7 @@ export function createReader(kernel: Kernel, feed: ChangeFeed): Reader {
     release(cohort) {
       cohort.state = 'idle'
       cohort.ripe = begun + 1
+      isWanted = true
       void readPending(readings, cohort)
     },
     remove: cohorts.remove,
@@ -176,6 +192,7 @@ export function createReader(kernel: Kernel, feed: ChangeFeed): Reader {
     close() {
       isOpen = false
       alarm.ring()
+      poller?.close()
     },
   }
 }

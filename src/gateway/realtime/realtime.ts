@@ -7,6 +7,7 @@ import type { Renewal } from '../caller/renewal.ts'
 import { fail } from '../errors.ts'
 import { expectReadable, type LiveTable, openTable } from './live-table.ts'
 import { createPlaces, once } from './places.ts'
+import { createPollers } from './poller.ts'
 import { createReader, type Reader } from './reader.ts'
 import { type AskedStream, type Stream, startStream } from './stream.ts'
 
@@ -120,11 +121,14 @@ type Readers = {
 }
 
 function createReaders(kernel: Kernel): Readers {
+  const pollers = createPollers(kernel)
   const readers = new Map<GatewayCaller['client'], { readonly reader: Reader; users: number }>()
   return {
     use({ client, backend }) {
       const found = readers.get(client)
-      const entry = found ?? { reader: createReader(kernel, requireAbility(backend, 'changes')), users: 0 }
+      const feed = requireAbility(backend, 'changes')
+      const join = async (ring: () => void) => pollers.join(await backend.identity(), ring)
+      const entry = found ?? { reader: createReader(kernel, feed, join), users: 0 }
       readers.set(client, entry)
       entry.users++
       return {

@@ -49,3 +49,7 @@ export async function deleteExpiredRealtimeTickets(db: Db, now: Date, batch: num
       select ticket_hash from service.realtime_ticket where expires_at <= ${now} limit ${batch})`.execute(db)
   return Number(numAffectedRows)
 }
+
+/** Tells every process that listens to the channel. */
+export const notify = async (db: Db, channel: string, payload: string): Promise<void> =>
+  void (await sql`select pg_notify(${channel}, ${payload})`.execute(db))
