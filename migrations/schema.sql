@@ -343,7 +343,7 @@ table service."public_route"
   updated_at timestamp with time zone not null
   created_by uuid
   constraint public_route_anonymous CHECK ((requires_key OR (table_name IS NOT NULL) OR (allowed_ops <@ '{query}'::text[])))
-  constraint public_route_ops CHECK ((allowed_ops <@ '{query,fetch,insert,update,delete}'::text[]))
+  constraint public_route_ops CHECK ((allowed_ops <@ '{query,fetch,insert,update,delete,subscribe}'::text[]))
   constraint public_route_pkey PRIMARY KEY (id)
   constraint public_route_query CHECK (((query IS NOT NULL) OR (NOT (allowed_ops @> '{query}'::text[]))))
   constraint public_route_route_key_key UNIQUE (route_key)

@@ -96,7 +96,7 @@ const ABILITIES: Readonly<Record<string, readonly string[]>> = {
   'gateway/sql/sql.ts': ['sql'],
   'gateway/rpc/rpc.ts': ['call'],
   'gateway/public-routes/call.ts': ['fixedSql'],
-  'gateway/public-routes/definition.ts': ['fixedSql'], // checks the text
+  'gateway/public-routes/definition.ts': ['fixedSql', 'changes'], // checks the text, and whether there are any
   'gateway/data/transaction.ts': ['transaction', 'idempotency'], // runs prepared operations
   'gateway/data/insert-batching.ts': ['transaction'], // runs prepared operations
   'gateway/import/import.ts': ['transaction'], // undoes prepared inserts

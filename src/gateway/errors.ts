@@ -74,7 +74,7 @@ const GATEWAY_FAILURES = {
   import_stopped: [503, 'The service stops, and the import with it'],
   caller_changed: [409, 'The session has changed during the operation'],
   client_changed: [409, 'The client has been given another database during the operation'],
-  unknown_operation: [400, 'The operation is one of query, fetch, insert, update, delete'],
+  unknown_operation: [400, 'The operation is one of query, fetch, insert, update, delete, subscribe'],
   public_route_not_found: [404, 'There is no such public route'],
   public_route_exists: [409, 'A public route with this key already exists'],
   invalid_public_route: [400, 'The public route is not well formed'],

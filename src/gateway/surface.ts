@@ -26,6 +26,8 @@ import type { PipelineRegistry } from './pipelines/registry.ts'
 import { pipelineRoutes } from './pipelines/routes.ts'
 import { templateRoutes } from './pipelines/template-routes.ts'
 import { publicRouteRoutes } from './public-routes/routes.ts'
+import { subscriptionRoutes } from './public-routes/subscriptions.ts'
+import { createRealtime } from './realtime/realtime.ts'
 import { realtimeRoutes } from './realtime/routes.ts'
 import { rpcRoutes } from './rpc/routes.ts'
 import { schemaRoutes } from './schema/routes.ts'
@@ -86,9 +88,10 @@ export function gatewaySurface(app: App, kernel: Kernel, book: RouteBook, parts:
     done()
   })
 
+  const realtime = createRealtime(kernel, access.renew)
   const { clients, backups, deliveries, pipelines, health, insights } = parts
   addFeature(app, FEATURES.data, (app) => dataRoutes(app, kernel, access))
-  addFeature(app, FEATURES.realtime, (app) => realtimeRoutes(app, kernel, access))
+  addFeature(app, FEATURES.realtime, (app) => realtimeRoutes(app, kernel, access, realtime))
   addFeature(app, FEATURES.import, (app) => importRoutes(app, kernel, access))
   addFeature(app, FEATURES.sql, (app) => sqlRoutes(app, kernel, access))
   addFeature(app, FEATURES.rpc, (app) => rpcRoutes(app, kernel, access))
@@ -104,7 +107,10 @@ export function gatewaySurface(app: App, kernel: Kernel, book: RouteBook, parts:
     keyConfigRoutes(app, kernel, clients, access)
   })
   addFeature(app, FEATURES.storage, (app) => storageRoutes(app, kernel, access))
-  addFeature(app, FEATURES.publicRoutes, (app) => publicRouteRoutes(app, kernel, clients, access))
+  addFeature(app, FEATURES.publicRoutes, (app) => {
+    publicRouteRoutes(app, kernel, clients, access)
+    subscriptionRoutes(app, kernel, access, realtime)
+  })
   addFeature(app, FEATURES.webhooks, (app) => {
     webhookRoutes(app, kernel, clients, access)
     deliveryRoutes(app, clients, access, deliveries)

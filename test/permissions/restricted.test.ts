@@ -80,6 +80,7 @@ const ENROLMENT = [
 const OF_SESSIONS = [
   'DELETE /gateway/delete',
   'GET /data',
+  'GET /public/docs/subscribe',
   'GET /rpc/name',
   'POST /gateway/data',
   'POST /gateway/delete',
@@ -94,6 +95,7 @@ const OF_SESSIONS = [
   'POST /pipelines',
   'POST /pipelines/simulate',
   'POST /public/docs/fetch',
+  'POST /public/docs/subscribe',
   'POST /query/count',
   'POST /query/sql',
   'POST /realtime',
@@ -211,7 +213,12 @@ test('a session of an admin who lacks the factor and acts as a user without such
 test('the gateway refuses such a session wherever it looks at one, whatever the key', async () => {
   const [ada, bob] = [await auditor('Ada'), await auditor('Bob')]
   await insertFactor(t, bob)
-  const route = { route_key: 'docs', client_name: 'wide', allowed_ops: ['fetch'], table_name: 'doc' }
+  const route = {
+    route_key: 'docs',
+    client_name: 'wide',
+    allowed_ops: ['fetch', 'subscribe'],
+    table_name: 'doc',
+  }
   assert.equal((await t.admin.post('/admin/public-routes', route)).status, 201)
   const key = await t.key(['gateway.*', 'pipelines.run', 'gateway.bypass_row_level_security'], {
     client_name: 'wide',

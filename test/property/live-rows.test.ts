@@ -40,6 +40,21 @@ for (const table of ['doc', 'item']) {
   assert.equal(enabled.status, 200, enabled.text)
 }
 
+const { admin: operator } = t
+const ROUTES = {
+  large: { conditions: { operator: 'gt', column: 'n', value: 4 } },
+  'large-of-all': { conditions: { operator: 'gt', column: 'n', value: 4 }, run_as: 'owner' },
+}
+for (const [route_key, facts] of Object.entries(ROUTES)) {
+  const open = {
+    allowed_ops: ['fetch', 'subscribe'],
+    rate_limit: { requests: 1_000_000, window_seconds: 60 },
+  }
+  const fixed = { client_name: 'app', table_name: 'doc', requires_key: false }
+  const route = await operator.post('/admin/public-routes', { route_key, ...fixed, ...open, ...facts })
+  assert.equal(route.status, 201, route.text)
+}
+
 const OWNERS = [users.ada.id, users.bea.id]
 const statement = ({ below, of }: Chooser): string => {
   const [id, n, owner, team] = [below(60), below(10), of(OWNERS), below(4)]
@@ -93,6 +108,8 @@ const WRITERS: readonly ((choose: Chooser) => Promise<void>)[] = [
 type Follower = {
   readonly who: Actor
   readonly table?: string
+  /** The public route that it comes by. */
+  readonly route?: keyof typeof ROUTES
   readonly asked: object
   readonly mayBe: (row: { n: number; owner: string }) => boolean
   stream: EventStream
@@ -121,10 +138,26 @@ const FOLLOWERS: readonly Omit<Follower, 'stream'>[] = [
     asked: { conditions: ODD },
     mayBe: ({ owner, n }) => owner === users.bea.id && n > 4,
   },
+  { who: adas, route: 'large', asked: {}, mayBe: ({ n }) => n > 4 },
+  { who: stranger, route: 'large', asked: {}, mayBe: ({ n }) => n > 4 && n % 2 === 1 },
+  { who: beas, route: 'large-of-all', asked: {}, mayBe: ({ n }) => n > 4 },
+  { who: stranger, route: 'large-of-all', asked: { columns: ['id', 'n'] }, mayBe: ({ n }) => n > 4 },
 ]
 
-const follow = (who: Actor, table_name: string, asked: object): Promise<EventStream> =>
-  openStream(`${t.url}/realtime`, { headers: who.headers, body: { tables: [{ table_name, ...asked }] } })
+const follow = ({ who, table = 'doc', route, asked }: Omit<Follower, 'stream'>): Promise<EventStream> =>
+  route === undefined
+    ? openStream(`${t.url}/realtime`, {
+        headers: who.headers,
+        body: { tables: [{ table_name: table, ...asked }] },
+      })
+    : openStream(`${t.url}/public/${route}/subscribe`, { headers: who.headers, body: asked })
+
+const fetched = async ({ who, table = 'doc', route, asked }: Follower): Promise<readonly object[]> => {
+  const path = route === undefined ? '/gateway/fetch' : `/public/${route}/fetch`
+  const { data } = (await who.post(path, { ...(route === undefined && { table_name: table }), ...asked }))
+    .body
+  return data
+}
 
 const sorted = (rows: readonly object[]): string =>
   JSON.stringify(rows.toSorted((one, other) => (one as { id: number }).id - (other as { id: number }).id))
@@ -145,24 +178,21 @@ for (let round = 0; round < ROUNDS; round++)
   test(`every page shows the rows of a fetch in the end: seed ${SEED + round}`, async () => {
     const choose = chooser(SEED + round)
     const followers: Follower[] = await Promise.all(
-      FOLLOWERS.map(async (one) => ({
-        ...one,
-        stream: await follow(one.who, one.table ?? 'doc', one.asked),
-      })),
+      FOLLOWERS.map(async (one) => ({ ...one, stream: await follow(one) })),
     )
     for (let burst = 0; burst < 4; burst++) {
       const writing = Array.from({ length: 6 }, async (_, index) => {
         for (let write = 0; write < 12; write++) await (WRITERS[index] ?? assert.fail())(choose)
       })
-      const later = await follow(adas, 'doc', {})
+      const later: Omit<Follower, 'stream'> = { who: adas, asked: {}, mayBe: () => true }
+      const stream = await follow(later)
       await Promise.all(writing)
-      followers.push({ who: adas, asked: {}, mayBe: () => true, stream: later })
+      followers.push({ ...later, stream })
       for (const follower of followers) {
-        const { who, table = 'doc', asked, stream } = follower
-        const { data } = (await who.post('/gateway/fetch', { table_name: table, ...asked })).body
-        await eventually(() => sorted([...pageOf(stream, table).values()]) === sorted(data)).catch(() =>
-          assert.equal(sorted([...pageOf(stream, table).values()]), sorted(data)),
-        )
+        const { table = 'doc', route = table, stream } = follower
+        const rows = sorted(await fetched(follower))
+        const shown = () => sorted([...pageOf(stream, route).values()])
+        await eventually(() => shown() === rows).catch(() => assert.equal(shown(), rows))
         expectOwn(follower)
       }
     }

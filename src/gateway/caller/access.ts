@@ -45,6 +45,8 @@ export type GatewayAccess = OperatorAccess & {
   keyed(right: FixedRight): Access
   /** Requires what the record of the called public route asks for. */
   readonly publicCall: Access
+  /** The same, to follow its rows. */
+  readonly publicStream: Access
   /** Origins whose pages may call this public route; undefined if there is none. */
   originsOf(routeKey: string, address: string): Promise<readonly string[] | undefined>
   readonly renew: Renewal
@@ -83,7 +85,7 @@ export function gatewayAccess(
   const retain = createRetention(clients)
   const data = dataAccess(grants, identifyForData, enforcement)
   const find = createOpenRoutes(kernel)
-  const security = [{}, ...DATA_SECURITY]
+  const publicParts = { clients, grants, find, personaOf, security: [{}, ...DATA_SECURITY] }
   const operating = operatorAccess(operator, grants.of)
   return {
     ...operating,
@@ -94,7 +96,8 @@ export function gatewayAccess(
       asData ? fixedDataAccess(data, rights) : fixedAccess(grants, identify, rights),
     sql: sqlAccess(grants, createSqlIdentify(identify, personaOf)),
     keyed: (right) => keyedAccess(grants, right),
-    publicCall: createPublicAccess(kernel, { clients, grants, find, personaOf, security }),
+    publicCall: createPublicAccess(kernel, publicParts),
+    publicStream: createPublicAccess(kernel, publicParts, 'subscribe'),
     originsOf: async (routeKey, address) => (await find(routeKey, address))?.record.allowedOrigins,
     renew: createRenewal(clients, grants, identifyForData, retain),
     override: createClientOverride({ clients, enforcement, takeRole, retain }),

@@ -47,6 +47,9 @@ export const anonymous = ({ anonymousRole }: RowLevelSecurity): ActingAs => ({
   userId: undefined,
 })
 
+/** The client's own role. */
+export const OWNER: Persona = { role: 'none', claims: '{}' }
+
 export function createPersonaLookup(
   kernel: Kernel,
   { sessions, sessionOfJwt }: { readonly sessions: Sessions; readonly sessionOfJwt: SessionOfJwt },

@@ -1,20 +1,19 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Clients, LocatedClient } from '#databases/clients/clients.ts'
-import type { Persona } from '#databases/drivers/driver.ts'
 import type { Access } from '#kernel/http/access.ts'
 import { allowOrigin } from '#kernel/http/cors.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { unknownClient } from '../caller/called-client.ts'
 import type { GatewayCaller } from '../caller/caller.ts'
 import { requireRight } from '../caller/caller-rights.ts'
-import { anonymous, type PersonaLookup } from '../caller/caller-role.ts'
+import { anonymous, OWNER, type PersonaLookup } from '../caller/caller-role.ts'
 import type { Grant } from '../caller/grant.ts'
 import type { Grants } from '../caller/grants.ts'
 import { callerOn } from '../caller/identify.ts'
 import { presenceOf } from '../caller/presence.ts'
 import { fail, REFUSED } from '../errors.ts'
 import { actingAs } from '../prepare.ts'
-import { OPS, type Op } from './definition.ts'
+import { CALLED_OPS, type Op } from './definition.ts'
 import type { FindRoute, OpenRoute } from './open-routes.ts'
 
 declare module 'fastify' {
@@ -36,16 +35,17 @@ type Parts = {
 
 /**
  * Requires what the record of the route asks for: an operation that it allows, its rate limit, and a key unless it is open to all. Decided
- * again when the body has arrived, because the record, the key and the session may have changed.
+ * again when the body has arrived, and while rows are followed, because the record, the key and the session may have changed. `only`: the
+ * operation of a path that names none.
  */
-export function createPublicAccess(kernel: Kernel, parts: Parts): Access {
+export function createPublicAccess(kernel: Kernel, parts: Parts, only?: Op): Access {
   const { find, security } = parts
   return {
     name: 'open, or key where the route asks for one',
     security,
     failures: REFUSED.asPublic,
     async authorize(request, reply) {
-      const call = await calledRoute(find, request)
+      const call = await calledRoute((key) => find(key, request.clientAddress), request, only)
       allowOrigin(kernel, request, reply, call.record.allowedOrigins)
       requireOpen(call)
       const { id, requests, windowSeconds: seconds } = call.record
@@ -55,18 +55,23 @@ export function createPublicAccess(kernel: Kernel, parts: Parts): Access {
       await admit(parts, request, reply, call)
     },
     async renew(request, reply) {
-      const call = await calledRoute(find, request)
+      const call = await calledRoute(find, request, only)
       requireOpen(call)
       await admit(parts, request, reply, call)
     },
   }
 }
 
-async function calledRoute(find: FindRoute, request: FastifyRequest): Promise<PublicCall> {
-  const { route_key, op: named } = request.params as { route_key: string; op: string } // as the path has them
-  const op = OPS.find((one) => one === named)
+async function calledRoute(
+  find: FindRoute,
+  request: FastifyRequest,
+  only: Op | undefined,
+): Promise<PublicCall> {
+  const { route_key, op: named = only } = request.params as { route_key: string; op?: string } // as the path has them
+  const ops: readonly Op[] = only === undefined ? CALLED_OPS : [only]
+  const op = ops.find((one) => one === named)
   if (op === undefined) throw fail('unknown_operation')
-  const route = await find(route_key, request.clientAddress)
+  const route = await find(route_key)
   if (route === undefined) throw fail('public_route_not_found')
   return { ...route, op }
 }
@@ -77,8 +82,11 @@ function requireOpen({ record, op }: PublicCall): void {
 }
 
 /** Bytes. As the operation has by itself; an update of a stranger is small. */
-const limitOf = ({ config: { limits } }: Kernel, { op, record }: PublicCall): number =>
-  op === 'insert' || (op === 'update' && record.requiresKey) ? limits.body_bulk : limits.body
+function limitOf({ config: { limits } }: Kernel, { op, record }: PublicCall): number | undefined {
+  // The route has its own.
+  if (op === 'subscribe') return undefined
+  return op === 'insert' || (op === 'update' && record.requiresKey) ? limits.body_bulk : limits.body
+}
 
 /** Of a body without a key: to read the values of a large one takes seconds, in which the process answers nobody. */
 const MAX_VALUES = 100_000
@@ -114,9 +122,6 @@ async function grantOf(
   if (grant.kind === 'none') throw fail('api_key_required')
   return grant
 }
-
-/** The client's own role. */
-const OWNER: Persona = { role: 'none', claims: '{}' }
 
 /** With row-level security: the caller's session or the anonymous role, whatever the key, unless the record names the owner. */
 async function actingFor(

@@ -9,7 +9,9 @@ import { fail } from '../errors.ts'
 import { requestOptionsOf, storedOptionsOf } from '../prepare.ts'
 import type { PublicRoute } from './store.ts'
 
-export const OPS = ['query', 'fetch', 'insert', 'update', 'delete'] as const
+/** Those that a body is sent to. */
+export const CALLED_OPS = ['query', 'fetch', 'insert', 'update', 'delete'] as const
+export const OPS = [...CALLED_OPS, 'subscribe'] as const
 export type Op = (typeof OPS)[number]
 
 /** The parts of a record that an operator sets. */
@@ -111,6 +113,7 @@ export async function requireSound(
   if (wrong !== undefined)
     throw unsound('allowed_origins', 'An origin is https://host, with a port if it has one, or *.')
   if (query !== null) await requireAbility(client.driver, 'fixedSql').check(query)
+  if (allowedOps.includes('subscribe')) requireAbility(client.driver, 'changes')
 }
 
 const isOrigin = (text: string): boolean =>

@@ -9,9 +9,9 @@ export type OpenRoute = { readonly record: PublicRoute; readonly scope: Scope }
 
 /**
  * Undefined for an unknown key, which is not cached, so that a new route needs no announcement. How many keys an address can try is limited:
- * beyond the limit, 429 without a query.
+ * beyond the limit, 429 without a query. Without an address, it is that of a caller who was let in by the route, and guesses nothing.
  */
-export type FindRoute = (routeKey: string, address: string) => Promise<OpenRoute | undefined>
+export type FindRoute = (routeKey: string, address?: string) => Promise<OpenRoute | undefined>
 
 const KEY_FORM = /^[a-z0-9][a-z0-9-]{0,62}$/
 
@@ -28,9 +28,9 @@ export function createOpenRoutes(kernel: Kernel): FindRoute {
   return async (routeKey, address) => {
     const cached = cache.peek(routeKey)
     if (cached !== undefined) return cached
-    await kernel.limits.expectRoom('default', address)
+    if (address !== undefined) await kernel.limits.expectRoom('default', address)
     const found = KEY_FORM.test(routeKey) ? await cache.get(routeKey) : undefined
-    if (found === undefined) await kernel.limits.consume('default', address)
+    if (found === undefined && address !== undefined) await kernel.limits.consume('default', address)
     return found
   }
 }

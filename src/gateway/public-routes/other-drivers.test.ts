@@ -44,3 +44,8 @@ test('the operation query needs a driver that runs SQL as its caller', async () 
   const refused = await create({ route_key: 'sql', allowed_ops: ['query'], query: 'select 1' })
   assert.deepEqual([refused.status, refused.body.code], [400, 'unsupported_by_driver'], refused.text)
 })
+
+test('the operation subscribe needs a driver that tells changes', async () => {
+  const refused = await create({ route_key: 'live', allowed_ops: ['subscribe'] })
+  assert.deepEqual([refused.status, refused.body.code], [400, 'unsupported_by_driver'], refused.text)
+})

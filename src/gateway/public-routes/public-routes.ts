@@ -117,6 +117,7 @@ const ACTIONS_OF: Readonly<Record<Op, readonly (typeof ACTIONS)[number][]>> = {
   insert: ['read', 'write'],
   update: ['read', 'write'],
   delete: ['read', 'delete'],
+  subscribe: ['read'],
 }
 
 const isClosing = (facts: RouteFacts): boolean => facts.is_active === false && Object.keys(facts).length === 1

@@ -162,8 +162,10 @@ function callRoutes(app: App, kernel: Kernel, access: GatewayAccess): void {
     handler: async (request, reply) => {
       const origins = await access.originsOf(routeKeyOf(request), request.clientAddress)
       const isAllowed = origins !== undefined && allowOrigin(kernel, request, reply, origins)
-      if (!isAllowed) throw edge('method_not_allowed', FOREIGN_ORIGIN)
-      return sendPreflight(request, reply, 'POST')
+      const methods = isSubscription(request) ? ['POST', 'GET', 'HEAD'] : ['POST']
+      if (!isAllowed)
+        throw edge('method_not_allowed', { ...FOREIGN_ORIGIN, headers: { allow: methods.join(', ') } })
+      return sendPreflight(request, reply, methods.join(', '))
     },
   })
 }
@@ -172,11 +174,13 @@ function callRoutes(app: App, kernel: Kernel, access: GatewayAccess): void {
 const FOREIGN_ORIGIN = {
   message: 'Pages of this origin may not call this public route',
   hint: 'Add the origin to allowed_origins of the route, or to auth.trusted_origins',
-  headers: { allow: 'POST' },
 }
 
 const routeKeyOf = ({ params }: FastifyRequest): string =>
   (params as { readonly route_key: string }).route_key // of the path
+
+const isSubscription = ({ params }: FastifyRequest): boolean =>
+  (params as { readonly op: string }).op === 'subscribe' // of the path
 
 async function send(
   kernel: Kernel,
@@ -194,6 +198,7 @@ async function send(
     if (op !== 'fetch') throw onlyJson()
     return sendCsv(reply, await fetchCsv(kernel, caller, within))
   }
+  if (op === 'subscribe') throw new Error('The access rule lets it come by no body of rows')
   if (op === 'insert') return sendWritten(reply, op, await insertRows(kernel, caller, within))
   if (op !== 'fetch') return sendWritten(reply, op, await writeRows(kernel, caller, within, op))
   const strips = request.headers[HEADER.stripNulls] === 'true'

@@ -5,7 +5,7 @@ import { Id, Nullable, OneOf, Parsed, Timestamp } from '#kernel/http/schemas.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { CreatedBy, creatorFor } from '../created-by.ts'
 import { conditionsOf } from '../data/grammar.ts'
-import { OPS } from './definition.ts'
+import { CALLED_OPS, OPS } from './definition.ts'
 import type { PublicRoute } from './store.ts'
 
 export const RouteKey = Type.String({
@@ -160,5 +160,5 @@ export function throughRoute(schema: TSchema): TSchema {
 
 export const ByCall = Type.Object({
   route_key: Type.String({ examples: ['books'] }),
-  op: OneOf(OPS, { examples: ['fetch'] }),
+  op: OneOf(CALLED_OPS, { examples: ['fetch'] }),
 })

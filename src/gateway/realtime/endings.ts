@@ -18,6 +18,7 @@ const ENDINGS: Readonly<Record<string, string>> = {
   policy_not_live: reset('policy_changed'),
   insufficient_rights: reset('rights_changed'),
   caller_changed: reset('rights_changed'),
+  public_route_not_found: reset('rights_changed'),
 }
 
 /**

@@ -7,6 +7,7 @@ import type { ReadRequest, TableName } from '#databases/request/request.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { rowBatches } from '../bulk/streamed-rows.ts'
 import type { GatewayCaller } from '../caller/caller.ts'
+import { OWNER } from '../caller/caller-role.ts'
 import { fail } from '../errors.ts'
 import { actingAs, type Prepared, prepare, prepareAgain } from '../prepare.ts'
 import { type KeyedRow, keyedRow, keyTerms } from './keyed-row.ts'
@@ -17,11 +18,13 @@ export type AskedTable = {
   readonly schema_name?: string | undefined
   readonly columns?: unknown
   readonly conditions?: unknown
+  /** As events call it, for callers who are not told its name. */
+  readonly called?: string
 }
 
 /** The same, with its names found and its rights granted. */
 export type LiveTable = {
-  /** As events call it: `orders`, `sales.orders`. */
+  /** As events call it: `orders`, `sales.orders`, or the key of a public route. */
   readonly name: string
   readonly table: TableName
   /** The columns of the primary key, in its order. */
@@ -45,32 +48,48 @@ export type LiveTables = {
 export async function openTable(
   kernel: Kernel,
   caller: GatewayCaller,
-  { table_name, schema_name, columns, conditions }: AskedTable,
+  { table_name, schema_name, columns, conditions, called }: AskedTable,
   live: LiveTables,
 ): Promise<LiveTable> {
   const fetch = await prepare(kernel, caller, { table_name, schema_name, columns, conditions }, 'fetch')
-  const { schema, name } = fetch.plan.table
-  const table = { schema, table: name }
-  const shown = schema === 'public' ? name : `${schema}.${name}`
+  const { schema, name: own } = fetch.plan.table
+  const table = { schema, table: own }
+  const name = called ?? (schema === 'public' ? own : `${schema}.${own}`)
+  const details = { table: name }
   if (fetch.plan.output.some(({ kind }) => kind === 'relation'))
     throw fail('not_live', {
       message: 'Relations are not live',
       hint: 'Follow the related table as a table of its own',
-      details: { table: shown, field: 'columns' },
+      details: { ...details, field: 'columns' },
     })
   const key = await live.keyOf(table)
   if (key === undefined)
     throw fail('not_live', {
-      hint: `PUT /management/tables/${name}/realtime with enabled: true`,
-      details: { table: shown },
+      ...(called === undefined && { hint: `PUT /management/tables/${own}/realtime with enabled: true` }),
+      details,
     })
+  requireOpenKey(caller, key, details)
   // Not by what the catalogue of the fetch knows: policies may have been made past the gateway.
   const reads = await live.policies(table)
-  if (reads === 'not_live') throw fail('policy_not_live', { details: { table: shown } })
+  if (reads === 'not_live') throw fail('policy_not_live', { details })
   const persona = reducedPersona(caller, reads)
-  const { columns: output, where } = fetch.plan.request
-  const cohort = JSON.stringify([shown, output, where, persona])
-  return { name: shown, table, key, reads, owners: ownersOf(caller, reads), cohort, fetch }
+  const { columns: output, where, scope } = fetch.plan.request
+  const cohort = JSON.stringify([name, table, output, where, scope, persona])
+  return { name, table, key, reads, owners: ownersOf(caller, reads), cohort, fetch }
+}
+
+/** Events tell the key of a row, so that a public route has to open its columns. */
+function requireOpenKey(
+  { scope }: GatewayCaller,
+  key: readonly string[],
+  details: Record<string, unknown>,
+): void {
+  if (scope?.columns === undefined || key.every((name) => scope.columns?.includes(name))) return
+  throw fail('not_live', {
+    message: 'A stream tells the primary keys of its rows, which this public route does not open',
+    hint: 'Its columns need those of the primary key',
+    details: { ...details, field: 'columns' },
+  })
 }
 
 /**
@@ -89,7 +108,8 @@ function reducedPersona({ persona }: GatewayCaller, { claims }: PolicyReads): Pe
 const WRITTEN_UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
 function ownersOf({ persona }: GatewayCaller, { owners }: PolicyReads): LiveTable['owners'] {
-  if (persona === undefined || owners === undefined) return undefined
+  // Policies do not bind the client's own role.
+  if (persona === undefined || persona.role === OWNER.role || owners === undefined) return undefined
   const claims: Readonly<Record<string, unknown>> = JSON.parse(persona.claims)
   const values = owners.map(({ claim }) => claims[claim] ?? null)
   const isWritten = (value: unknown): value is string | null =>

@@ -2,18 +2,24 @@ import type { Config } from '#kernel/config/config.ts'
 import { networkOf } from '#kernel/http/limits/limits.ts'
 import { fail } from '../errors.ts'
 
-/** The streams of this process: in all, for each key, and for each address. */
+/** The streams of this process: in all, for each key, for each public route without keys, and for each address. */
 export type Places = {
   /** Takes a place, until the returned function is called. Throws `too_many_streams`. */
-  take(caller: { readonly key: string | undefined; readonly address: string }): () => void
+  take(caller: PlaceTaker): () => void
   taken(): number
+}
+
+type PlaceTaker = {
+  readonly key: string | undefined
+  readonly route: string | undefined
+  readonly address: string
 }
 
 export function createPlaces({ limits }: Pick<Config, 'limits'>): Places {
   const { streams, streams_per_caller, streams_per_address } = limits
   const counts = new Map<string, number>()
   return {
-    take({ key, address }) {
+    take({ key, route, address }) {
       const wanted = [
         { name: ALL, most: streams, setting: 'limits.streams' },
         ...(key === undefined
@@ -25,6 +31,9 @@ export function createPlaces({ limits }: Pick<Config, 'limits'>): Places {
                 setting: 'limits.streams_per_caller',
               },
             ]),
+        ...(route === undefined
+          ? []
+          : [{ name: `route:${route}`, most: Math.ceil(streams / 2), setting: 'limits.streams' }]),
         {
           name: `address:${networkOf(address)}`,
           most: streams_per_address,

@@ -53,7 +53,9 @@ export function createRealtime(kernel: Kernel, renewal: Renewal): Realtime {
     async open(request, reply, asked, resumed) {
       if (isClosing) throw edge('service_unavailable')
       const caller = gatewayCaller(request)
-      const key = caller.grant.kind === 'none' ? undefined : actorOf(caller.grant)
+      const isStranger = caller.grant.kind === 'none'
+      const key = isStranger ? undefined : actorOf(caller.grant)
+      const route = isStranger ? asked.route : undefined
       const used = readers.use(caller)
       let leave: (() => void) | undefined
       const free = once(() => {
@@ -61,7 +63,7 @@ export function createRealtime(kernel: Kernel, renewal: Renewal): Realtime {
         used.release()
       })
       try {
-        leave = places.take({ key, address: request.clientAddress })
+        leave = places.take({ key, route, address: request.clientAddress })
         const version = used.reader.version()
         const tables = await openAll(kernel, caller, asked, used.reader)
         if (isClosing) throw edge('service_unavailable')

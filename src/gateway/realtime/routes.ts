@@ -1,6 +1,4 @@
-import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
-import { FAILURES_OF } from '#databases/failures.ts'
 import type { Config } from '#kernel/config/config.ts'
 import { named } from '#kernel/http/document/components.ts'
 import { Timestamp } from '#kernel/http/schemas.ts'
@@ -11,21 +9,10 @@ import { columnsOf, conditionsOf } from '../data/grammar.ts'
 import { success, successOf } from '../envelope.ts'
 import { ticketAccess, withoutKeyInQuery } from './access.ts'
 import type { AskedTable } from './live-table.ts'
-import { createRealtime } from './realtime.ts'
-import type { AskedStream, Stream } from './stream.ts'
+import type { Realtime } from './realtime.ts'
+import { Events, lastIdOf, STREAM_BODY, STREAM_FAILURES, sendStream, WithSnapshot } from './send-stream.ts'
+import type { AskedStream } from './stream.ts'
 import { issueTicket } from './tickets.ts'
-
-const FAILURES = [
-  ...FAILURES_OF.data,
-  'not_live',
-  'policy_not_live',
-  'too_many_streams',
-  'unsupported_by_driver',
-]
-/** Bytes of a body, which a ticket keeps. */
-const BODY = 65_536
-
-const Events = { content: { 'text/event-stream': { schema: Type.String() } } }
 
 const streamBody = ({ limits }: Config) =>
   Type.Object(
@@ -42,21 +29,26 @@ const streamBody = ({ limits }: Config) =>
         ),
         { minItems: 1, maxItems: limits.stream_tables, examples: [[{ table_name: 'books' }]] },
       ),
-      snapshot: Type.Optional(
-        Type.Boolean({ default: true, description: 'Whether the rows of now are sent first' }),
-      ),
+      snapshot: WithSnapshot,
     },
     named('StreamBody'),
   )
 
 type Body = { readonly tables: readonly AskedTable[]; readonly snapshot?: boolean }
 
-const askedIn = ({ tables, snapshot = true }: Body): AskedStream => ({ tables, snapshot })
+const askedIn = ({ tables, snapshot = true }: Body): AskedStream => ({
+  tables: tables.map(({ table_name, schema_name, columns, conditions }) => ({
+    table_name,
+    schema_name,
+    columns,
+    conditions,
+  })),
+  snapshot,
+})
 
-export function realtimeRoutes(app: App, kernel: Kernel, access: GatewayAccess): void {
-  const realtime = createRealtime(kernel, access.renew)
+export function realtimeRoutes(app: App, kernel: Kernel, access: GatewayAccess, realtime: Realtime): void {
   const body = streamBody(kernel.config)
-  const config = { access: withoutKeyInQuery(access.data), failures: FAILURES }
+  const config = { access: withoutKeyInQuery(access.data), failures: STREAM_FAILURES }
   app.decorateRequest('realtimeTicket', undefined)
   app.addHook('preClose', (done) => {
     realtime.close()
@@ -65,7 +57,7 @@ export function realtimeRoutes(app: App, kernel: Kernel, access: GatewayAccess):
   app.route({
     method: 'POST',
     url: '/realtime',
-    bodyLimit: BODY,
+    bodyLimit: STREAM_BODY,
     config,
     schema: {
       operationId: 'streamRows',
@@ -75,13 +67,13 @@ export function realtimeRoutes(app: App, kernel: Kernel, access: GatewayAccess):
     },
     handler: async (request, reply) => {
       const resumed = { lastId: lastIdOf(request), proof: undefined }
-      return send(reply, await realtime.open(request, reply, askedIn(request.body as Body), resumed))
+      return sendStream(reply, await realtime.open(request, reply, askedIn(request.body as Body), resumed))
     },
   })
   app.route({
     method: 'POST',
     url: '/realtime/tickets',
-    bodyLimit: BODY,
+    bodyLimit: STREAM_BODY,
     config,
     schema: {
       operationId: 'createStreamTicket',
@@ -100,7 +92,7 @@ export function realtimeRoutes(app: App, kernel: Kernel, access: GatewayAccess):
   app.route({
     method: 'GET',
     url: '/realtime',
-    config: { access: ticketAccess(kernel, access.data), failures: FAILURES },
+    config: { access: ticketAccess(kernel, access.data), failures: STREAM_FAILURES },
     schema: {
       operationId: 'streamRowsByTicket',
       summary: 'The stream of a ticket: once, and again with the Last-Event-ID of one of its events',
@@ -117,18 +109,7 @@ export function realtimeRoutes(app: App, kernel: Kernel, access: GatewayAccess):
       const { realtimeTicket: ticket } = request
       if (ticket === undefined) throw new Error('the access rule has redeemed no ticket')
       const resumed = { lastId: lastIdOf(request), proof: ticket.proof }
-      return send(reply, await realtime.open(request, reply, ticket.asked, resumed))
+      return sendStream(reply, await realtime.open(request, reply, ticket.asked, resumed))
     },
   })
 }
-
-function lastIdOf({ headers }: FastifyRequest): string | undefined {
-  const id = headers['last-event-id']
-  return typeof id === 'string' && id !== '' ? id : undefined
-}
-
-/** Proxies may neither keep the events back nor change them. */
-const HEADERS = { 'cache-control': 'no-store, no-transform', 'x-accel-buffering': 'no' }
-
-const send = (reply: FastifyReply, { body }: Stream): FastifyReply =>
-  reply.headers(HEADERS).type('text/event-stream; charset=utf-8').send(body)

@@ -12,15 +12,16 @@ type StreamIds = {
 }
 
 /**
- * `proof`: begins the ids of a stream that a ticket has opened. Where policies may hide rows, ids name no position: it is not known which rows
- * were shown, keys of hidden ones may not be told when a stream resumes, and positions tell how much others write.
+ * `proof`: begins the ids of a stream that a ticket has opened. Where policies or a public route may hide rows, ids name no position: it is not
+ * known which rows were shown, keys of hidden ones may not be told when a stream resumes, and positions tell how much others write.
  */
 export function streamIds(
   tables: readonly LiveTable[],
-  { persona }: Pick<GatewayCaller, 'persona'>,
+  { persona, scope }: Pick<GatewayCaller, 'persona' | 'scope'>,
   proof: string | undefined,
 ): StreamIds {
-  const hides = persona !== undefined || tables.some(({ fetch }) => fetch.plan.table.isPlain !== true)
+  const isPart = persona !== undefined || scope !== undefined
+  const hides = isPart || tables.some(({ fetch }) => fetch.plan.table.isPlain !== true)
   const shown = hash('sha256', JSON.stringify(tables.map(({ cohort }) => cohort)), 'base64url').slice(0, 16)
   const head = proof === undefined ? `${shown}.` : `${proof}.${shown}.`
   return {

@@ -23,7 +23,12 @@ import { changesSince, showRows } from './snapshot.ts'
 import { streamIds } from './stream-id.ts'
 import { createTurns, pause, payersOf } from './turns.ts'
 
-export type AskedStream = { readonly tables: readonly AskedTable[]; readonly snapshot: boolean }
+export type AskedStream = {
+  readonly tables: readonly AskedTable[]
+  readonly snapshot: boolean
+  /** The public route that a caller without a key came by. */
+  readonly route?: string
+}
 
 type StreamParts = {
   readonly kernel: Kernel

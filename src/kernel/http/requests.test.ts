@@ -140,7 +140,10 @@ test('a value that is none of those allowed is refused with all of them', async 
   )
   const route = { route_key: 'a', client_name: 'default', table_name: 'a', allowed_ops: ['fetch', 'select'] }
   const created = await t.admin.post('/admin/public-routes', route)
-  assert.equal(created.body.message, 'allowed_ops.1 must be one of query, fetch, insert, update, delete')
+  assert.equal(
+    created.body.message,
+    'allowed_ops.1 must be one of query, fetch, insert, update, delete, subscribe',
+  )
 })
 
 test('an unknown path is 404, and another method 405 with the allowed ones, in the envelope of each surface', async () => {

@@ -43,7 +43,7 @@ export function keepRouteBook(app: FastifyInstance): RouteBook {
       const path = pathOf(url)
       const methods =
         fixed.get(path) ?? patterns.filter(({ pattern }) => pattern.test(path)).map(({ method }) => method)
-      return methods.flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method]))
+      return [...new Set(methods.flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method])))]
     },
     isFixed: (url) => fixed.has(pathOf(url)),
     routeOf(request) {
