@@ -113,6 +113,7 @@ type Follower = {
   readonly asked: object
   readonly mayBe: (row: { n: number; owner: string }) => boolean
   stream: EventStream
+  hasComeBack?: boolean
 }
 
 const ODD = { operator: 'gt', column: 'n', value: 4 }
@@ -144,13 +145,27 @@ const FOLLOWERS: readonly Omit<Follower, 'stream'>[] = [
   { who: stranger, route: 'large-of-all', asked: { columns: ['id', 'n'] }, mayBe: ({ n }) => n > 4 },
 ]
 
-const follow = ({ who, table = 'doc', route, asked }: Omit<Follower, 'stream'>): Promise<EventStream> =>
-  route === undefined
-    ? openStream(`${t.url}/realtime`, {
-        headers: who.headers,
-        body: { tables: [{ table_name: table, ...asked }] },
-      })
-    : openStream(`${t.url}/public/${route}/subscribe`, { headers: who.headers, body: asked })
+function follow(
+  { who, table = 'doc', route, asked }: Omit<Follower, 'stream'>,
+  lastId?: string,
+): Promise<EventStream> {
+  const headers = { ...who.headers, ...(lastId !== undefined && { 'last-event-id': lastId }) }
+  return route === undefined
+    ? openStream(`${t.url}/realtime`, { headers, body: { tables: [{ table_name: table, ...asked }] } })
+    : openStream(`${t.url}/public/${route}/subscribe`, { headers, body: asked })
+}
+
+/** Its connection breaks, and it comes back with the id of its last event. */
+async function comeBack(follower: Follower): Promise<void> {
+  const { stream } = follower
+  if (stream.lastId() === undefined) await stream.next('ready')
+  stream.close()
+  await stream.ended
+  const [before, next] = [stream.seen, await follow(follower, stream.lastId())]
+  const seen = () => [...before, ...next.seen]
+  follower.hasComeBack = true
+  follower.stream = Object.defineProperty({ ...next }, 'seen', { get: seen })
+}
 
 const fetched = async ({ who, table = 'doc', route, asked }: Follower): Promise<readonly object[]> => {
   const path = route === undefined ? '/gateway/fetch' : `/public/${route}/fetch`
@@ -162,15 +177,15 @@ const fetched = async ({ who, table = 'doc', route, asked }: Follower): Promise<
 const sorted = (rows: readonly object[]): string =>
   JSON.stringify(rows.toSorted((one, other) => (one as { id: number }).id - (other as { id: number }).id))
 
-/** Every row that was told fits, and every key that leaves had come. */
-function expectOwn({ stream, mayBe }: Follower): void {
+/** Every row that was told fits, and every key that leaves had come; or was sent when the connection broke. */
+function expectOwn({ stream, mayBe, hasComeBack = false }: Follower): void {
   const known = new Set<number>()
   for (const { name, data } of stream.seen) {
     if (name === 'snapshot') for (const row of data.rows) known.add(row.id)
     if (name === 'snapshot') assert.ok(data.rows.every(mayBe))
     if (name === 'change') assert.ok(mayBe(data.row), JSON.stringify(data))
     if (name === 'change') known.add(data.key.id)
-    if (name === 'leave') assert.ok(known.has(data.key.id), JSON.stringify(data))
+    if (name === 'leave') assert.ok(hasComeBack || known.has(data.key.id), JSON.stringify(data))
   }
 }
 
@@ -186,6 +201,7 @@ for (let round = 0; round < ROUNDS; round++)
       })
       const later: Omit<Follower, 'stream'> = { who: adas, asked: {}, mayBe: () => true }
       const stream = await follow(later)
+      await Promise.all(followers.filter(() => choose.below(4) === 0).map(comeBack))
       await Promise.all(writing)
       followers.push({ ...later, stream })
       for (const follower of followers) {

@@ -153,17 +153,26 @@ test('a route that is changed, disabled or removed ends its streams before anyth
   }
 })
 
-test('a stream begins again after a break, since its ids tell no position', async () => {
+test('a subscriber who comes back goes on, or begins again where it is not known what the page shows', async () => {
   const key = await route(SHOWN)
   const first = await begun(key)
   const lastId = first.lastId() ?? assert.fail()
   first.close()
+  await sql(`insert into book values (40, 'Hidden', null, false, 'h40'), (41, 'New', null, true, 'h41')`)
   const again = await begun(key, undefined, { 'last-event-id': lastId })
+  const hasTold = (name: string) => () =>
+    again.seen.some((event) => event.name === name && event.data.key.id === 41)
+  await eventually(hasTold('change'))
+  await sql('delete from book where id >= 40')
+  await eventually(hasTold('leave'))
+  assert.ok(!again.seen.some(({ name }) => name === 'reset' || name === 'snapshot'))
+  assert.doesNotMatch(JSON.stringify(again.seen), /Hidden|"id":40/)
+  const late = await begun(key, undefined, { 'last-event-id': lastId })
   assert.deepEqual(
-    again.seen.map(({ name }) => name),
+    late.seen.map(({ name }) => name),
     ['reset', 'snapshot', 'ready'],
   )
-  again.close()
+  for (const stream of [again, late]) stream.close()
 })
 
 test('routes with other conditions share no events', async () => {

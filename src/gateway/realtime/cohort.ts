@@ -14,11 +14,13 @@ export type Cohort = {
   readonly shown: Set<string>
   /** Keys whose rows may have changed since they were read. */
   readonly pending: Map<string, Pending>
+  /** Keys whose rows are being read, or all of them. */
+  reading: readonly Pending[] | 'all'
   /** Tables that its policies read have changed, so that it may see other rows. */
   isStale: boolean
   /** Keys of the next reading, by the size of its rows so far. */
   chunk: number
-  /** held: its snapshot is being read. */
+  /** held: its snapshot is being read, or its reader is away. */
   state: 'held' | 'idle' | 'reading'
   /** The number of the reader's batch after which it may join an equal one. */
   ripe: number
@@ -51,28 +53,37 @@ export type Member = {
 type RowEvent = { readonly key: Key; readonly op: 'insert' | 'update' | 'leave'; readonly text: string }
 
 /** Events of one reading, with their bytes, which all members share. */
-export type Delivery = { readonly events: readonly RowEvent[]; readonly bytes: Buffer }
+export type Delivery = { readonly events: readonly Omit<RowEvent, 'text'>[]; readonly bytes: Buffer }
 
 export const cohortOf = (live: LiveTable, member: Member): Cohort => ({
   live,
   members: new Set([member]),
   shown: new Set(),
   pending: new Map(),
+  reading: [],
   isStale: false,
   chunk: FIRST_CHUNK,
   state: 'held',
   ripe: Number.POSITIVE_INFINITY,
 })
 
+/** A cohort of its own for a member, which goes on from where this one is. */
+export function copyOf(cohort: Cohort, member: Member): Cohort {
+  const { live, shown, pending, reading, isStale } = cohort
+  const own: Cohort = {
+    ...cohortOf(live, member),
+    shown: new Set(shown),
+    pending: new Map(pending),
+    isStale: isStale || reading === 'all',
+  }
+  if (reading !== 'all') for (const { key, mayBeShown } of reading) note(own, key, mayBeShown)
+  return own
+}
+
 /** A cohort of its own for a member that cannot take what the others do. It has missed these events. */
 export function apart(cohort: Cohort, member: Member, { events }: Delivery): Cohort {
   cohort.members.delete(member)
-  const own: Cohort = {
-    ...cohortOf(cohort.live, member),
-    shown: new Set(cohort.shown),
-    pending: new Map(cohort.pending),
-    isStale: cohort.isStale,
-  }
+  const own = copyOf(cohort, member)
   for (const { key, op } of events) {
     if (op === 'insert') own.shown.delete(key.json)
     note(own, key, op !== 'insert')
@@ -139,12 +150,17 @@ export async function readPending(readings: Readings, cohort: Cohort): Promise<v
     restartAll(cohort, 'table_changed')
   } finally {
     if (cohort.state === 'reading') cohort.state = 'idle'
+    cohort.reading = []
   }
 }
 
 function deliver(cohort: Cohort, events: readonly RowEvent[]): void {
   if (events.length === 0) return
-  const delivery = { events, bytes: Buffer.from(events.map(({ text }) => text).join('\n')) }
+  const delivery = {
+    // Without the texts of rows, since streams remember them.
+    events: events.map(({ key, op }) => ({ key, op })),
+    bytes: Buffer.from(events.map(({ text }) => text).join('\n')),
+  }
   for (const member of cohort.members) member.deliver(delivery, cohort)
 }
 
@@ -156,10 +172,12 @@ const readChunk = (readings: Readings, cohort: Cohort): Promise<readonly RowEven
   asMember(readings, cohort, async (caller) => {
     const taken = cohort.pending.values().take(cohort.chunk).toArray()
     for (const { key } of taken) cohort.pending.delete(key.json)
+    cohort.reading = taken
     const keys = taken.map(({ key }) => key)
     const rows = await rowsByKey(caller, cohort.live, keys)
     const size = rows.values().reduce((sum, row) => sum + row.length, 0) / Math.max(rows.size, 1)
     cohort.chunk = Math.max(1, Math.min(MOST_KEYS, Math.floor(MOST_CHARACTERS / Math.max(size, 1))))
+    cohort.reading = []
     return taken.flatMap((pending) => eventOf(cohort, pending, rows.get(pending.key.json)))
   })
 
@@ -168,7 +186,9 @@ const compare = (readings: Readings, cohort: Cohort): Promise<readonly RowEvent[
   asMember(readings, cohort, async (caller) => {
     // Before the reading: what changes meanwhile makes it stale again.
     cohort.isStale = false
+    cohort.reading = 'all'
     const now = await keysNow(readings.kernel, caller, cohort.live)
+    cohort.reading = []
     if (now === undefined) return 'too_many'
     for (const json of cohort.shown.symmetricDifference(now)) note(cohort, keyFrom(json))
     return []

@@ -2,12 +2,26 @@ import type { ChangeFeed } from '#databases/drivers/changes.ts'
 import type { TableName } from '#databases/request/request.ts'
 import type { LiveTables } from './live-table.ts'
 
+type LiveCatalogue = LiveTables & {
+  forget(): void
+  /** Another number means that it was forgotten. */
+  version(): number
+  /** How often the database has answered. */
+  answers(): number
+}
+
 /** The live tables of a client, and what their policies read: asked once, until the feed tells of another structure. */
-export function createLiveCatalogue(feed: ChangeFeed): LiveTables & { forget(): void; version(): number } {
+export function createLiveCatalogue(feed: ChangeFeed): LiveCatalogue {
+  let answers = 0
+  const counted = async <T>(asked: Promise<T>): Promise<T> => {
+    const answer = await asked
+    answers++
+    return answer
+  }
   let tables: ReturnType<ChangeFeed['tables']> | undefined
   const policies = new Map<string, ReturnType<ChangeFeed['policies']>>()
   const keyIn = async (table: TableName) => {
-    tables ??= feed.tables()
+    tables ??= counted(feed.tables())
     return (await tables).find((one) => tableKey(one.table) === tableKey(table))?.key
   }
   let version = 0
@@ -29,6 +43,7 @@ export function createLiveCatalogue(feed: ChangeFeed): LiveTables & { forget(): 
   return {
     forget,
     version: () => version,
+    answers: () => answers,
     async keyOf(table) {
       const known = await attempted(keyIn(table))
       if (known !== undefined) return known
@@ -37,7 +52,7 @@ export function createLiveCatalogue(feed: ChangeFeed): LiveTables & { forget(): 
       return attempted(keyIn(table))
     },
     policies(table) {
-      const reading = policies.get(tableKey(table)) ?? feed.policies(table)
+      const reading = policies.get(tableKey(table)) ?? counted(feed.policies(table))
       policies.set(tableKey(table), reading)
       return attempted(reading)
     },

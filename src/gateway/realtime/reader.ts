@@ -23,7 +23,10 @@ export type Reader = LiveTables & {
   position(): Position
   /** Another number means that tables or policies have changed. */
   version(): number
-  /** Resolves when there is a position. Rejects with the failure of a database that does not answer. */
+  /**
+   * Resolves when there is a position that is later than everything that is known of the tables: an earlier change of them is of no stream that
+   * begins then. Rejects with the failure of a database that does not answer.
+   */
   begin(): Promise<void>
   /** The changes after an older position. */
   since(position: Position): Promise<Batch | LostPosition>
@@ -69,6 +72,9 @@ export function createReader(
   /** There may be something to read: it was woken, the last read has failed, or a cohort waits to be united with others. */
   let isWanted = false
   let poller: Poller | undefined
+  /** Answers of the catalogue that the last read came after. */
+  let passed = 0
+  let nextRead: PromiseWithResolvers<void> | undefined
   let beginning: Promise<void> | undefined
   const trusted = async () => {
     while (!kernel.coherence.isTrusted() && isOpen) await alarm.pause(LEAST)
@@ -87,6 +93,7 @@ export function createReader(
         await step()
       } catch (error) {
         isWanted = true
+        endRead(error)
         failed(error)
         await alarm.pause(BACKOFF)
       }
@@ -96,7 +103,7 @@ export function createReader(
 
   /** A batch that breaks is read again, since the position stays. */
   async function step(): Promise<void> {
-    const number = ++begun
+    const [number, answers] = [++begun, catalogue.answers()]
     isWanted = false
     const batch = await feed.read(cursor)
     if ('lost' in batch) {
@@ -108,9 +115,24 @@ export function createReader(
         for (const cohort of cohorts.all()) restartAll(cohort, batch.lost)
       }
     } else noteAll(batch, await ownersIn(batch))
-    done = number
+    ;[done, passed] = [number, answers]
+    endRead()
     poller?.hasRead('lost' in batch || batch.tables.length > 0)
     for (const cohort of cohorts.all()) void readPending(readings, cohort)
+  }
+
+  function endRead(error?: unknown): void {
+    if (error === undefined) nextRead?.resolve()
+    else nextRead?.reject(error)
+    nextRead = undefined
+  }
+
+  async function passAnswers(): Promise<void> {
+    for (const answers = catalogue.answers(); passed < answers && isOpen; ) {
+      nextRead ??= Promise.withResolvers()
+      alarm.ring()
+      await nextRead.promise
+    }
   }
 
   /** Owners of the changed rows, by table, where cohorts are chosen by them. */
@@ -168,14 +190,16 @@ export function createReader(
       const first = async () => {
         poller ??= await join(alarm.ring)
         if (!isOpen) poller.close()
+        const answers = catalogue.answers()
         cursor = await feed.position()
+        passed = answers
         void loop()
       }
       beginning ??= first().catch((error: unknown) => {
         beginning = undefined
         throw error
       })
-      return beginning
+      return beginning.then(passAnswers)
     },
     since: (position) => feed.read(position),
     add: cohorts.add,
@@ -192,6 +216,7 @@ export function createReader(
     close() {
       isOpen = false
       alarm.ring()
+      endRead()
       poller?.close()
     },
   }

@@ -6,10 +6,12 @@ import { actorOf, type GatewayCaller, gatewayCaller } from '../caller/caller.ts'
 import type { Renewal } from '../caller/renewal.ts'
 import { fail } from '../errors.ts'
 import { expectReadable, type LiveTable, openTable } from './live-table.ts'
+import { createPages } from './pages.ts'
 import { createPlaces, once } from './places.ts'
 import { createPollers } from './poller.ts'
 import { createReader, type Reader } from './reader.ts'
-import { type AskedStream, type Stream, startStream } from './stream.ts'
+import { type Opened, type Stream, startStream } from './stream.ts'
+import type { AskedStream } from './stream-parts.ts'
 
 /** The streams of live rows of this process (gateway.md 20). */
 export type Realtime = {
@@ -32,6 +34,7 @@ export function createRealtime(kernel: Kernel, renewal: Renewal): Realtime {
   const places = createPlaces(kernel.config)
   const readers = createReaders(kernel)
   const streams = new Set<Stream>()
+  const pages = createPages()
   let isClosing = false
   let changes = 0
   const changed = () => void changes++
@@ -64,16 +67,26 @@ export function createRealtime(kernel: Kernel, renewal: Renewal): Realtime {
       })
       try {
         leave = places.take({ key, route, address: request.clientAddress })
-        const version = used.reader.version()
-        const tables = await openAll(kernel, caller, asked, used.reader)
+        const opened = await openAll(kernel, caller, asked, used.reader)
         if (isClosing) throw edge('service_unavailable')
-        const parts = { kernel, reader: used.reader, renewal, request, reply, asked, ...resumed }
+        const retain = () => readers.use(caller).release
+        const parts = {
+          kernel,
+          reader: used.reader,
+          renewal,
+          request,
+          reply,
+          asked,
+          pages,
+          retain,
+          ...resumed,
+        }
         let stream: Stream | undefined
         const closed = () => {
           if (stream !== undefined) streams.delete(stream)
           free()
         }
-        stream = startStream({ ...parts, changes: () => changes, closed }, { tables, version })
+        stream = startStream({ ...parts, changes: () => changes, closed }, opened)
         if (!reply.raw.destroyed) streams.add(stream)
         return stream
       } catch (error) {
@@ -92,12 +105,29 @@ export function createRealtime(kernel: Kernel, renewal: Renewal): Realtime {
     },
     close() {
       isClosing = true
+      pages.closeAll()
       for (const stream of streams) stream.end('shutting_down')
     },
   }
 }
 
+/** Once more where the structure has changed meanwhile, since the stream would begin again at once. */
 async function openAll(
+  kernel: Kernel,
+  caller: GatewayCaller,
+  asked: AskedStream,
+  reader: Reader,
+): Promise<Opened> {
+  for (let attempt = 1; ; attempt++) {
+    const version = reader.version()
+    const tables = await openTables(kernel, caller, asked, reader)
+    if (reader.version() === version || attempt === ATTEMPTS) return { tables, version }
+  }
+}
+
+const ATTEMPTS = 3
+
+async function openTables(
   kernel: Kernel,
   caller: GatewayCaller,
   { tables }: AskedStream,

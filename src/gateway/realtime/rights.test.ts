@@ -111,27 +111,6 @@ test('a change of a row is read for its owner alone, also when others follow the
   for (const stream of [ada, bea, none]) stream.close()
 })
 
-test('a user whom policies keep from rows begins again instead of resuming, so that no key of others is told', async () => {
-  const table = await ownTable()
-  const before = await begun(adas, table)
-  const lastId = before.lastId() ?? assert.fail()
-  before.close()
-  await insert(beas, table, { text: 'of Bea' })
-  await sql(`delete from ${table}`)
-  const resumed = await begun(adas, table, { 'last-event-id': lastId })
-  assert.deepEqual(
-    resumed.seen.map(({ name }) => name),
-    ['reset', 'snapshot', 'ready'],
-  )
-  assert.equal(resumed.lastId(), lastId, 'an id tells nothing of what others write')
-  const stolen = await begun(beas, table, { 'last-event-id': lastId })
-  assert.deepEqual(
-    stolen.seen.map(({ name }) => name),
-    ['reset', 'snapshot', 'ready'],
-  )
-  for (const stream of [resumed, stolen]) stream.close()
-})
-
 test('a membership that a policy reads decides from its change on', async () => {
   await ddl(`create table team (user_id uuid, team int, primary key (user_id, team));
     alter table team enable row level security;

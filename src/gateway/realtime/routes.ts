@@ -11,7 +11,7 @@ import { ticketAccess, withoutKeyInQuery } from './access.ts'
 import type { AskedTable } from './live-table.ts'
 import type { Realtime } from './realtime.ts'
 import { Events, lastIdOf, STREAM_BODY, STREAM_FAILURES, sendStream, WithSnapshot } from './send-stream.ts'
-import type { AskedStream } from './stream.ts'
+import type { AskedStream } from './stream-parts.ts'
 import { issueTicket } from './tickets.ts'
 
 const streamBody = ({ limits }: Config) =>

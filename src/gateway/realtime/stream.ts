@@ -1,9 +1,7 @@
-import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Kernel } from '#kernel/kernel.ts'
 import { StreamEnd } from '#kernel/open-streams.ts'
-import { type GatewayCaller, gatewayCaller } from '../caller/caller.ts'
-import type { Renewal } from '../caller/renewal.ts'
-import { apart, type Cohort, cohortOf, type Delivery, isQuiet, type Member } from './cohort.ts'
+import { randomToken } from '#kernel/random.ts'
+import { actorOf, type GatewayCaller, gatewayCaller } from '../caller/caller.ts'
+import { apart, type Cohort, cohortOf, copyOf, type Delivery, isQuiet, type Member } from './cohort.ts'
 import { endingOf } from './endings.ts'
 import { createEventOutput, type EventOutput } from './event-output.ts'
 import {
@@ -17,35 +15,13 @@ import {
   reset,
   silence,
 } from './event-text.ts'
-import { type AskedTable, type LiveTable, openTable } from './live-table.ts'
-import type { Reader } from './reader.ts'
+import { type LiveTable, openTable } from './live-table.ts'
+import type { Page } from './pages.ts'
+import { createSent } from './sent.ts'
 import { changesSince, showRows } from './snapshot.ts'
 import { streamIds } from './stream-id.ts'
+import type { StreamParts } from './stream-parts.ts'
 import { createTurns, pause, payersOf } from './turns.ts'
-
-export type AskedStream = {
-  readonly tables: readonly AskedTable[]
-  readonly snapshot: boolean
-  /** The public route that a caller without a key came by. */
-  readonly route?: string
-}
-
-type StreamParts = {
-  readonly kernel: Kernel
-  readonly reader: Reader
-  readonly renewal: Renewal
-  readonly request: FastifyRequest
-  readonly reply: FastifyReply
-  readonly asked: AskedStream
-  /** The id of the last event that the reader has had. */
-  readonly lastId: string | undefined
-  /** Of the ticket that it was opened by. */
-  readonly proof: string | undefined
-  /** Counts what may have changed for callers. */
-  readonly changes: () => number
-  /** It is over. */
-  readonly closed: () => void
-}
 
 export type Stream = Pick<EventOutput, 'body'> & { end(reason: EndReason): void }
 
@@ -63,7 +39,7 @@ const ATTEMPTS = 4
 const LINGER = 2_000
 
 /** Tables, and the reader's version from before they were opened. */
-type Opened = { readonly tables: readonly LiveTable[]; readonly version: number }
+export type Opened = { readonly tables: readonly LiveTable[]; readonly version: number }
 
 /** The stream of one caller, from its snapshot on until it may have no more. */
 export function startStream(parts: StreamParts, opened: Opened): Stream {
@@ -72,7 +48,9 @@ export function startStream(parts: StreamParts, opened: Opened): Stream {
   const mayGoOn = parts.renewal.follow(request, reply)
   const inTurn = createTurns()
   const cohorts = new Set<Cohort>()
-  let ids = streamIds(opened.tables, gatewayCaller(request), parts.proof)
+  const sent = createSent()
+  const naming = { proof: parts.proof, stream: randomToken(kernel.random) }
+  let ids = streamIds(opened.tables, gatewayCaller(request), naming)
   let [generation, queued, seconds, lateAt] = [0, 0, 0, Number.NEGATIVE_INFINITY]
   let [isLive, isOver] = [false, false]
   let stuck = { taken: -1, for: 0 }
@@ -85,10 +63,10 @@ export function startStream(parts: StreamParts, opened: Opened): Stream {
       return gatewayCaller(request)
     })
 
-  /** The id of now, if everything up to it has been sent. */
+  /** The id of now. A position, if everything up to it has been sent. */
   function idOfNow(): string | undefined {
-    if (!isLive || ![...cohorts].every(isQuiet)) return undefined
-    lastId = ids.at(reader.position())
+    if (!isLive || !(ids.isNumbered || [...cohorts].every(isQuiet))) return undefined
+    lastId = ids.at(reader.position(), sent.last())
     return lastId
   }
 
@@ -122,7 +100,10 @@ export function startStream(parts: StreamParts, opened: Opened): Stream {
 
   function deliver(delivery: Delivery, from: Cohort): void {
     const isFull = queued + output.queued() > kernel.config.limits.stream_buffer
-    if (!isFull || from.members.size === 1) return void send(delivery.bytes, ending(idOfNow())).catch(dismiss)
+    if (!isFull || from.members.size === 1) {
+      sent.add(from.live.name, delivery.events)
+      return void send(delivery.bytes, ending(idOfNow())).catch(dismiss)
+    }
     const own = apart(from, member, delivery)
     cohorts.delete(from)
     cohorts.add(own)
@@ -169,8 +150,9 @@ export function startStream(parts: StreamParts, opened: Opened): Stream {
     const caller = await judge()
     const { tables, version } = given ?? (await open(caller))
     if (!goesOn()) return
-    ids = streamIds(tables, caller, parts.proof)
-    const own = tables.map((table) => cohortOf(table, member))
+    ids = streamIds(tables, caller, naming)
+    const resumed = given && resume(caller, tables)
+    const own = resumed ?? tables.map((table) => cohortOf(table, member))
     for (const cohort of own) {
       cohorts.add(cohort)
       reader.add(cohort)
@@ -178,22 +160,52 @@ export function startStream(parts: StreamParts, opened: Opened): Stream {
     // Later changes of the structure restart the stream, and this one may have come before the cohorts.
     if (reader.version() !== version) return restart('table_changed')
     const position = reader.position()
-    const lost = given === undefined ? undefined : await changesSince(reader, own, resumedAt())
-    if (!goesOn()) return
-    if (typeof lost === 'string') output.write(beginning(lost))
-    const keysOnly = !asked.snapshot || lost === true
-    for (const cohort of own) {
-      const showing = { kernel, reader, output, send, goesOn, payers: payersOf(request, caller) }
-      const outcome = await showRows(showing, await judge(), cohort, keysOnly)
-      if (!goesOn()) return
-      if (outcome === 'too_many') return finish(reset('too_many'))
-      if (outcome === 'stale') return restart('rights_changed')
-    }
-    const id = ids.at(position)
+    if (resumed === undefined && !(await show(own, given !== undefined, goesOn))) return
+    sent.begin()
+    const id = ids.at(position, sent.last())
     await send(finished(eventText('ready', JSON.stringify({ position: id })), id))
     if (!goesOn()) return
     isLive = true
     for (const cohort of own) reader.release(cohort)
+  }
+
+  /** The cohorts of the page that the reader has, if it is known what it shows. */
+  function resume(caller: GatewayCaller, tables: readonly LiveTable[]): readonly Cohort[] | undefined {
+    const place = parts.lastId === undefined ? undefined : ids.placeIn(parts.lastId)
+    return place && parts.pages.take(place, { caller: nameOf(caller), reader }, tables, member)
+  }
+
+  /** Sends the rows of now, or what has changed since the reader's last event. False: it goes on in another way. */
+  async function show(own: readonly Cohort[], isFirst: boolean, goesOn: () => boolean): Promise<boolean> {
+    const lost = isFirst ? await changesSince(reader, own, resumedAt()) : undefined
+    if (!goesOn()) return false
+    if (typeof lost === 'string') output.write(beginning(lost))
+    const keysOnly = !asked.snapshot || lost === true
+    for (const cohort of own) {
+      const caller = await judge()
+      const showing = { kernel, reader, output, send, goesOn, payers: payersOf(request, caller) }
+      const outcome = await showRows(showing, caller, cohort, keysOnly)
+      if (!goesOn()) return false
+      if (outcome === 'too_many') finish(reset('too_many'))
+      if (outcome === 'stale') restart('rights_changed')
+      if (outcome !== 'whole') return false
+    }
+    return true
+  }
+
+  /** Leaves its cohorts to a reader who comes back. */
+  function part(absent: Member, most: number): Page | undefined {
+    const size = [...cohorts].reduce((sum, { shown, pending }) => sum + shown.size + pending.size, 0)
+    if (!isLive || isOver || !ids.isNumbered || size > most) return undefined
+    const page = {
+      size,
+      cohorts: [...cohorts].map((one) => copyOf(one, absent)),
+      sent,
+      release: parts.retain(),
+    }
+    over()
+    reply.raw.destroy()
+    return page
   }
 
   async function open(caller: GatewayCaller): Promise<Opened> {
@@ -267,10 +279,18 @@ export function startStream(parts: StreamParts, opened: Opened): Stream {
     unwatch()
     parts.closed()
   }
-  if (reply.raw.destroyed) over()
-  else reply.raw.once('close', over)
+  parts.pages.open(naming.stream, { caller: nameOf(gatewayCaller(request)), reader, part })
+  const closed = () => {
+    if (isOver) parts.pages.close(naming.stream)
+    else parts.pages.keep(naming.stream)
+    over()
+  }
+  if (reply.raw.destroyed) closed()
+  else reply.raw.once('close', closed)
   reply.isPaced = true
   output.write(RETRY)
   void run(opened)
   return { body: output.body, end: (reason) => finish(end(reason)) }
 }
+
+const nameOf = ({ grant, userId }: GatewayCaller): string => JSON.stringify([actorOf(grant), userId])

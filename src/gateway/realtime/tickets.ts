@@ -5,7 +5,7 @@ import type { Kernel } from '#kernel/kernel.ts'
 import { randomToken } from '#kernel/random.ts'
 import { fail } from '../errors.ts'
 import { consumeTicket, insertTicket, reuseTicket } from './store.ts'
-import type { AskedStream } from './stream.ts'
+import type { AskedStream } from './stream-parts.ts'
 
 /** A redeemed ticket. */
 export type Ticket = {

@@ -1,0 +1,133 @@
+import { type Cohort, type Member, note } from './cohort.ts'
+import type { LiveTable } from './live-table.ts'
+import type { Reader } from './reader.ts'
+import type { Sent } from './sent.ts'
+
+/**
+ * The rows that the page of a stream shows: kept for a short time after its connection has broken, for a reader who comes back to this process, where
+ * it cannot resume by a position, because policies or a public route may hide rows.
+ */
+export type Page = {
+  /** With everything that has changed since. */
+  readonly cohorts: readonly Cohort[]
+  readonly sent: Sent
+  /** Keys. */
+  readonly size: number
+  /** Its reader goes on noting changes until then. */
+  readonly release: () => void
+}
+
+/** A stream that is open, or whose page is kept. */
+type Kept = {
+  /** The user or key that it was sent to. */
+  readonly caller: string
+  readonly reader: Reader
+  /** Ends the stream. Undefined where it is not known what its page shows, and where that is more than `most` keys. */
+  part(absent: Member, most: number): Page | undefined
+}
+
+/** Where a reader has been: the secret name of a stream, and the number of the last delivery. */
+export type Place = { readonly stream: string; readonly sent: number }
+
+export type Pages = {
+  open(stream: string, kept: Kept): void
+  /** Its connection has broken. */
+  keep(stream: string): void
+  /** The stream has ended. */
+  close(stream: string): void
+  /** The cohorts of the page, for the member that goes on with them. Undefined where it has to begin again. */
+  take(place: Place, by: Pick<Kept, 'caller' | 'reader'>, tables: readonly LiveTable[], member: Member): readonly Cohort[] | undefined
+  closeAll(): void
+} // biome-ignore format: one line a member
+
+/** Milliseconds. */
+const KEPT = 60_000
+/** Pages and their keys, of this process. When there is no room, a reader begins again. */
+const MOST_PAGES = 1_000
+const MOST_KEYS = 200_000
+
+export function createPages(): Pages {
+  const open = new Map<string, Kept>()
+  const broken = new Map<string, { readonly page: Page; readonly drop: () => void }>()
+
+  function drop(stream: string): void {
+    open.delete(stream)
+    broken.get(stream)?.drop()
+    broken.delete(stream)
+  }
+
+  function keep(stream: string): void {
+    const { reader, part } = open.get(stream) ?? {}
+    const room = MOST_KEYS - broken.values().reduce((sum, { page }) => sum + page.size, 0)
+    const page =
+      broken.size < MOST_PAGES
+        ? part?.(
+            absentMember(() => drop(stream)),
+            room,
+          )
+        : undefined
+    if (reader === undefined || page === undefined) {
+      drop(stream)
+      return
+    }
+    for (const cohort of page.cohorts) reader.add(cohort)
+    const timer = setTimeout(() => drop(stream), KEPT).unref()
+    broken.set(stream, {
+      page,
+      drop() {
+        clearTimeout(timer)
+        for (const cohort of page.cohorts) reader.remove(cohort)
+        page.release()
+      },
+    })
+  }
+
+  return {
+    open: (stream, kept) => void open.set(stream, kept),
+    keep,
+    close: drop,
+    take({ stream, sent }, { caller, reader }, tables, member) {
+      const kept = open.get(stream)
+      if (kept?.caller !== caller || kept.reader !== reader) return undefined
+      // It may not know yet that its connection is broken.
+      if (!broken.has(stream)) keep(stream)
+      const page = broken.get(stream)?.page
+      drop(stream)
+      return page && adopted(page, tables, sent, member)
+    },
+    closeAll() {
+      for (const stream of [...broken.keys()]) drop(stream)
+    },
+  }
+}
+
+/** The page's cohorts in the order of the tables, with the keys of what may not have arrived. */
+function adopted(
+  page: Page,
+  tables: readonly LiveTable[],
+  from: number,
+  member: Member,
+): readonly Cohort[] | undefined {
+  const missed = page.sent.after(from)
+  const cohorts = tables.flatMap((live) => {
+    const former = page.cohorts.find((one) => one.live.cohort === live.cohort)
+    return former === undefined ? [] : [{ ...former, live, members: new Set([member]) }]
+  })
+  if (missed === undefined || cohorts.length !== page.cohorts.length) return undefined
+  for (const { table, events } of missed) {
+    const cohort = cohorts.find(({ live }) => live.name === table)
+    if (cohort !== undefined) for (const { key } of events) note(cohort, key, true)
+  }
+  return cohorts
+}
+
+/** Of cohorts that note changes and read nothing. */
+const absentMember = (drop: () => void): Member => ({
+  judge: () => Promise.reject(new Error('The reader is away')),
+  deliver: drop,
+  drained: () => Promise.resolve(),
+  restart: drop,
+  moved() {},
+  behind() {},
+  dismiss: drop,
+})
