@@ -41,7 +41,7 @@ test('the threads that hash have a low priority, and all others keep theirs', {
     const threads = readdirSync('/proc/self/task').map((id) => [task(id, 'comm').trim(), task(id, 'stat').split(') ').at(-1).split(' ')[16]])
     console.log(JSON.stringify(threads))`
   const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', script], {
-    env: { ...process.env, UV_THREADPOOL_SIZE: '3' },
+    env: { UV_THREADPOOL_SIZE: '3' },
   })
   const threads = JSON.parse(stdout) as readonly (readonly [string, string])[]
   const prioritiesOf = (isInPool: boolean) =>
