@@ -1,7 +1,11 @@
-/** Writes docs/errors.md from the tables of failures. With --check, writes nothing and fails if the file is stale. */
+/**
+ * Writes docs/errors.md and the client's types of failures from the tables of failures. With --check, writes nothing and fails if a file is
+ * stale.
+ */
 import { AUTH_CODES } from '#auth/errors.ts'
 import { GATEWAY_CODES } from '#gateway/errors.ts'
 import type { FailureTable } from '#kernel/errors.ts'
+import { failureTypes } from './failure-types.ts'
 import { writeGenerated } from './generated.ts'
 
 const INTRODUCTION = `# Errors
@@ -50,3 +54,4 @@ await writeGenerated(
   'docs/errors.md',
   [INTRODUCTION, auth, listOf(AUTH_CODES), gateway, listOf(GATEWAY_CODES)].join('\n'),
 )
+await writeGenerated('packages/client/src/failure-codes.ts', failureTypes())

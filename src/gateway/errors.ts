@@ -166,5 +166,7 @@ export const REFUSED = {
   ],
 } as const
 
+export type GatewayCode = keyof typeof EDGE_FAILURES | keyof typeof GATEWAY_FAILURES
+
 /** All codes of the gateway, for the error reference. */
 export const GATEWAY_CODES: FailureTable = { ...EDGE_FAILURES, ...GATEWAY_FAILURES }
