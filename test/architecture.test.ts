@@ -106,6 +106,7 @@ const ABILITIES: Readonly<Record<string, readonly string[]>> = {
   'gateway/management/indexes.ts': ['indexes'],
   'gateway/management/realtime.ts': ['changes'],
   'gateway/schema/schema.ts': ['indexes'],
+  'gateway/schema/types/types.ts': ['declaredTypes'],
   'cli/doctor-checks.ts': ['sql'], // checks the login of the SQL role
 }
 

@@ -13,6 +13,7 @@ const NOUNS = {
   changes: 'live rows',
   indexes: 'a list of indexes',
   constraintDefinitions: 'definitions of constraints',
+  declaredTypes: 'the shape kysely',
 } as const satisfies Record<Ability, string>
 
 /** The ability of this driver; 400 `unsupported_by_driver` where its backend has none. */

@@ -2,6 +2,7 @@ import type { ChangeFeed } from '#databases/drivers/changes.ts'
 import type { Management } from '#databases/drivers/management.ts'
 import type { MemoryBudget } from '#databases/drivers/memory-budget.ts'
 import type { Catalogue, ConstraintDefinition, Index, IndexName } from '#databases/plan/catalogue.ts'
+import type { DeclaredTypes } from '#databases/plan/declared-types.ts'
 import type { CountPlan, DeletePlan, InsertPlan, PlanOf, ReadPlan, UpdatePlan } from '#databases/plan/plan.ts'
 import type { Rights } from '#databases/plan/rights.ts'
 import type { DataRequest, Json, ReadRequest, Row } from '#databases/request/request.ts'
@@ -90,6 +91,7 @@ export type AbilityOf = {
   indexes: (only?: IndexName) => Promise<readonly Index[]>
   /** Texts of constraints that the catalogue has without theirs. */
   constraintDefinitions: () => Promise<readonly ConstraintDefinition[]>
+  declaredTypes: () => Promise<DeclaredTypes>
 }
 
 /** SQL of an operator, whose callers only give its values (gateway.md 13). */

@@ -6,7 +6,7 @@ import type { App } from '#kernel/http/surface.ts'
 import type { GatewayAccess } from '../caller/access.ts'
 import { gatewayCaller } from '../caller/caller.ts'
 import { listColumns, listConstraints, listIndexes, listTables, readWhich } from './schema.ts'
-import { typescriptOf } from './typescript.ts'
+import { generateTypes, SHAPES } from './types/types.ts'
 
 const Name = Type.String({ minLength: 1, maxLength: 63 })
 /** Two names of 63 bytes in quotes. */
@@ -30,6 +30,17 @@ const SCHEMA = {
 const InSchema = Type.Object(SCHEMA)
 const Which = Type.Object({ table_name: Type.Optional(Path), ...SCHEMA })
 const OneTable = Type.Object({ table_name: Path, ...SCHEMA })
+const TypesAsked = Type.Object({
+  shape: Type.Optional(
+    OneOf(SHAPES, {
+      description: 'supabase: as supabase-js reads it; kysely: as Kysely does',
+      default: 'default',
+    }),
+  ),
+  numbers: Type.Optional(
+    OneOf(['exact'], { description: 'exact: int8 is bigint and numeric is string, not number' }),
+  ),
+})
 const TABLE_FIELDS = { table_schema: Type.String(), table_name: Type.String() }
 const listOf = (name: string, item: TSchema) => ({ 200: Type.Object({ [name]: Type.Array(item) }) })
 
@@ -144,11 +155,13 @@ export function schemaRoutes(app: App, access: GatewayAccess): void {
     schema: {
       operationId: 'typesOfTables',
       summary: 'TypeScript types for the rows of all tables, as text',
+      querystring: TypesAsked,
       response: { 200: PlainText },
     },
     handler: async (request, reply) => {
-      const { backend } = gatewayCaller(request)
-      return reply.type('text/plain; charset=utf-8').send(typescriptOf(await backend.catalogue()))
+      const { shape = 'default', numbers = 'number' } = request.query
+      const text = await generateTypes(gatewayCaller(request).backend, { shape, numbers })
+      return reply.type('text/plain; charset=utf-8').send(text)
     },
   })
 }

@@ -98,7 +98,12 @@ const isAsked = ({ table_schema, table_name }: Which, schema: string, table: str
   (table_schema ?? schema) === schema && (table_name ?? table) === table
 
 /** By schema and name, in the order of code units. */
-export const sortedTables = ({ tables }: Catalogue): readonly Table[] =>
-  [...tables].sort((left, right) => compare(left.schema, right.schema) || compare(left.name, right.name))
+export const sortedTables = ({ tables }: Catalogue): readonly Table[] => [...tables].sort(byName)
 
-const compare = (left: string, right: string): number => (left < right ? -1 : left > right ? 1 : 0)
+type Named = { readonly schema: string; readonly name: string }
+export const byName = (left: Named, right: Named): number =>
+  compare(left.schema, right.schema) || compare(left.name, right.name)
+
+export const compare = (left: string, right: string): number => (left < right ? -1 : left > right ? 1 : 0)
+
+export const isView = ({ kind }: Table): boolean => kind === 'view' || kind === 'materialized view'

@@ -1,5 +1,10 @@
 import { createConcurrencyLimit } from '#databases/drivers/concurrency-limit.ts'
 import { CONSTRAINT_DEFINITIONS_SQL } from '#databases/drivers/postgres/catalogue/constraints.ts'
+import {
+  buildDeclaredTypes,
+  DECLARED_TYPES_SQL,
+  type DeclaredRow,
+} from '#databases/drivers/postgres/catalogue/declared-types.ts'
 import { indexesSql } from '#databases/drivers/postgres/catalogue/indexes.ts'
 import { codeOf } from '#databases/drivers/postgres/protocol/query-errors.ts'
 import type { Runner } from '#databases/drivers/postgres/runner.ts'
@@ -43,10 +48,12 @@ export function createDefinitionReader({
 /** Runs a statement with LIMITED_LOCKS. */
 export type ReadDefinitions = (read: () => Promise<unknown>) => Promise<unknown>
 
-export const createDefinitions = ({ value }: Runner, read: ReadDefinitions) => ({
+export const createDefinitions = ({ value, systemValue }: Runner, read: ReadDefinitions) => ({
   indexes: async (only?: IndexName) => (await read(() => value(indexesSql(only)))) as readonly Index[], // as the statement builds it
   constraintDefinitions: async () =>
     (await read(() => value(createSql(CONSTRAINT_DEFINITIONS_SQL)))) as readonly ConstraintDefinition[], // as the statement builds it
+  declaredTypes: async () =>
+    buildDeclaredTypes((await read(() => systemValue(createSql(DECLARED_TYPES_SQL)))) as DeclaredRow), // as the statement builds it
 })
 
 const AT_ONCE = 2

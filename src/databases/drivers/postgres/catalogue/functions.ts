@@ -4,17 +4,23 @@ import type { Column } from '#databases/plan/catalogue.ts'
 import type { Argument, CallableFunction } from '#databases/plan/functions.ts'
 import type { TableName } from '#databases/request/request.ts'
 
-/**
- * Functions of one name, in one JSON value. Functions of the system and of extensions are excluded: with `set_config`,
- * `pg_terminate_backend`, `query_to_xml`, `crosstab` or `dblink`, the right to call functions would include running SQL and changing the
- * session. Runs with the search path pg_catalog (`Runner.systemValue`).
- */
+/** Functions of one name, in one JSON value. Runs with the search path pg_catalog (`Runner.systemValue`). */
 export function functionsSql({ schema, table: name }: TableName): BuiltSql {
-  const sql = createSql('')
-  const [inSchema, called] = [bind(sql, schema), bind(sql, name)]
-  sql.text = `
+  const sql = createSql(FUNCTIONS_SQL)
+  sql.text += ` and n.nspname = ${bind(sql, schema)} and p.proname = ${bind(sql, name)}`
+  return sql
+}
+
+const typeText = (alias: string): string =>
+  `json_build_array(${qualifiedType(alias)}, ${alias}.typcategory, coalesce(${alias}b.typname, ${alias}.typname), ${alias}.typtype, format_type(${alias}.oid, null))`
+
+/**
+ * All functions. Those of the system and of extensions are excluded: with `set_config`, `pg_terminate_backend`, `query_to_xml`, `crosstab` or
+ * `dblink`, the right to call functions would include running SQL and changing the session.
+ */
+export const FUNCTIONS_SQL = `
 select coalesce(json_agg(json_build_object(
-  'schema', n.nspname, 'name', p.proname, 'defaults', p.pronargdefaults, 'returns', ${typeText('r')},
+  'schema', n.nspname, 'name', p.proname, 'defaults', p.pronargdefaults, 'set', p.proretset, 'returns', ${typeText('r')},
   'arguments', (
     select coalesce(json_agg(json_build_array(coalesce(a.name, ''), coalesce(a.mode, 'i'), ${typeText('t')}) order by a.place), '[]')
     from unnest(coalesce(p.proallargtypes, p.proargtypes::oid[]), p.proargnames, p.proargmodes::text[]) with ordinality a(type, name, mode, place)
@@ -29,14 +35,8 @@ select coalesce(json_agg(json_build_object(
 from pg_proc p
 join pg_namespace n on n.oid = p.pronamespace
 join pg_type r on r.oid = p.prorettype left join pg_type rb on rb.oid = r.typbasetype
-where n.nspname = ${inSchema} and p.proname = ${called} and p.prokind = 'f'
-  and n.nspname !~ '^pg_' and n.nspname <> 'information_schema' and has_schema_privilege(n.oid, 'usage')
+where p.prokind = 'f' and n.nspname !~ '^pg_' and n.nspname <> 'information_schema' and has_schema_privilege(n.oid, 'usage')
   and not exists (select from pg_depend d where d.classid = 'pg_proc'::regclass and d.objid = p.oid and d.deptype = 'e')`
-  return sql
-}
-
-const typeText = (alias: string): string =>
-  `json_build_array(${qualifiedType(alias)}, ${alias}.typcategory, coalesce(${alias}b.typname, ${alias}.typname), ${alias}.typtype, format_type(${alias}.oid, null))`
 
 /** `shown`: the common spelling, `integer` instead of `pg_catalog.int4`. */
 type TypeFacts = readonly [cast: string, category: string, base: string, kind: string, shown: string]
@@ -45,6 +45,7 @@ export type FunctionRow = {
   readonly schema: string
   readonly name: string
   readonly defaults: number
+  readonly set: boolean
   readonly returns: TypeFacts
   readonly arguments: readonly (readonly [name: string, mode: string, type: TypeFacts])[]
   readonly attributes: readonly (readonly [name: string, type: TypeFacts])[]
