@@ -18,6 +18,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   webhooks: async () => (await import('./webhooks.ts')).webhooksCommand(),
   backup: async () => (await import('./backup.ts')).backupCommand(),
   restore: async () => (await import('./restore.ts')).restoreCommand(),
+  types: async () => (await import('./types.ts')).typesCommand(),
   openapi: async () => (await import('./openapi.ts')).openapiCommand(),
   login: async () => (await import('./login.ts')).loginCommand(),
   logout: async () => (await import('./own-session.ts')).logoutCommand(),
