@@ -307,7 +307,7 @@ export type GatewayFailures = {
   caller_changed: { status: 409; details: FailureDetails }
   /** The client has been given another database during the operation */
   client_changed: { status: 409; details: FailureDetails }
-  /** The operation is one of query, fetch, insert, update, delete */
+  /** The operation is one of query, fetch, insert, update, delete, subscribe */
   unknown_operation: { status: 400; details: FailureDetails }
   /** There is no such public route */
   public_route_not_found: { status: 404; details: FailureDetails }
