@@ -6,6 +6,8 @@ WORKDIR /app
 # A library that this Node needs and Debian's slim image lacks.
 RUN apt-get update && apt-get install -y --no-install-recommends libatomic1 && rm -rf /var/lib/apt/lists/*
 COPY package.json package-lock.json .npmrc ./
+# A workspace, without which the lockfile does not fit.
+COPY packages/client/package.json packages/client/
 # Remove headers and source maps (70 MB), which are not needed at run time.
 RUN npm ci --omit=dev --ignore-scripts \
  && rm -rf node_modules/node-linux-*/include node_modules/swagger-ui-dist/*.map

@@ -29,7 +29,8 @@ if (existsSync(ownNode) && spawnSync(ownNode, ['--version'], { stdio: 'ignore' }
 function missingPackages() {
   const installed = packagesOf('node_modules/.package-lock.json')
   const isWanted = ([name, { dev, optional, ...entry }]) => {
-    if (name === '' || (dev && omitsDev)) return false
+    // The project itself and its workspaces are in the clone; npm adds links to those.
+    if (!name.includes('node_modules/') || (dev && omitsDev)) return false
     return !optional || name in installed || isNodeForHere(name, entry)
   }
   const isInPlace = ([name, { version }]) =>

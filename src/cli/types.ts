@@ -25,7 +25,12 @@ export const typesCommand = (): Command =>
     .description("write TypeScript types of a client's tables, also while the service runs")
     .option('--client <client>', 'the client', 'default')
     .addOption(new Option('--shape <shape>', 'form of the types').choices(SHAPES).default('default'))
-    .addOption(new Option('--numbers <numbers>', 'exact: bigint and text, not number').choices(['exact']))
+    .addOption(
+      new Option(
+        '--numbers <numbers>',
+        'exact: also bigint and text, for a reader that keeps all digits',
+      ).choices(['exact']),
+    )
     .option('--out <file>', 'file to write (default: standard output)')
     .option('--watch', 'write the file again whenever the structure has changed')
     .addHelpText('after', HELP)

@@ -98,6 +98,23 @@ test('a fresh clone is installed by npm ci, for a start without development pack
   assert.deepEqual(await run(['--omit=dev']), QUIET)
 })
 
+test('packages of a workspace are installed with the others, and its link for a start as well', async (t) => {
+  const { run, file } = await clone(t, undefined)
+  const workspace = {
+    'node_modules/@gatehouse/client': { resolved: 'packages/client', link: true },
+    'packages/client': { version: '0.1.0' },
+    'packages/client/node_modules/typescript': { version: '5.9.3', dev: true },
+  }
+  const packages = { '': PROJECT, ...inModules(RUNS), ...workspace }
+  await writeFile(file('package-lock.json'), JSON.stringify({ lockfileVersion: 3, packages }))
+  assert.equal((await run(['--omit=dev'])).installs.length, 1)
+  assert.deepEqual(await run(['--omit=dev']), QUIET)
+  await rm(file('node_modules/@gatehouse/client'), { recursive: true })
+  assert.equal((await run(['--omit=dev'])).installs.length, 1)
+  assert.match((await run()).installs.join(), /^install --no-save --include=dev/)
+  assert.deepEqual(await run(), QUIET)
+})
+
 test('an update keeps installed development packages', async (t) => {
   const { run } = await clone(t, { ...RUNS, pg: { version: '7.0.0' }, ...TESTS })
   assert.match((await run(['--omit=dev'])).installs.join(), /^install --no-save --include=dev/)

@@ -38,7 +38,10 @@ const TypesAsked = Type.Object({
     }),
   ),
   numbers: Type.Optional(
-    OneOf(['exact'], { description: 'exact: int8 is bigint and numeric is string, not number' }),
+    OneOf(['exact'], {
+      description:
+        'exact: int8 may be a bigint and numeric a string, as a reader that keeps all digits needs them',
+    }),
   ),
 })
 const TABLE_FIELDS = { table_schema: Type.String(), table_name: Type.String() }

@@ -1,4 +1,4 @@
-/** How int8 and numeric are typed: as numbers, or as bigint and text with all digits. */
+/** How int8 and numeric are typed: as numbers, or with a bigint and a text where a number would lose digits. */
 export type Numbers = 'number' | 'exact'
 
 /** Types of the JSON that rows.ts writes. NaN and infinity are written as text, which the type ignores. */
@@ -18,9 +18,10 @@ const TYPE_OF_BASE = new Map([
   ['jsonb', 'Json'],
 ])
 
+/** A reader of JSON sees whether a number has lost digits, and not the type of its column. In parentheses for lists. */
 const EXACT = new Map([
-  ['int8', 'bigint'],
-  ['numeric', 'string'],
+  ['int8', '(number | bigint)'],
+  ['numeric', '(number | string)'],
 ])
 
 const TEXT_BASES = new Set(

@@ -1,0 +1,60 @@
+import type { Numbers } from './json.ts'
+import type { Connection } from './request.ts'
+
+/** A token, which is sent as `Authorization: Bearer`, or headers that carry the session. Nothing: no session. */
+export type Session = string | Readonly<Record<string, string>> | null | undefined
+
+export type ClientOptions = {
+  /** The address of the service: `https://api.example.com`. */
+  readonly url: string
+  /** The API key. That of a page is public: make it by `gatehouse keys create --browser`. */
+  readonly key?: string
+  /** Is called at each request, so that one client can serve many users. */
+  readonly session?: () => Session | Promise<Session>
+  /** The client of better-auth, in browsers only: requests then carry its cookie. */
+  readonly auth?: { readonly getSession: (...args: never[]) => unknown }
+  /** The client of the service, which is its database. */
+  readonly client?: string
+  readonly fetch?: typeof fetch
+  /** `exact` keeps every digit: bigints and texts where a number would lose some. */
+  readonly numbers?: Numbers
+}
+
+export function connect(options: ClientOptions): Connection {
+  const { url, key, session, auth, client = 'default', numbers = 'number' } = options
+  if (!URL.canParse(url)) throw new TypeError(`url is the address of the service, not ${url}`)
+  if (auth !== undefined) requireBrowser(session)
+  const fixed = { 'x-service-client': client, ...(key !== undefined && { apikey: key }) }
+  const send = options.fetch ?? globalThis.fetch
+  const own = (): Headers | Promise<Headers> => {
+    const given = session?.()
+    return given instanceof Promise ? given.then(headersOf) : headersOf(given)
+  }
+  return {
+    url: url.replace(/\/+$/, ''),
+    fixed,
+    session: own,
+    sendsCookies: auth !== undefined,
+    headers: async () => ({ ...fixed, ...(await own()) }),
+    // Not a method of this object: browsers refuse a fetch whose `this` is not the window.
+    fetch:
+      auth === undefined
+        ? (...args) => send(...args)
+        : (input, init) => send(input, { ...init, credentials: 'include' }),
+    numbers,
+  }
+}
+
+/** One cookie is one user, and a server renders for many: there the session of each request has to be named. */
+function requireBrowser(session: unknown): void {
+  if (session !== undefined) throw new TypeError('auth and session exclude each other')
+  if (!('document' in globalThis))
+    throw new Error(
+      'auth works in browsers only. On a server, pass session: a function that gives the token of the request',
+    )
+}
+
+type Headers = Readonly<Record<string, string>>
+
+const headersOf = (session: Session): Headers =>
+  typeof session === 'string' ? { authorization: `Bearer ${session}` } : (session ?? {})

@@ -1,0 +1,77 @@
+import type { CountMode } from '../rows/body.ts'
+import type { SelectOptions } from '../rows/table.ts'
+import type { TransactionOptions } from '../rows/transaction.ts'
+import type {
+  FunctionNames,
+  FunctionOf,
+  InsertOf,
+  Json,
+  RowOf,
+  SchemaNames,
+  TableNames,
+  UpdateOf,
+} from './database.ts'
+import type { Call, Count, Query, Read, Sql, Stepping, Transaction, Unbounded, Write } from './query.ts'
+import type { Selected, Selection } from './selection.ts'
+
+/** One schema of a database, which is `public` unless `schema` names another one. */
+export interface Client<DB, S> {
+  from<N extends TableNames<DB, S>>(table: N): Table<DB, S, N>
+  schema<T extends SchemaNames<DB>>(name: T): Client<DB, T>
+  /** Calls a function. A call is never repeated by itself. */
+  rpc<F extends FunctionNames<DB, S>>(
+    name: F,
+    ...args: Arguments<FunctionOf<DB, S, F>>
+  ): Called<F, Returns<FunctionOf<DB, S, F>>>
+  /** Runs reads and writes in their order, all or none of them. Nothing is sent before it is awaited. */
+  transaction<const Steps extends readonly (Stepping & Query<unknown>)[]>(
+    steps: Steps,
+    options?: TransactionOptions,
+  ): Transaction<{ -readonly [I in keyof Steps]: Steps[I] extends Query<infer Data> ? Data : never }>
+  /** Runs SQL under a key with that right: `$1` is the first of the values. It is never repeated by itself. */
+  sql<R = { [column: string]: Json }>(text: string, values?: readonly unknown[]): Sql<R>
+}
+
+/** Reads and writes of the rows of a table or view. */
+export interface Table<DB, S, N> {
+  /** By object, `{ id: true, customer: { name: true } }`, or as text, `'id, customer(name)'`. Without columns: all of them. */
+  select<const Q extends string | Selection<DB, S, N> = '*'>(
+    columns?: Q,
+    options?: SelectOptions,
+  ): Read<DB, S, N, Selected<DB, S, N, Q>>
+  insert(rows: InsertOf<DB, S, N> | readonly InsertOf<DB, S, N>[]): Write<DB, S, N>
+  /** Rows that exist get the values of the given ones. At most 100 rows (`limits.operations`), unless duplicates are ignored. */
+  upsert(
+    rows: InsertOf<DB, S, N> | readonly InsertOf<DB, S, N>[],
+    options: Upserting<keyof RowOf<DB, S, N> & string>,
+  ): Write<DB, S, N>
+  /** Needs conditions. */
+  update(values: UpdateOf<DB, S, N>): Unbounded<DB, S, N>
+  /** Needs conditions. */
+  delete(): Unbounded<DB, S, N>
+  /** Counts rows without reading them. */
+  count(mode?: CountMode): Count<RowOf<DB, S, N>>
+}
+
+type Upserting<C extends string> = {
+  /** The columns of a unique constraint; as text, they are separated by commas. */
+  readonly onConflict: C | readonly C[] | `${C},${string}`
+  /** Leaves rows that exist as they are. */
+  readonly ignoreDuplicates?: boolean
+}
+
+type Arguments<F> = F extends { Args: infer A }
+  ? [A] extends [never] | [{ [name: string]: never }]
+    ? []
+    : Partial<A> extends A
+      ? [args?: A]
+      : [args: A]
+  : []
+type Returns<F> = F extends { Returns: infer R } ? R : never
+
+type Called<F extends string, R> = [R] extends [readonly (infer Row)[]]
+  ? Call<F, RowIn<F, Row>, never>
+  : Call<F, RowIn<F, R>, [R] extends [undefined] ? null : R>
+
+/** A value is in a row whose only column has the name of the function. */
+type RowIn<F extends string, R> = [R] extends [{ [column: string]: unknown }] ? R : { [name in F]: R }
