@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { DISCOVERY, discoveryRoutes } from '#auth/jwt/routes.ts'
 import { answerMailRequest } from '#auth/mailing/answer-request.ts'
 import { authSurface } from '#auth/surface.ts'
+import { CONSOLE, consoleRoutes } from '#console/routes.ts'
 import { pruneChanges } from '#databases/clients/changes.ts'
 import { type Clients, openClients } from '#databases/clients/clients.ts'
 import { createBackupRunner } from '#gateway/backups/jobs/runner.ts'
@@ -193,7 +194,8 @@ export function addSurfaces(
     if (config.auth.jwt.enabled)
       addFeature(gateway, DISCOVERY, (app) => discoveryRoutes(app, kernel, parts.jwtKeys))
     if (hasDevMail(config)) addFeature(gateway, DEV_MAIL, (app) => devMailRoutes(app, kernel))
-    if (config.docs.enabled) addFeature(gateway, REFERENCE, addReferenceRoutes)
+    if (config.docs.enabled) addFeature(gateway, REFERENCE, (app) => addReferenceRoutes(app, kernel))
+    if (config.console.enabled) addFeature(gateway, CONSOLE, (app) => consoleRoutes(app, kernel))
   })
   return { app, book }
 }

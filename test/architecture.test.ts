@@ -38,9 +38,10 @@ const FLOORS: Readonly<Record<string, readonly string[]>> = {
   databases: ['databases', 'kernel'],
   auth: ['auth', 'identity', 'kernel'],
   gateway: ['gateway', 'databases', 'identity', 'kernel'],
+  console: ['console', 'kernel'],
   startup: ['startup', 'gateway', 'auth', 'databases', 'identity', 'kernel'],
   cli: ['cli', 'app', 'startup', 'gateway', 'auth', 'databases', 'identity', 'kernel'],
-  app: ['app', 'cli', 'startup', 'gateway', 'auth', 'databases', 'identity', 'kernel'],
+  app: ['app', 'cli', 'console', 'startup', 'gateway', 'auth', 'databases', 'identity', 'kernel'],
 }
 
 const floorOf = (file: string): string => (file.includes('/') ? (file.split('/')[0] ?? '') : 'app')
@@ -193,6 +194,7 @@ const RULES: readonly Rule[] = [
       { file: 'gateway/a.ts', text: "const b = await import('#auth/b.ts')\n" },
       { file: 'gateway/data/a.ts', text: "type B = typeof import('../../auth/b.ts')\n" },
       { file: 'auth/a.ts', text: "import { b } from '#cli/b.ts'\n" },
+      { file: 'console/a.ts', text: "import { b } from '#identity/b.ts'\n" },
       { file: 'kernel/a.ts', text: "import { b } from '#test/harness.ts'\n" },
     ],
     right: [
@@ -606,6 +608,33 @@ for (const { says, isGeneral = false, complaints, wrong, right = [] } of RULES) 
     assert.deepEqual(found, [])
   })
 }
+
+/** Ways in which a text becomes markup or code, or stays in the browser, and the files that use one on purpose. */
+const NOT_IN_PAGES: Readonly<Record<string, RegExp>> = {
+  markup:
+    /\b(?:inner|outer)HTML\b|insertAdjacentHTML|dangerouslySetInnerHTML|\bsrcdoc\b|document\.write|DOMParser|createContextualFragment|setHTMLUnsafe/g,
+  code: /\beval\(|new Function\b|setTimeout\(\s*['"`]|createPolicy/g,
+  storage: /\b(?:localStorage|sessionStorage|indexedDB|caches|document\.cookie)\b/g,
+  requests: /(?<![.\w])fetch\(|XMLHttpRequest|sendBeacon|EventSource|WebSocket/g,
+}
+const IN_PAGES = ['api.js: fetch(', 'foot.js: localStorage', 'foot.js: localStorage']
+
+test('pages of the console show values as text, store nothing but the theme, and call the API in one place', () => {
+  const complaints = (file: string, text: string) =>
+    Object.values(NOT_IN_PAGES).flatMap((pattern) =>
+      (text.match(pattern) ?? []).map((found) => `${file}: ${found}`),
+    )
+  for (const wrong of ['a.innerHTML = b', 'new DOMParser()', 'eval(a)', 'sessionStorage.key', 'fetch(url)'])
+    assert.equal(complaints('a.js', wrong).length, 1, wrong)
+  assert.deepEqual(complaints('a.js', 'html`<b>innerText</b>`; prefetch(a)'), [])
+  const folder = new URL('console/assets/', SRC)
+  const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((file) =>
+    file.endsWith('.js'),
+  )
+  const texts = files.map((file) => [file, readFileSync(new URL(file, folder), 'utf8')] as const)
+  assert.deepEqual(texts.flatMap(([file, text]) => complaints(file, text)).toSorted(), IN_PAGES)
+  for (const [file, text] of texts) assert.ok(text.split('\n').length <= 301, file)
+})
 
 test('every import that the scanner finds is an existing file', () => {
   const files = new Set(sources().map(({ file }) => file))

@@ -6,6 +6,7 @@ import { type App, addFeature, configureSurface } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { accountRoutes } from './account/routes.ts'
 import { adminAccountRoutes } from './admin/account-routes.ts'
+import { adminConsoleRoutes } from './admin/console-routes.ts'
 import { adminRoutes } from './admin/routes.ts'
 import { anonymousRoutes } from './anonymous/routes.ts'
 import { auditRoutes } from './audit/routes.ts'
@@ -181,6 +182,7 @@ const FEATURES: readonly AuthFeature[] = [
     add(app, kernel, access, { sessions }) {
       adminRoutes(app, kernel, access, sessions)
       adminAccountRoutes(app, kernel, access)
+      adminConsoleRoutes(app, kernel, access)
     },
   },
   { name: 'Audit', description: 'The audit trail of both halves, for administrators', add: auditRoutes },

@@ -2,11 +2,13 @@ import cluster from 'node:cluster'
 import { Command, Option } from 'commander'
 import spinner from 'yocto-spinner'
 import { unlessAborted } from '#kernel/abort.ts'
+import type { Config } from '#kernel/config/config.ts'
 import { warningsOf } from '#kernel/config/warnings.ts'
 import type { Log } from '#kernel/log.ts'
 import { secureRandom } from '#kernel/random.ts'
 import { createDeadline, endWithin } from '#kernel/shutdown.ts'
 import { VERSION } from '#kernel/version.ts'
+import { offerFirstAdminAt } from '#startup/first-admin.ts'
 import { openDatabases, openLogging, type ServiceDatabases } from '#startup/open-databases.ts'
 import { settleUniqueFieldsAt } from '#startup/unique-fields.ts'
 import type { Service } from '../app.ts'
@@ -110,7 +112,8 @@ async function start(
   opened.running = startHere(context, databases, app)
   const port = await unlessAborted(signal, opened.running.port)
   progress.end()
-  announce(context, databases, { port, defaultKey, seconds: (performance.now() - began) / 1_000 })
+  const seconds = (performance.now() - began) / 1_000
+  announce(context, databases, { port, defaultKey, seconds, firstAdmin: await offer(config, databases) })
   await advise(context, databases)
   await returnMemory()
 }
@@ -219,14 +222,30 @@ function showProgress(log: Log): Progress {
 type StartSummary = {
   readonly port: number
   readonly defaultKey: DefaultKey | undefined
+  /** The token of the link that makes the first admin. */
+  readonly firstAdmin: string | undefined
   readonly seconds: number
 }
+
+/** A link is printed on a terminal only, and for browsers on this machine. */
+async function offer(config: Config, { controlUrl }: ServiceDatabases): Promise<string | undefined> {
+  const { console, server } = config
+  const isLocal = server.public_url === undefined || isLoopbackUrl(server.public_url)
+  if (!console.enabled || !isLocal || !saysReady(config)) return undefined
+  return offerFirstAdminAt(controlUrl, config, secureRandom)
+}
+
+const isLoopbackUrl = (url: string): boolean =>
+  /^(localhost|127(\.\d+){3}|\[::1\])$/.test(new URL(url).hostname)
+
+/** Whether a start ends with lines for a person, on a terminal. */
+const saysReady = ({ log }: Config): boolean => terminal.isInteractive && (log.format ?? 'pretty') !== 'json'
 
 /** Prints or logs the service's address once it accepts requests. Keys are shown on a terminal only and are never logged. */
 function announce(
   context: InstallingContext,
   databases: ServiceDatabases,
-  { port, defaultKey, seconds }: StartSummary,
+  { port, defaultKey, firstAdmin, seconds }: StartSummary,
 ): void {
   const { config, installation, log } = context
   const url = config.server.public_url ?? `http://localhost:${port}`
@@ -240,12 +259,19 @@ function announce(
   terminal.say(`Gatehouse ${VERSION} · ${databases.describes}`)
   terminal.say(`  auth      ${url}${config.auth.base_path}`)
   terminal.say(`  gateway   ${url}`)
+  if (config.console.enabled) terminal.say(`  console   ${url}/console${firstAdminLine(url, firstAdmin)}`)
   if (config.docs.enabled) terminal.say(`  docs      ${url}/docs`)
   if (defaultKey !== undefined)
     terminal.say(`  client    default · key in ${defaultKey.file}${shownOnce(defaultKey)}`)
   if (installation.adminKeyFile !== undefined) terminal.say(`  admin     key in ${installation.adminKeyFile}`)
   terminal.say(`ready in ${seconds.toFixed(1)} s`)
 }
+
+/** The token is in the fragment, which browsers send to no server. */
+const firstAdminLine = (url: string, token: string | undefined): string =>
+  token === undefined
+    ? ''
+    : `\n            ${url}/console/first-admin#${token} makes the first administrator (shown this once)`
 
 /** Shows a newly issued key if stdout is a terminal. */
 const shownOnce = ({ issued }: DefaultKey): string =>

@@ -104,6 +104,16 @@ export function coversPermissions(configured: Configured, one: Subject, other: S
 export const hasPermissions = (configured: Configured, user: Subject): boolean =>
   actionsOf(configured, user).length > 0 || gatewayRightsOf(configured, user).size > 0
 
+/** All that the user's roles allow together: actions by resource, and rights on the gateway by client. */
+export function permissionsOf(configured: Configured, user: Subject) {
+  const permissions: Record<string, string[]> = {}
+  for (const { actions } of rolesOf(configured, user))
+    for (const [resource, allowed] of Object.entries(actions))
+      if (allowed.length > 0)
+        permissions[resource] = [...new Set([...(permissions[resource] ?? []), ...allowed])]
+  return { permissions, gateway: Object.fromEntries(gatewayRightsOf(configured, user)) }
+}
+
 const actionsOf = (configured: Configured, user: Subject): readonly string[] =>
   rolesOf(configured, user).flatMap(({ actions }) => actionsIn(actions))
 

@@ -33,10 +33,20 @@ const REMEMBERED = 7 * 86_400_000
 /** For a user whose row is locked. The answer holds until the transaction ends, so that two last admins cannot both go. */
 export async function isLastAdmin(kernel: Kernel, user: User): Promise<boolean> {
   if (!isAdmin(kernel, user)) return false
-  const { db, config, now } = kernel
+  const { db, now } = kernel
   await lockAdmins(db)
   // A banned admin could not lift a ban.
-  const other = await db
+  const other = await adminsOf(kernel)
+    .where((is) => is.or([is('banned', '=', false), is('banExpires', '<=', now())]))
+    .where('id', '!=', user.id)
+    .limit(1)
+    .executeTakeFirst()
+  return other === undefined
+}
+
+/** The ids of all admins, banned ones too. */
+export const adminsOf = ({ db, config }: Pick<Kernel, 'db' | 'config'>) =>
+  db
     .selectFrom('user')
     .select('id')
     .where((is) =>
@@ -46,13 +56,10 @@ export async function isLastAdmin(kernel: Kernel, user: User): Promise<boolean> 
       ]),
     )
     .where('isAnonymous', '=', false)
-    .where((is) => is.or([is('banned', '=', false), is('banExpires', '<=', now())]))
-    .where('id', '!=', user.id)
-    .limit(1)
-    .executeTakeFirst()
-  return other === undefined
-}
 
-/** One lock for every verb that removes an admin, taken after the users' rows: the next one sees the result of this one. */
-const lockAdmins = (db: Db) =>
+/**
+ * One lock for every verb that removes an admin, and for the link that makes the first one, taken after the users' rows: the next one sees the
+ * result of this one.
+ */
+export const lockAdmins = (db: Db) =>
   sql`select pg_advisory_xact_lock(hashtextextended('gatehouse admins', 0))`.execute(db)

@@ -29,6 +29,8 @@ type Purposes = {
   'one-time-token': Of<'user', OfSession>
   /** Begins a session of the user in the payload, for the admin whose ticket it is. */
   'impersonation-handoff': Of<'user', OfSession & { readonly userId: string }>
+  /** Makes its bearer the first admin (first-admin.ts). */
+  'first-admin': Of<'nobody', Nothing>
   /** An approved device, by its device code (auth/device/). */
   'device-session': Of<'user', WrittenInheritance>
 }

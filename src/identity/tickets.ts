@@ -33,7 +33,7 @@ export type NewTicket<P extends TicketPurpose> = {
 
 /** A new one-time token; only its hash is stored. */
 export async function issueTicket<P extends TicketPurpose>(
-  kernel: Kernel,
+  kernel: Pick<Kernel, 'db' | 'now' | 'random'>,
   purpose: P,
   ticket: NewTicket<P>,
 ): Promise<string> {
@@ -44,7 +44,7 @@ export async function issueTicket<P extends TicketPurpose>(
 
 /** The same for a token that only its bearer knows. */
 export async function insertTicket<P extends TicketPurpose>(
-  { db, now }: Kernel,
+  { db, now }: Pick<Kernel, 'db' | 'now'>,
   purpose: P,
   { lifetime, payload, code, ...ticket }: NewTicket<P> & { readonly valueHash: Buffer },
 ): Promise<void> {

@@ -18,7 +18,8 @@ type Role = 'anon' | 'user' | 'support' | 'admin' | 'banned' | 'impersonating'
 const UNAUTHORIZED = [401, 'UNAUTHORIZED'] as const
 /** The code is the proof, and not the session. */
 const NO_CODE = [400, 'INVALID_HANDOFF_CODE'] as const
-/** Of a caller without a session, or with that of a banned user or an impersonated one. Every route but two answers so. */
+const NO_LINK = [401, 'INVALID_TOKEN'] as const
+/** Of a caller without a session, or with that of a banned user or an impersonated one. Every route but three answers so. */
 const CLOSED = {
   anon: UNAUTHORIZED,
   banned: UNAUTHORIZED,
@@ -70,6 +71,18 @@ const MATRIX: Matrix<Role, Request> = {
       ...{ user: NO_CODE, support: NO_CODE, admin: NO_CODE },
     },
   },
+  'POST /admin/create-first-admin': {
+    request: ({ id }) => ({
+      token: 'A'.repeat(43),
+      name: 'Root',
+      email: `root-${id}@example.com`,
+      password: PASSWORD,
+    }),
+    expected: {
+      ...{ anon: NO_LINK, banned: NO_LINK, impersonating: CLOSED.impersonating },
+      ...{ user: NO_LINK, support: NO_LINK, admin: NO_LINK },
+    },
+  },
   'POST /admin/stop-impersonating': {
     request: () => ({}),
     expected: {
@@ -81,6 +94,11 @@ const MATRIX: Matrix<Role, Request> = {
   },
   'GET /admin/list-user-accounts': forAdmins('YOU_ARE_NOT_ALLOWED_TO_GET_USER', 200, userId),
   'GET /admin/list-user-factors': forAdmins('YOU_ARE_NOT_ALLOWED_TO_GET_USER', 200, userId),
+  'GET /admin/list-user-organizations': forAdmins(
+    'YOU_ARE_NOT_ALLOWED_TO_LIST_ORGANIZATIONS',
+    'refused',
+    userId,
+  ),
   'GET /admin/list-organizations': forAdmins(
     'YOU_ARE_NOT_ALLOWED_TO_LIST_ORGANIZATIONS',
     'refused',
@@ -91,6 +109,13 @@ const MATRIX: Matrix<Role, Request> = {
     'refused',
     () => ({}),
   ),
+  'GET /admin/list-permissions': {
+    request: () => ({}),
+    expected: {
+      ...{ anon: UNAUTHORIZED, banned: UNAUTHORIZED, impersonating: 200 },
+      ...{ user: 200, support: 200, admin: 200 },
+    },
+  },
   'POST /admin/has-permission': {
     request: () => ({ permissions: { user: ['list'] } }),
     expected: {
@@ -133,7 +158,9 @@ test('no one acts on a user who has a permission that they lack', async () => {
   const admin = await createPerson(t, { role: 'admin' })
   for (const [route, { request, expected }] of Object.entries(MATRIX)) {
     const [method = '', path = ''] = route.split(' ')
-    const namesUser = !['/admin/list-users', '/admin/get-user', '/admin/has-permission'].includes(path)
+    const namesUser = !['list-users', 'get-user', 'has-permission', 'list-permissions'].includes(
+      path.slice('/admin/'.length),
+    )
     if (expected.support !== 200 || !namesUser) continue
     const answer = await ask(support, { method, path }, request(admin))
     assert.deepEqual([answer.status, answer.body.code], expected.user, route)

@@ -27,7 +27,9 @@ const REQUESTS: Readonly<Record<string, (of: Case) => readonly object[]>> = {
   'GET /admin/list-user-accounts': userIdOf,
   'GET /admin/list-user-factors': userIdOf,
   'GET /admin/list-organizations': () => [{}],
+  'GET /admin/list-user-organizations': userIdOf,
   'GET /admin/list-audit-events': () => [{}],
+  'GET /admin/list-permissions': () => [{}],
   'POST /admin/has-permission': () => [{ permissions: { user: ['set-email'] } }],
   'POST /admin/create-user': ({ mailbox }) => {
     const user = () => ({ email: `made-${++made}-${mailbox}`, password: THEIRS, name: 'Made' })
@@ -60,6 +62,10 @@ const REQUESTS: Readonly<Record<string, (of: Case) => readonly object[]>> = {
   'POST /admin/impersonate-user': ({ target: { id: userId } }) => [{ userId }, { userId, handoff: true }],
   // With a right code, after the request before (tokenOf).
   'POST /admin/exchange-handoff': () => [{ code: 'A'.repeat(43) }],
+  // No holder of a permission has the link.
+  'POST /admin/create-first-admin': ({ mailbox }) => [
+    { token: 'A'.repeat(43), name: 'Root', email: mailbox, password: THEIRS },
+  ],
   'POST /admin/stop-impersonating': () => [{}],
   'POST /admin/revoke-user-session': ({ target: { sessionId } }) => [{ sessionToken: `sh_${sessionId}` }],
   'POST /admin/revoke-user-sessions': userIdOf,

@@ -15,6 +15,7 @@ await setRoleByOperator(kernel, ada.id, 'admin')
 
 /** Every route of the surface that an impersonated session may use. */
 const OPEN = [
+  'GET /admin/list-permissions',
   // A way in, like the sign-in routes. It links accounts only in the session that has begun to, and that is never an impersonated one.
   'GET /callback/provider',
   'GET /get-session',

@@ -38,7 +38,7 @@ const isStale = (form: Form): boolean => form.startsWith('stale')
 
 type Route = { readonly method: string; readonly path: string; readonly access: string }
 const nameOf = ({ method, path }: Route) => `${method} ${path}`
-const OPEN = ['open', 'open (callers on this machine)']
+const OPEN = ['open', 'open (own host)', 'open (callers on this machine)']
 const ROUTES: readonly Route[] = t.service.book
   .entries()
   .filter(({ surface, access }) => surface === 'gateway' && !OPEN.includes(access))

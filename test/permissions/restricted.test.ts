@@ -27,6 +27,7 @@ const OPEN_TO_STRANGERS = [
   'GET /magic-link/verify',
   'GET /passkey/generate-authenticate-options',
   'GET /verify-email',
+  'POST /admin/create-first-admin',
   'POST /admin/exchange-handoff',
   'POST /confirm/change-email',
   'POST /confirm/delete-user',

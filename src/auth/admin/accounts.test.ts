@@ -138,3 +138,29 @@ test('all organizations are listed with the number of their members, a page at a
   assert.equal(body.organizations[0].metadata, undefined)
   assert.equal((await reader.get('/api/auth/admin/list-organizations')).status, 403)
 })
+
+test('the organizations of a user are listed with the roles there', async () => {
+  const lister = await createPerson(t, { role: 'lister' })
+  const [one, two] = [await createPerson(t), await createPerson(t)]
+  const own = await createOrganization(t, [[one, 'owner']])
+  const joined = await createOrganization(t, [
+    [two, 'owner'],
+    [one, 'member'],
+  ])
+  const list = (id: string, query = '') =>
+    lister.get(`/api/auth/admin/list-user-organizations?userId=${id}${query}`)
+  const { status, body, text } = await list(one.id)
+  assert.equal(status, 200, text)
+  assert.deepEqual(
+    body.organizations.map(({ id, slug, role }: Record<string, string>) => [id, slug, role]).toSorted(),
+    [
+      [own.id, own.slug, 'owner'],
+      [joined.id, joined.slug, 'member'],
+    ].toSorted(),
+  )
+  assert.equal((await list(one.id, '&limit=1')).body.organizations.length, 1)
+  assert.deepEqual((await list((await createPerson(t)).id)).body, { organizations: [] })
+  assert.equal((await list('none')).body.code, 'USER_NOT_FOUND')
+  const refused = await reader.get(`/api/auth/admin/list-user-organizations?userId=${one.id}`)
+  assert.equal(refused.body.code, 'YOU_ARE_NOT_ALLOWED_TO_LIST_ORGANIZATIONS')
+})

@@ -4,9 +4,10 @@ import { Id, Nullable, Timestamp } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { TO } from '../admin/permissions.ts'
+import { UserId } from '../admin/schemas.ts'
 import type { AuthAccess } from '../door/access.ts'
 import { COUNT, TOTAL } from '../schemas.ts'
-import { allOrganizations } from './all-organizations.ts'
+import { allOrganizations, organizationsOfUser } from './all-organizations.ts'
 import { ListPage } from './schemas.ts'
 
 const OrganizationSummary = Type.Object(
@@ -20,6 +21,11 @@ const OrganizationSummary = Type.Object(
     createdAt: Timestamp,
   },
   named('OrganizationSummary'),
+)
+
+const OrganizationOfUser = Type.Object(
+  { id: Id, name: Type.String(), slug: Type.String(), role: Type.String(), joinedAt: Timestamp },
+  named('OrganizationOfUser'),
 )
 
 /** For administrators of the service, who need not be members. */
@@ -47,5 +53,16 @@ export function adminOrganizationRoutes(app: App, kernel: Kernel, access: AuthAc
       },
     },
     handler: ({ query }) => allOrganizations(kernel, query),
+  })
+  app.route({
+    method: 'GET',
+    url: '/admin/list-user-organizations',
+    config: { access: access.admin(TO.LIST_ORGANIZATIONS), failures: ['USER_NOT_FOUND'] },
+    schema: {
+      summary: 'The organizations of a user, and the roles there',
+      querystring: Type.Object({ userId: UserId, ...ListPage }),
+      response: { 200: Type.Object({ organizations: Type.Array(OrganizationOfUser) }) },
+    },
+    handler: async ({ query }) => ({ organizations: await organizationsOfUser(kernel, query) }),
   })
 }

@@ -1,5 +1,7 @@
 import { type CountMode, type Total, totalBeside } from '#kernel/db/total.ts'
 import type { Kernel } from '#kernel/kernel.ts'
+import { readUser } from '../admin/act-on-user.ts'
+import { listMembershipsOf, type MembershipSummary } from './member-store.ts'
 import { pageOf } from './schemas.ts'
 import { countOrganizations, type Organization, searchOrganizations } from './store.ts'
 
@@ -28,4 +30,13 @@ export async function allOrganizations({ db }: Kernel, query: Query): Promise<Pa
     ...totalBeside(counted, page, found.length),
     ...page,
   }
+}
+
+/** Those of one user. */
+export async function organizationsOfUser(
+  kernel: Kernel,
+  { userId, ...query }: { readonly userId: string; readonly limit?: number; readonly offset?: number },
+): Promise<MembershipSummary[]> {
+  const { id } = await readUser(kernel, userId)
+  return listMembershipsOf(kernel.db, id, pageOf(query))
 }

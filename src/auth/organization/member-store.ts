@@ -57,6 +57,31 @@ export async function listMembers(
   }))
 }
 
+export type MembershipSummary = {
+  readonly id: string
+  readonly name: string
+  readonly slug: string
+  readonly role: string
+  readonly joinedAt: Date
+}
+
+/** The organizations of a user with the user's role, in the order in which the user joined. */
+export const listMembershipsOf = (
+  db: Db,
+  userId: string,
+  { limit, offset }: { readonly limit: number; readonly offset: number },
+): Promise<MembershipSummary[]> =>
+  db
+    .selectFrom('member as m')
+    .innerJoin('organization as o', 'o.id', 'm.organizationId')
+    .where('m.userId', '=', userId)
+    .select(['o.id', 'o.name', 'o.slug', 'm.role', 'm.createdAt as joinedAt'])
+    .orderBy('m.createdAt')
+    .orderBy('m.id')
+    .limit(limit)
+    .offset(offset)
+    .execute()
+
 /** A member of the organization, by the id of the member or the email of the user. */
 export async function findMember(
   db: Db,

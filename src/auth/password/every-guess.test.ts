@@ -22,7 +22,11 @@ const t = await testService({
 })
 
 /** Routes that set a password and check none. */
-const CHOSEN = ['POST /api/auth/sign-up/email', 'POST /api/auth/admin/create-user']
+const CHOSEN = [
+  'POST /api/auth/sign-up/email',
+  'POST /api/auth/admin/create-user',
+  'POST /api/auth/admin/create-first-admin',
+]
 
 type Victim = User & { readonly username: string }
 

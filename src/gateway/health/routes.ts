@@ -99,14 +99,17 @@ export function healthRoutes(
     config,
     schema: {
       operationId: 'describeService',
-      summary: 'Name and endpoints of the service; browsers get a page',
+      summary: 'Name and endpoints of the service; browsers are led to the console, or get a page',
       response: {
         200: { content: { 'application/json': { schema: Description }, ...HtmlPage.content } },
       },
     },
     handler: async (request, reply) => {
       reply.header('vary', 'Accept')
-      if (wantsPage(request)) return sendPage(kernel, reply, startPage(kernel.config))
+      if (wantsPage(request)) {
+        if (kernel.config.console.enabled) return reply.redirect('/console', 302)
+        return sendPage(kernel, reply, startPage(kernel.config))
+      }
       const routes = book.entries().map(({ method, path }) => `${method} ${path}`)
       return reply.send({ name: 'Gatehouse', version: VERSION, routes })
     },

@@ -4,6 +4,7 @@ import { audit } from './sections/audit.ts'
 import { auth } from './sections/auth.ts'
 import { backups } from './sections/backups.ts'
 import { cluster } from './sections/cluster.ts'
+import { consoleSettings } from './sections/console.ts'
 import { clients, database } from './sections/database.ts'
 import { docs } from './sections/docs.ts'
 import { gateway } from './sections/gateway.ts'
@@ -31,6 +32,7 @@ export const settings = section('Settings', {
   log,
   metrics,
   docs,
+  console: consoleSettings,
   audit,
   cluster,
 })

@@ -119,6 +119,7 @@ test('both surfaces answer their name and that they are alive', async () => {
 })
 
 test('a browser gets a page at the root, and a program that accepts JSON does not', async () => {
+  const t = await testService({ config: { console: { enabled: false } } })
   const page = await t.anon.get('/', { headers: BROWSER })
   assert.equal(page.status, 200)
   assert.match(page.headers.get('content-type') ?? '', /^text\/html/)

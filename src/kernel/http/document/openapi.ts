@@ -10,6 +10,7 @@ import type { Kernel } from '../../kernel.ts'
 import { VERSION } from '../../version.ts'
 import { open } from '../access.ts'
 import { CONSOLE_COOKIE, HEADER } from '../header-names.ts'
+import { ownHost } from '../own-host.ts'
 import type { App } from '../surface.ts'
 import { type JsonSchema, withComponents } from './components.ts'
 import { withOptionalBodies, withSharedFailures } from './document-operations.ts'
@@ -108,13 +109,13 @@ const PAGE_FILES = {
  * The document, and a page that shows it, with files of the npm package only. Each is made once: strangers may ask for thousands and read none
  * of them, and answers that wait share the bytes.
  */
-export function addReferenceRoutes(app: App): void {
-  const config = { access: open }
+export function addReferenceRoutes(app: App, kernel: Kernel): void {
+  const config = { access: ownHost(kernel) }
   let document: Buffer | undefined
   app.route({
     method: 'GET',
     url: '/openapi.json',
-    config,
+    config: { access: open },
     schema: {
       operationId: 'getOpenapi',
       summary: 'This document',

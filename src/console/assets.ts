@@ -1,0 +1,106 @@
+import { hash } from 'node:crypto'
+import { readdirSync, readFileSync } from 'node:fs'
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { brotliCompress, constants, gzip } from 'node:zlib'
+
+/** A file that browsers load. */
+type Asset = { readonly type: string; readonly plain: Buffer }
+
+export type Assets = {
+  /** Ends with a digest of all files, so that what is below never changes. */
+  readonly base: string
+  readonly names: readonly string[]
+  /** Undefined when there is no file of that name. */
+  read(name: string, accepted: string): Promise<EncodedAsset | undefined>
+}
+
+type EncodedAsset = {
+  readonly type: string
+  readonly encoding: 'br' | 'gzip' | undefined
+  readonly bytes: Buffer
+}
+
+const FOLDER = path.join(import.meta.dirname, 'assets')
+
+const TYPES: Readonly<Record<string, string>> = {
+  '.js': 'text/javascript; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+  '.svg': 'image/svg+xml',
+}
+
+/** The modules of npm packages, by the names of their files here. */
+const PACKAGES = {
+  'packages/preact.js': import.meta.resolve('preact'),
+  'packages/preact-hooks.js': import.meta.resolve('preact/hooks'),
+  'packages/htm.js': import.meta.resolve('htm'),
+} as const
+
+/** The import map's names for them. */
+export const IMPORTS: Readonly<Record<string, keyof typeof PACKAGES>> = {
+  preact: 'packages/preact.js',
+  'preact/hooks': 'packages/preact-hooks.js',
+  htm: 'packages/htm.js',
+}
+
+/** Reads the files of the console, which are the same in a clone and in a package. Each is compressed once, when it is first asked for. */
+export function loadAssets(): Assets {
+  const files = new Map([...ownFiles(), ...packageFiles()])
+  const digest = hash(
+    'sha256',
+    JSON.stringify([...files].map(([name, { plain }]) => [name, digestOf(plain)])),
+  )
+  const compressed = new Map<string, Promise<Buffer>>()
+  return {
+    base: `/console/assets/${digest.slice(0, 16)}`,
+    names: [...files.keys()],
+    async read(name, accepted) {
+      const asset = files.get(name)
+      if (asset === undefined) return undefined
+      const encoding = encodingFor(accepted)
+      if (encoding === undefined) return { ...asset, encoding, bytes: asset.plain }
+      const key = `${encoding} ${name}`
+      const bytes = compressed.get(key) ?? compress[encoding](asset.plain)
+      compressed.set(key, bytes)
+      return { ...asset, encoding, bytes: await bytes }
+    },
+  }
+}
+
+const digestOf = (content: Buffer): string => hash('sha256', content)
+
+const ownFiles = (): readonly (readonly [string, Asset])[] =>
+  readdirSync(FOLDER, { recursive: true, encoding: 'utf8' })
+    .map((file) => file.replaceAll(path.sep, '/'))
+    .sort()
+    .flatMap((name) => {
+      const type = TYPES[path.extname(name)]
+      return type === undefined ? [] : [[name, { type, plain: readFileSync(path.join(FOLDER, name)) }]]
+    })
+
+const packageFiles = (): readonly (readonly [string, Asset])[] =>
+  Object.entries(PACKAGES).map(([name, url]) => {
+    const text = readFileSync(fileURLToPath(url), 'utf8')
+    const end = text.lastIndexOf(SOURCE_MAP)
+    return [name, { type: TYPES['.js'] ?? '', plain: Buffer.from(end < 0 ? text : text.slice(0, end)) }]
+  })
+
+/** Source maps are not served. */
+const SOURCE_MAP = '\n//# sourceMappingURL='
+
+const compress = {
+  br: (plain: Buffer) =>
+    promisify(brotliCompress)(plain, { params: { [constants.BROTLI_PARAM_QUALITY]: 9 } }),
+  gzip: (plain: Buffer) => promisify(gzip)(plain),
+}
+
+function encodingFor(accepted: string): 'br' | 'gzip' | undefined {
+  const named = accepted
+    .toLowerCase()
+    .split(',')
+    .map((one) => one.split(';').map((part) => part.trim()))
+    .filter(([, ...parts]) => !parts.some((part) => part.startsWith('q=') && Number(part.slice(2)) === 0))
+    .map(([name]) => name)
+  return (['br', 'gzip'] as const).find((encoding) => named.includes(encoding))
+}

@@ -1,0 +1,183 @@
+import { createStore } from './hooks.js'
+import { parse } from './json.js'
+
+/**
+ * @typedef {Readonly<Record<string, string | number | boolean | undefined>>} Parameters
+ * @typedef {{ method?: string, query?: Parameters, body?: unknown, client?: string, signal?: AbortSignal, isEntry?: boolean, isRead?: boolean }} Asked
+ * `isEntry`: a way in, which nobody is signed in for. `isRead`: a POST that changes nothing.
+ */
+
+/** Facts of the installation that are no secret, in the page. @type {{ auth: string, version: string, docs: boolean, mail: boolean }} */
+export const facts = JSON.parse(
+  document.querySelector('meta[name=gatehouse]')?.getAttribute('content') ?? '{}',
+)
+
+/** The path of an endpoint of the authentication surface. @param {string} path */
+export const auth = (path) => `${facts.auth}${path}`
+
+/** The answer of the service that it did not do it, or that it did not answer. */
+export class ApiError extends Error {
+  /** @param {{ status: number, code: string, message: string, hint?: string | undefined, details?: any, requestId?: string | null }} facts */
+  constructor({ status, code, message, hint, details, requestId }) {
+    super(message)
+    this.status = status
+    this.code = code.toLowerCase()
+    this.hint = hint
+    this.details = details
+    this.requestId = requestId ?? undefined
+  }
+}
+
+/**
+ * By what requests act: the cookie of a session, which no script can read, or a key that was pasted. It lives here only, and ends with the page.
+ * @type {{ by: 'session', userId?: string | undefined } | { by: 'key', key: string }}
+ */
+let credential = { by: 'session' }
+
+/** @param {typeof credential} next */
+export function actBy(next) {
+  credential = next
+}
+
+/** The user who has signed in in another tab, in place of the one whom this tab shows. @type {import('./hooks.js').Store<{ id: string, name: string } | undefined>} */
+export const otherUser = createStore(/** @type {{ id: string, name: string } | undefined} */ (undefined))
+
+/**
+ * Calls the API. Asks the person to sign in, or to show a proof, when that is what is missing, and then goes on.
+ * @param {string} path
+ * @param {Asked} [asked]
+ * @returns {Promise<any>}
+ */
+export async function call(path, asked = {}) {
+  for (;;) {
+    try {
+      if (isWrite(asked) && asked.isEntry !== true) await expectSameUser()
+      return await send(path, asked)
+    } catch (error) {
+      const question = asked.isEntry === true ? undefined : questionFor(error)
+      if (question === undefined || !(await ask(question))) throw error
+    }
+  }
+}
+
+/** @param {Asked} asked */
+const isWrite = ({ method = 'GET', isRead = false }) => method !== 'GET' && !isRead
+
+/**
+ * The tabs of a browser share the cookie. Before an act this one asks whose it is by now.
+ */
+async function expectSameUser() {
+  if (credential.by !== 'session' || credential.userId === undefined) return
+  const { user } = await send(auth('/get-session'), {})
+  if (user.id === credential.userId) return
+  otherUser.set({ id: user.id, name: user.name })
+  throw new ApiError({
+    status: 0,
+    code: 'another_user',
+    message: 'Another user has signed in in this browser. Nothing was done.',
+    hint: 'Continue as that user, or sign in as yourself again.',
+  })
+}
+
+/** @param {unknown} error @returns {Question | undefined} */
+function questionFor(error) {
+  if (!(error instanceof ApiError) || credential.by === 'key') return undefined
+  if (error.status === 401 && WITHOUT_SESSION.includes(error.code)) return { kind: 'sign-in' }
+  if (error.status === 403 && error.code === 'session_not_fresh')
+    return { kind: 'proof', accepts: error.details?.accepts ?? ['password'] }
+  return undefined
+}
+
+const WITHOUT_SESSION = ['unauthorized', 'session_required', 'invalid_session']
+
+/** @param {string} path @param {Asked} asked */
+async function send(path, { method = 'GET', query, body, client, signal }) {
+  /** @type {Record<string, string>} */
+  const headers = { accept: 'application/json' }
+  if (credential.by === 'key') headers.apikey = credential.key
+  else headers['x-service-session'] = '1'
+  if (client !== undefined) headers['x-service-client'] = client
+  if (body !== undefined) headers['content-type'] = 'application/json'
+  const response = await fetch(path + searchOf(query), {
+    ...{ method, headers, cache: 'no-store', credentials: credential.by === 'key' ? 'omit' : 'same-origin' },
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+    ...(signal && { signal }),
+  }).catch(unreachable)
+  const text = await response.text().catch(unreachable)
+  if (response.ok) return text === '' ? undefined : parse(text)
+  throw failureOf(response, text)
+}
+
+/** @param {Parameters} [query] */
+function searchOf(query = {}) {
+  const given = Object.entries(query).flatMap(([name, value]) =>
+    value === undefined || value === '' ? [] : [[name, String(value)]],
+  )
+  return given.length === 0 ? '' : `?${new URLSearchParams(given)}`
+}
+
+/** @param {unknown} error @returns {never} */
+function unreachable(error) {
+  if (error instanceof DOMException && error.name === 'AbortError') throw error
+  throw new ApiError({
+    status: 0,
+    code: 'unreachable',
+    message: 'The service does not answer.',
+    hint: 'Check that it runs and that this machine is online, and try again. What you typed is still there.',
+  })
+}
+
+/** @param {Response} response @param {string} text */
+function failureOf(response, text) {
+  const { status, headers } = response
+  const requestId = headers.get('x-request-id')
+  const wait = headers.get('retry-after')
+  const known = envelopeIn(text)
+  const { message = `The service has answered ${status}`, code = `status_${status}`, error, data } = known
+  const details = known.details ?? data?.details
+  const hint = wait !== null ? `Try again in ${wait} seconds.` : error === message ? undefined : error
+  return new ApiError({ status, code, message, hint, details, requestId })
+}
+
+/** A proxy in between may answer something else than JSON. @param {string} text @returns {any} */
+function envelopeIn(text) {
+  try {
+    const value = parse(text)
+    return typeof value === 'object' && value !== null ? value : {}
+  } catch {
+    return {}
+  }
+}
+
+/**
+ * A question to the person, while an act waits: to sign in again, to show a proof, or to agree.
+ * @typedef {{ kind: 'sign-in' } | { kind: 'proof', accepts: readonly string[] } | { kind: 'consent', title: string, text: string, verb: string, isDangerous?: boolean }} Question
+ * @typedef {Question & { answer(isDone: boolean): void }} OpenQuestion
+ */
+
+/** @type {import('./hooks.js').Store<OpenQuestion | undefined>} */
+export const openQuestion = createStore(/** @type {OpenQuestion | undefined} */ (undefined))
+
+/** @type {{ kind: string, answered: Promise<boolean> } | undefined} */
+let asking
+
+/**
+ * True when the person has done it. Requests that fail together for one reason ask once.
+ * @param {Question} question
+ * @returns {Promise<boolean>}
+ */
+export async function ask(question) {
+  if (asking?.kind === question.kind && question.kind !== 'consent') return asking.answered
+  while (asking !== undefined) await asking.answered
+  const { promise, resolve } = /** @type {PromiseWithResolvers<boolean>} */ (Promise.withResolvers())
+  asking = { kind: question.kind, answered: promise }
+  openQuestion.set({
+    ...question,
+    answer(isDone) {
+      asking = undefined
+      openQuestion.set(undefined)
+      resolve(isDone)
+    },
+  })
+  return promise
+}

@@ -1,0 +1,138 @@
+import { useEffect, useId, useRef } from 'preact/hooks'
+import { ApiError } from './api.js'
+import { html } from './html.js'
+import { addressOf, goWith } from './router.js'
+import { counted, Value } from './values.js'
+
+/**
+ * What went wrong, by its code, and what to do.
+ * @param {{ of: unknown, again?: () => void }} props
+ */
+export function Failure({ of: failure, again }) {
+  if (failure === undefined) return null
+  const known = failure instanceof ApiError ? failure : undefined
+  return html`<div class="failure" role="alert">
+    <p><strong>${known?.message ?? String(failure)}</strong></p>
+    ${known?.hint !== undefined && html`<p>${known.hint}</p>`}
+    ${known !== undefined && html`<p class="fine"><code>${known.code}</code>${known.requestId !== undefined && html` · request <code>${known.requestId}</code>`}</p>`}
+    ${again !== undefined && html`<button type="button" onClick=${again}>Try again</button>`}
+  </div>`
+}
+
+/** @param {{ label: string, hint?: string, children?: unknown } & Record<string, unknown>} props */
+export function Field({ label, hint, children, ...input }) {
+  const id = useId()
+  const described = hint === undefined ? {} : { 'aria-describedby': `${id}-hint` }
+  return html`<div class="field">
+    <label for=${id}>${label}</label>
+    ${
+      children === undefined
+        ? html`<input id=${id} ...${described} ...${input} />`
+        : html`<select id=${id} ...${described} ...${input}>${children}</select>`
+    }
+    ${hint !== undefined && html`<p class="hint" id=${`${id}-hint`}>${hint}</p>`}
+  </div>`
+}
+
+/** @param {{ label: string } & Record<string, unknown>} props */
+export function Check({ label, ...input }) {
+  return html`<label class="check"><input type="checkbox" ...${input} /> ${label}</label>`
+}
+
+/** @param {{ tone?: 'good' | 'warn' | 'bad' | 'plain', children?: unknown }} props */
+export const Mark = ({ tone = 'plain', children }) => html`<span class=${`mark ${tone}`}>${children}</span>`
+
+/** @param {{ title: string, note?: unknown, actions?: unknown, children?: unknown }} props */
+export function Panel({ title, note, actions, children }) {
+  const id = useId()
+  return html`<section class="panel" aria-labelledby=${id}>
+    <header><h2 id=${id}>${title}</h2>${note !== undefined && html`<span class="soft">${note}</span>`}<span class="actions">${actions}</span></header>
+    ${children}
+  </section>`
+}
+
+/**
+ * @template Row
+ * @typedef {{ name: string, title: unknown, cell: (row: Row) => unknown, sorts?: boolean, isNumber?: boolean }} Column
+ */
+
+/**
+ * Rows, sorted by the address: `sort` and `dir`.
+ * @template Row
+ * @param {{ label: string, columns: readonly Column<Row>[], rows: readonly Row[], keyOf: (row: Row, index: number) => string, sort?: string | undefined, dir?: string | undefined, isBusy?: boolean, empty?: unknown }} props
+ */
+export function Table({ label, columns, rows, keyOf, sort, dir, isBusy = false, empty = 'Nothing here.' }) {
+  return html`<div class="scroll" role="region" aria-label=${label} tabindex="0" aria-busy=${isBusy}>
+    <table>
+      <thead><tr>${columns.map((column) => html`<${Heading} column=${column} sort=${sort} dir=${dir} />`)}</tr></thead>
+      <tbody>${rows.map(
+        (row, index) =>
+          html`<tr key=${keyOf(row, index)}>${columns.map(
+            ({ name, cell, isNumber }) =>
+              html`<td key=${name} class=${isNumber ? 'numeric' : undefined}>${cell(row)}</td>`,
+          )}</tr>`,
+      )}</tbody>
+    </table>
+    ${rows.length === 0 && html`<p class="empty">${empty}</p>`}
+  </div>`
+}
+
+/** @param {{ column: Column<any>, sort: string | undefined, dir: string | undefined }} props */
+function Heading({ column: { name, title, sorts = false, isNumber = false }, sort, dir }) {
+  const isSorted = sort === name
+  const direction = isSorted ? (dir === 'desc' ? 'descending' : 'ascending') : undefined
+  const turn = () =>
+    goWith({ sort: name, dir: isSorted && dir !== 'desc' ? 'desc' : 'asc', offset: undefined })
+  return html`<th scope="col" aria-sort=${direction} class=${isNumber ? 'numeric' : undefined}>${
+    sorts
+      ? html`<button type="button" class="sort" onClick=${turn}>${title}<span aria-hidden="true">${isSorted ? (dir === 'desc' ? ' ↓' : ' ↑') : ''}</span></button>`
+      : title
+  }</th>`
+}
+
+/**
+ * The pages of a list, by the parameter `offset` of the address.
+ * @param {{ shown: number, offset: number, limit: number, total?: number | undefined, isEstimated?: boolean, hasMore?: boolean }} props
+ */
+export function Pager({ shown, offset, limit, total, isEstimated = false, hasMore }) {
+  const isLast = hasMore === undefined ? offset + shown >= (total ?? 0) : !hasMore
+  const to = (/** @type {number} */ next) => () => goWith({ offset: next <= 0 ? undefined : next })
+  return html`<nav class="pager" aria-label="Pages">
+    <span aria-live="polite">${shown === 0 ? 'None' : `${counted(offset + 1)}–${counted(offset + shown)}`}${
+      total !== undefined && ` of ${isEstimated ? 'about ' : ''}${counted(total)}`
+    }</span>
+    <button type="button" disabled=${offset === 0} onClick=${to(offset - limit)}>Previous</button>
+    <button type="button" disabled=${isLast} onClick=${to(offset + limit)}>Next</button>
+  </nav>`
+}
+
+/** A line of a list: something, and what is said of it. @param {{ left: unknown, right?: unknown, note?: unknown }} props */
+export const Line = ({ left, right, note }) => html`<li class="line">
+  <span>${left}${note !== undefined && note !== null && html`<br /><span class="soft">${note}</span>`}</span>${right}
+</li>`
+
+/** @param {{ name: string, children?: unknown }} props */
+export const Fact = ({ name, children }) => html`<div><dt>${name}</dt><dd>${children}</dd></div>`
+
+/** @param {{ to: string, query?: Readonly<Record<string, string | number | undefined>>, children?: unknown }} props */
+export const Link = ({ to, query, children }) => html`<a href=${addressOf(to, query)}>${children}</a>`
+
+/** While something loads for the first time. @param {{ of: string }} props */
+export const Loading = ({ of }) => html`<p class="loading" role="status">Loading ${of} …</p>`
+
+/** The heading of a screen. It takes the focus when one has moved there. @param {{ title: string, children?: unknown }} props */
+export function Title({ title, children }) {
+  const heading = useRef(/** @type {HTMLHeadingElement | null} */ (null))
+  useEffect(() => {
+    document.title = `${title} · Gatehouse`
+    if (hasMoved) heading.current?.focus({ preventScroll: true })
+    hasMoved = true
+  }, [title])
+  return html`<div class="title"><h1 ref=${heading} tabindex="-1"><${Value} value=${title} most=${120} /></h1>${children}</div>`
+}
+
+/** The first screen leaves the focus to the browser. */
+let hasMoved = false
+
+export const Brand = () =>
+  html`<p class="brand"><svg viewBox="0 0 32 32" width="22" height="22" aria-hidden="true"><path d="M8 26V14a8 8 0 0 1 16 0v12M13 26V15a3 3 0 0 1 6 0v11M5 26h22" /></svg>Gatehouse</p>`

@@ -1,0 +1,125 @@
+import { useEffect, useId, useRef, useState } from 'preact/hooks'
+import { auth, call, openQuestion } from './api.js'
+import { Failure, Field } from './controls.js'
+import { useAct, useStore } from './hooks.js'
+import { html } from './html.js'
+import { loadSession, session } from './session.js'
+import { SignInForm, take } from './sign-in.js'
+
+/**
+ * A dialog that keeps the focus. Escape closes it.
+ * @param {{ title: string, onClose: () => void, children?: unknown }} props
+ */
+export function Dialog({ title, onClose, children }) {
+  const id = useId()
+  const dialog = useRef(/** @type {HTMLDialogElement | null} */ (null))
+  useEffect(() => {
+    const before = document.activeElement
+    dialog.current?.showModal()
+    return () => {
+      if (before instanceof HTMLElement) before.focus()
+    }
+  }, [])
+  const cancel = (/** @type {Event} */ event) => {
+    event.preventDefault()
+    onClose()
+  }
+  return html`<dialog ref=${dialog} aria-labelledby=${id} onCancel=${cancel} onClose=${onClose}>
+    <h2 id=${id}>${title}</h2>
+    ${children}
+  </dialog>`
+}
+
+/** The question that an act waits for. */
+export function Questions() {
+  const question = useStore(openQuestion)
+  if (question === undefined) return null
+  const close = () => question.answer(false)
+  if (question.kind === 'sign-in') return html`<${SignInAgain} onDone=${question.answer} />`
+  if (question.kind === 'proof')
+    return html`<${Dialog} title="Show that it is you" onClose=${close}>
+      <${ProofForm} accepts=${question.accepts} onDone=${() => question.answer(true)} onClose=${close} />
+    <//>`
+  return html`<${Dialog} title=${question.title} onClose=${close}>
+    <p>${question.text}</p>
+    <div class="row">
+      <button type="button" class=${question.isDangerous ? 'danger' : 'primary'} onClick=${() => question.answer(true)}>
+        ${question.verb}
+      </button>
+      <button type="button" autofocus onClick=${close}>Cancel</button>
+    </div>
+  <//>`
+}
+
+/** @param {{ onDone: (isDone: boolean) => void }} props */
+function SignInAgain({ onDone }) {
+  const state = session.get()
+  const before = state.kind === 'in' ? state.caller.person : undefined
+  const finish = async () => {
+    const { user } = await call(auth('/get-session'), { isEntry: true })
+    // What this page shows and holds is of the user before.
+    if (before !== undefined && user.id !== before.id) return location.assign('/console')
+    await loadSession()
+    onDone(true)
+  }
+  const leave = () => {
+    onDone(false)
+    session.set({ kind: 'out' })
+  }
+  return html`<${Dialog} title="Your session has ended" onClose=${leave}>
+    <p>Sign in again, and what you were doing goes on.</p>
+    <${SignInForm} email=${before?.email} onDone=${finish} />
+  <//>`
+}
+
+const BY_CODE = ['totp', 'otp', 'backup_code']
+
+/** @param {{ accepts: readonly string[], onDone: () => void, onClose: () => void }} props */
+function ProofForm({ accepts, onDone, onClose }) {
+  const ways = [
+    ...(accepts.includes('password') ? ['password'] : []),
+    ...(accepts.some((way) => BY_CODE.includes(way)) ? ['code'] : []),
+  ]
+  const [way, setWay] = useState(ways[0])
+  const [value, setValue] = useState('')
+  const { run, isBusy, failure } = useAct()
+  if (way === undefined)
+    return html`<p>This account shows it by ${accepts.join(' or ')}, which the console cannot ask for. Sign out and sign in again.</p>
+      <button type="button" onClick=${onClose}>Close</button>`
+  const submit = (/** @type {Event} */ event) => {
+    event.preventDefault()
+    return run(async () => {
+      await call(auth('/reauthenticate'), { method: 'POST', body: { [way]: value }, isEntry: true })
+      onDone()
+    })
+  }
+  const mail = () =>
+    run(() => call(auth('/two-factor/send-otp'), { method: 'POST', body: {}, isEntry: true }))
+  const change = (/** @type {string} */ next) => {
+    setWay(next)
+    setValue('')
+  }
+  return html`<form onSubmit=${submit}>
+    <p>This act asks for a proof within the last ten minutes.</p>
+    ${
+      ways.length > 1 &&
+      html`<${Field} label="By" value=${way} onChange=${take(change)}>
+      <option value="password">Password</option><option value="code">Code of the second factor</option>
+    <//>`
+    }
+    ${
+      way === 'password'
+        ? html`<${Field} key="password" label="Password" type="password" autocomplete="current-password" required autofocus
+            value=${value} onInput=${take(setValue)} />`
+        : html`<${Field} key="code" label="Code" autocomplete="one-time-code" required autofocus
+            value=${value} onInput=${take(setValue)} />`
+    }
+    ${
+      way === 'code' &&
+      accepts.includes('otp') &&
+      html`<p><button type="button" disabled=${isBusy} onClick=${mail}>Mail me a code</button></p>`
+    }
+    <${Failure} of=${failure} />
+    <div class="row"><button class="primary" disabled=${isBusy}>Go on</button><button type="button" onClick=${onClose}>Cancel</button></div>
+  </form>`
+}

@@ -1,0 +1,42 @@
+/**
+ * A part of the console. To add one: a module in screens/ that exports `View`, and a line here.
+ * @typedef {{ path: string, title: string, letter: string, needs: readonly string[], load: () => Promise<{ View: import('preact').FunctionComponent<ViewProps> }> }} Screen
+ * `needs`: one of these permissions shows it (session.js `may`). `letter`: g and this letter open it.
+ * @typedef {{ caller: import('./session.js').Caller, rest: string, query: import('./router.js').Query }} ViewProps
+ * `rest`: the address behind the screen's own path.
+ */
+
+/** @type {readonly Screen[]} */
+export const SCREENS = [
+  { path: '/', title: 'Home', letter: 'h', needs: [], load: () => import('./screens/home.js') },
+  {
+    path: '/users',
+    title: 'Users',
+    letter: 'u',
+    needs: ['user:list'],
+    load: () => import('./screens/users.js'),
+  },
+  { path: '/data', title: 'Data', letter: 'd', needs: ['gateway'], load: () => import('./screens/data.js') },
+  {
+    path: '/audit',
+    title: 'Audit',
+    letter: 'a',
+    needs: ['audit:list'],
+    load: () => import('./screens/audit.js'),
+  },
+  {
+    path: '/settings',
+    title: 'Settings',
+    letter: 's',
+    needs: ['operator:settings'],
+    load: () => import('./screens/settings.js'),
+  },
+]
+
+/** The screen of a place, and the rest of its path. @param {string} path */
+export function screenAt(path) {
+  const screen = SCREENS.find(
+    (one) => one.path === path || (one.path !== '/' && path.startsWith(`${one.path}/`)),
+  )
+  return screen && { screen, rest: path.slice(screen.path.length).replace(/^\//, '') }
+}

@@ -1,0 +1,80 @@
+import { call } from '../api.js'
+import { Failure, Loading, Title } from '../controls.js'
+import { useLoad } from '../hooks.js'
+import { html } from '../html.js'
+import { addressOf, go } from '../router.js'
+import { may } from '../session.js'
+import { take } from '../sign-in.js'
+import { counted, Value } from '../values.js'
+import { Grid } from './data/grid.js'
+
+/** @typedef {{ table_schema: string, table_name: string, table_type: string, estimated_rows: number }} ListedTable */
+
+/** The tables of a client, and the rows of one. @param {import('../screens.js').ViewProps} props */
+export function View({ caller, query }) {
+  const clients = useLoad((signal) => clientsOf(caller, signal), [caller])
+  const client = query.client ?? clients.data?.[0]
+  const { schema = 'public', table } = query
+  return html`<${Title} title=${table ?? 'Data'}>
+      ${
+        clients.data !== undefined &&
+        html`<label>Client <select value=${client} onChange=${take((value) => go(addressOf('/data', { client: value })))}>${clients.data.map(
+          (name) => html`<option value=${name}>${name}</option>`,
+        )}</select></label>`
+      }
+    <//>
+    <${Failure} of=${clients.failure} again=${clients.reload} />
+    ${clients.isLoading && clients.data === undefined && html`<${Loading} of="the clients" />`}
+    ${
+      client !== undefined &&
+      clients.data !== undefined &&
+      html`<div class="split">
+      <${Tables} key=${client} client=${client} schema=${schema} table=${table} />
+      ${
+        table === undefined
+          ? html`<p class="empty">Choose a table.</p>`
+          : html`<${Grid} key=${JSON.stringify([client, schema, table])} client=${client} schema=${schema} table=${table} query=${query} />`
+      }
+    </div>`
+    }
+    ${clients.data?.length === 0 && html`<p>There is no client whose rows you may read.</p>`}`
+}
+
+/**
+ * The clients that the caller has rights on.
+ * @param {import('../session.js').Caller} caller
+ * @param {AbortSignal} signal
+ * @returns {Promise<readonly string[]>}
+ */
+async function clientsOf(caller, signal) {
+  const named = Object.keys(caller.clients).filter((name) => name !== '*')
+  if (caller.clients['*'] === undefined) return named
+  if (!may(caller, ['operator:clients'])) return named.length > 0 ? named : ['default']
+  const { data } = await call('/admin/clients', { signal })
+  /** @type {readonly { client_name: string, is_active: boolean }[]} */
+  const records = data.clients
+  return records.filter(({ is_active }) => is_active).map(({ client_name }) => client_name)
+}
+
+/** @param {{ client: string, schema: string, table: string | undefined }} props */
+function Tables({ client, schema, table }) {
+  const { data, failure, reload } = useLoad((signal) => call('/schema/tables', { client, signal }), [client])
+  /** @type {readonly ListedTable[]} */
+  const tables = data?.tables ?? []
+  return html`<nav class="tables" aria-label="Tables">
+    <${Failure} of=${failure} again=${reload} />
+    ${data === undefined && failure === undefined && html`<${Loading} of="the tables" />`}
+    ${data !== undefined && tables.length === 0 && html`<p class="empty">No table yet. <code>POST /management/tables</code> creates one.</p>`}
+    <ul>${tables.map((one) => {
+      const isShown = one.table_name === table && one.table_schema === schema
+      const name = one.table_schema === 'public' ? one.table_name : `${one.table_schema}.${one.table_name}`
+      const place = {
+        client,
+        schema: one.table_schema === 'public' ? undefined : one.table_schema,
+        table: one.table_name,
+      }
+      return html`<li><a href=${addressOf('/data', place)} aria-current=${isShown ? 'page' : undefined}>
+        <${Value} value=${name} most=${80} /><span class="soft">${one.estimated_rows >= 0 && `~${counted(Math.round(one.estimated_rows))}`}</span></a></li>`
+    })}</ul>
+  </nav>`
+}

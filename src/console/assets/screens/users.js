@@ -1,0 +1,150 @@
+import { useEffect, useRef, useState } from 'preact/hooks'
+import { auth, call } from '../api.js'
+import { Failure, Field, Link, Loading, Mark, Pager, Table, Title } from '../controls.js'
+import { Dialog } from '../dialogs.js'
+import { useAct, useLoad } from '../hooks.js'
+import { html } from '../html.js'
+import { say } from '../messages.js'
+import { addressOf, go, goWith } from '../router.js'
+import { may } from '../session.js'
+import { take } from '../sign-in.js'
+import { Time, Value } from '../values.js'
+import { State } from './users/state.js'
+import { UserView } from './users/user.js'
+
+const LIMIT = 50
+
+/** @param {import('../screens.js').ViewProps} props */
+export function View({ caller, rest, query }) {
+  if (rest !== '') return html`<${UserView} key=${rest} id=${rest} caller=${caller} />`
+  return html`<${Users} caller=${caller} query=${query} />`
+}
+
+/** @typedef {import('./users/state.js').User} User */
+
+/** @type {readonly import('../controls.js').Column<User>[]} */
+const COLUMNS = [
+  {
+    name: 'name',
+    title: 'Name',
+    sorts: true,
+    cell: ({ id, name }) => html`<${Link} to=${`/users/${id}`}><${Value} value=${name} most=${100} /><//>`,
+  },
+  {
+    name: 'email',
+    title: 'Email',
+    sorts: true,
+    cell: ({ email, emailVerified }) =>
+      html`<${Value} value=${email} />${!emailVerified && html` <${Mark}>unverified<//>`}`,
+  },
+  { name: 'role', title: 'Role', sorts: true, cell: ({ role }) => html`<${Value} value=${role} />` },
+  { name: 'state', title: 'State', cell: (user) => html`<${State} user=${user} />` },
+  {
+    name: 'createdAt',
+    title: 'Created',
+    sorts: true,
+    cell: ({ createdAt }) => html`<${Time} at=${createdAt} />`,
+  },
+]
+
+/** Filters that an address can name. @type {Readonly<Record<string, readonly [label: string, field: string, value: string]>>} */
+const FILTERS = {
+  admins: ['Admins', 'role', 'admin'],
+  banned: ['Banned', 'banned', 'true'],
+  unverified: ['Unverified', 'emailVerified', 'false'],
+  'two-factor': ['With two-factor', 'twoFactorEnabled', 'true'],
+  anonymous: ['Anonymous', 'isAnonymous', 'true'],
+}
+
+/** @param {Pick<import('../screens.js').ViewProps, 'caller' | 'query'>} props */
+function Users({ caller, query }) {
+  const { search = '', in: field = 'email', filter = '', sort = 'createdAt', dir = 'desc', count } = query
+  const offset = Number(query.offset ?? 0) || 0
+  const [, filterField, filterValue] = FILTERS[filter] ?? []
+  const asked = {
+    ...(search !== '' && { searchValue: search, searchField: field }),
+    ...(filterField !== undefined && { filterField, filterValue }),
+    ...{ sortBy: sort, sortDirection: dir, limit: LIMIT, offset, count },
+  }
+  const { data, failure, isLoading, reload } = useLoad(
+    (signal) => call(auth('/admin/list-users'), { query: asked, signal }),
+    [JSON.stringify(asked)],
+  )
+  const [isAdding, setAdding] = useState(false)
+  return html`<${Title} title="Users">
+      ${may(caller, ['user:create']) && html`<button type="button" class="primary" onClick=${() => setAdding(true)}>New user</button>`}
+    <//>
+    <div class="tools" role="search">
+      <${Search} search=${search} field=${field} />
+      <label>Show <select value=${filter} onChange=${take((value) => goWith({ filter: value, offset: undefined }))}>
+        <option value="">All</option>${Object.entries(FILTERS).map(([name, [label]]) => html`<option value=${name}>${label}</option>`)}
+      </select></label>
+    </div>
+    <${Failure} of=${failure} again=${reload} />
+    ${data === undefined && failure === undefined && html`<${Loading} of="the users" />`}
+    ${
+      data !== undefined &&
+      html`<${Table} label="Users" columns=${COLUMNS} rows=${data.users} keyOf=${idOf}
+          sort=${sort} dir=${dir} isBusy=${isLoading} empty="No user matches." />
+        <div class="row">
+          <${Pager} shown=${data.users.length} offset=${offset} limit=${LIMIT} total=${data.total} isEstimated=${data.totalEstimated} />
+          ${data.totalEstimated && html`<button type="button" class="plain" onClick=${countExactly}>Count exactly</button>`}
+        </div>`
+    }
+    ${isAdding && html`<${NewUser} onClose=${() => setAdding(false)} />`}`
+}
+
+const countExactly = () => goWith({ count: 'exact' })
+
+/** @param {{ id: string }} row */
+const idOf = ({ id }) => id
+
+/** Searches when one stops typing. @param {{ search: string, field: string }} props */
+function Search({ search, field }) {
+  const [text, setText] = useState(search)
+  const input = useRef(/** @type {HTMLInputElement | null} */ (null))
+  // The address has changed otherwise than by typing.
+  useEffect(() => {
+    if (document.activeElement !== input.current) setText(search)
+  }, [search])
+  useEffect(() => {
+    if (text === search) return
+    const waiting = setTimeout(() => goWith({ search: text, offset: undefined }, { replaces: true }), 250)
+    return () => clearTimeout(waiting)
+  }, [text, search])
+  return html`<label>Search <input type="search" ref=${input} placeholder="Part of an address or name"
+      value=${text} onInput=${take(setText)} /></label>
+    <label>in <select value=${field} onChange=${take((value) => goWith({ in: value === 'email' ? undefined : value, offset: undefined }))}>
+      <option value="email">email</option><option value="name">name</option>
+    </select></label>`
+}
+
+/** @param {{ onClose: () => void }} props */
+function NewUser({ onClose }) {
+  const [name, setName] = useState('')
+  const [email, setEmail] = useState('')
+  const [password, setPassword] = useState('')
+  const { run, isBusy, failure } = useAct()
+  const submit = (/** @type {Event} */ event) => {
+    event.preventDefault()
+    return run(async () => {
+      const body = { name, email, password }
+      const { user } = await call(auth('/admin/create-user'), { method: 'POST', body })
+      say(`${email} was created`)
+      onClose()
+      go(addressOf(`/users/${user.id}`))
+    })
+  }
+  return html`<${Dialog} title="New user" onClose=${onClose}>
+    <form onSubmit=${submit}>
+      <${Field} label="Name" required autofocus autocomplete="off" maxlength="100" value=${name} onInput=${take(setName)} />
+      <${Field} label="Email" type="email" required autocomplete="off" value=${email} onInput=${take(setEmail)} />
+      <${Field} label="Password" type="password" required autocomplete="new-password" value=${password} onInput=${take(setPassword)} />
+      <${Failure} of=${failure} />
+      <div class="row">
+        <button class="primary" disabled=${isBusy}>Create</button>
+        <button type="button" onClick=${onClose}>Cancel</button>
+      </div>
+    </form>
+  <//>`
+}

@@ -1,0 +1,117 @@
+import { ApiError, actBy, auth, call, otherUser } from './api.js'
+import { createStore } from './hooks.js'
+
+/**
+ * @typedef {{ id: string, name: string, email: string, role: string }} Person
+ * @typedef {{ name: string, detail: string, person?: Person, allows: ReadonlySet<string>, clients: Readonly<Record<string, readonly string[]>> }} Caller
+ * `allows`: `user:list`, `operator:keys`, … `clients`: rights on the gateway by client, `*` for every client.
+ * @typedef {{ kind: 'unknown' } | { kind: 'out', failure?: unknown } | { kind: 'in', caller: Caller }} Session
+ */
+
+/** @type {import('./hooks.js').Store<Session>} */
+export const session = createStore(/** @type {Session} */ ({ kind: 'unknown' }))
+
+/** Tells other tabs who has signed in. Nothing is stored. */
+const tabs = new BroadcastChannel('gatehouse-console')
+
+/** Finds out whose session this browser has, and what it may do. */
+export async function loadSession() {
+  actBy({ by: 'session' })
+  const [known, permitted] = await Promise.allSettled([
+    call(auth('/get-session'), { isEntry: true }),
+    call(auth('/admin/list-permissions'), { isEntry: true }),
+  ])
+  if (known.status === 'rejected') {
+    const isOut = known.reason instanceof ApiError && known.reason.status === 401
+    return session.set({ kind: 'out', ...(!isOut && { failure: known.reason }) })
+  }
+  // For example a role that requires a second factor, which this session lacks.
+  if (permitted.status === 'rejected') return session.set({ kind: 'out', failure: permitted.reason })
+  const { user } = known.value
+  const { permissions, gateway } = permitted.value
+  actBy({ by: 'session', userId: user.id })
+  otherUser.set(undefined)
+  session.set({
+    kind: 'in',
+    caller: {
+      name: user.name,
+      detail: user.email,
+      person: user,
+      allows: actionsIn(permissions),
+      clients: gateway,
+    },
+  })
+  tabs.postMessage({ id: user.id, name: user.name })
+}
+
+/** @param {Readonly<Record<string, readonly string[]>>} permissions */
+const actionsIn = (permissions) =>
+  new Set(
+    Object.entries(permissions).flatMap(([resource, actions]) =>
+      actions.map((action) => `${resource}:${action}`),
+    ),
+  )
+
+const OPERATOR = ['clients', 'keys', 'webhooks', 'routes', 'backups', 'metrics', 'settings'].map(
+  (right) => `operator:${right}`,
+)
+
+/**
+ * Acts by a key in place of a session: the admin key, or one of a client.
+ * @param {string} key
+ * @param {string} client
+ */
+export async function enterByKey(key, client) {
+  actBy({ by: 'key', key })
+  const isOfClient = key.startsWith('svc_')
+  try {
+    if (isOfClient) await call('/schema/tables', { client, isEntry: true }).catch(unlessLacking)
+    else await call('/admin/activity', { isEntry: true })
+  } catch (error) {
+    actBy({ by: 'session' })
+    throw error
+  }
+  session.set({
+    kind: 'in',
+    caller: {
+      name: isOfClient ? 'API key' : 'Admin key',
+      detail: isOfClient ? `client ${client}` : 'until this page is closed',
+      allows: new Set(isOfClient ? [] : OPERATOR),
+      clients: { [isOfClient ? client : '*']: ['*'] },
+    },
+  })
+}
+
+/** A key may be good without the right to list tables. @param {unknown} error */
+function unlessLacking(error) {
+  if (!(error instanceof ApiError) || error.status !== 403) throw error
+}
+
+export async function signOut() {
+  const state = session.get()
+  if (state.kind === 'in' && state.caller.person !== undefined)
+    await call(auth('/sign-out'), { method: 'POST', body: {}, isEntry: true })
+  actBy({ by: 'session' })
+  session.set({ kind: 'out' })
+  tabs.postMessage({ id: undefined, name: 'Nobody' })
+}
+
+tabs.addEventListener('message', ({ data }) => {
+  const state = session.get()
+  const shown = state.kind === 'in' ? state.caller.person?.id : undefined
+  // A tab that acts by a key has no user.
+  if (state.kind === 'in' && shown === undefined) return
+  if (data.id === shown) otherUser.set(undefined)
+  else if (shown === undefined) loadSession()
+  else if (data.id === undefined) session.set({ kind: 'out' })
+  else otherUser.set(data)
+})
+
+/**
+ * Whether one of these is allowed; nothing is needed by an empty list. `gateway`: rights on any client.
+ * @param {Caller} caller
+ * @param {readonly string[]} needs
+ */
+export const may = ({ allows, clients }, needs) =>
+  needs.length === 0 ||
+  needs.some((need) => (need === 'gateway' ? Object.keys(clients).length > 0 : allows.has(need)))

@@ -1,0 +1,64 @@
+import { hash } from 'node:crypto'
+import type { Config } from '#kernel/config/config.ts'
+import { html } from '#kernel/html.ts'
+import { hasDevMail } from '#kernel/mail/dev-page.ts'
+import { VERSION } from '#kernel/version.ts'
+import { type Assets, IMPORTS } from './assets.ts'
+
+type ConsolePage = { readonly text: string; readonly headers: Readonly<Record<string, string>> }
+
+/** The screen that most visits begin with. */
+const HOME = 'screens/home.js'
+
+/** Loaded with the page, so that no module waits for the one that imports it. Screens are loaded when they are opened. */
+const isPreloaded = (name: string): boolean =>
+  name.endsWith('.js') && (name === HOME || !name.startsWith('screens/'))
+
+/** The one page of the console. Everything that it shows comes from the API, so it is the same for everyone. */
+export function consolePage(config: Config, { base, names }: Assets): ConsolePage {
+  const importMap = JSON.stringify({
+    imports: Object.fromEntries(Object.entries(IMPORTS).map(([name, file]) => [name, `${base}/${file}`])),
+  })
+  const facts = JSON.stringify({
+    auth: config.auth.base_path,
+    version: VERSION,
+    docs: config.docs.enabled,
+    mail: hasDevMail(config),
+  })
+  const preloads = names
+    .filter(isPreloaded)
+    .map((name) => html`<link rel="modulepreload" href="${`${base}/${name}`}">`)
+  const { html: text } = html`<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta name="robots" content="noindex">
+<meta name="gatehouse" content="${facts}">
+<title>Gatehouse</title>
+<link rel="icon" href="${`${base}/icon.svg`}">
+<link rel="stylesheet" href="${`${base}/console.css`}">
+<script type="importmap">${{ html: importMap }}</script>
+${preloads}
+<script type="module" src="${`${base}/app.js`}"></script>
+<div id="app"></div>
+<noscript>The console needs JavaScript. The command <code>gatehouse</code> and the API do without.</noscript>
+</html>
+`
+  return { text, headers: { 'content-security-policy': policyFor(importMap) } }
+}
+
+/** Nothing runs but files of this service and the import map. Strings become no code and no markup (Trusted Types). */
+const policyFor = (importMap: string): string =>
+  [
+    "default-src 'none'",
+    `script-src 'self' 'sha256-${hash('sha256', importMap, 'base64')}'`,
+    "style-src 'self'",
+    "img-src 'self'",
+    "connect-src 'self'",
+    "font-src 'self'",
+    "frame-ancestors 'none'",
+    "base-uri 'none'",
+    "form-action 'self'",
+    "require-trusted-types-for 'script'",
+  ].join('; ')

@@ -1,0 +1,64 @@
+import type { FastifyRequest } from 'fastify'
+import type { Kernel } from '../kernel.ts'
+import type { Access } from './access.ts'
+import { edge } from './failures.ts'
+
+/**
+ * Open to browsers that name the service's own host: that of `server.public_url`, localhost or a loopback address. A page whose name
+ * leads here only after it was loaded (DNS rebinding) sends its own name, and reads nothing.
+ */
+export const ownHost = (kernel: Kernel): Access => ({
+  name: 'open (own host)',
+  security: [],
+  failures: ['misdirected_request'],
+  authorize: (request) => expectOwnHost(kernel, request),
+})
+
+/** The same for callers on this machine, by an address of it. A forwarded request comes from elsewhere. */
+export const thisMachine = (kernel: Kernel): Access => ({
+  name: 'open (callers on this machine)',
+  security: [],
+  failures: ['misdirected_request'],
+  authorize(request) {
+    expectOwnHost(kernel, request)
+    const { headers, clientAddress } = request
+    const isForwarded = headers.forwarded !== undefined || headers['x-forwarded-for'] !== undefined
+    if (isForwarded || !isLoopback(clientAddress)) throw edge('misdirected_request')
+  },
+})
+
+/** The same for callers on this machine of whom the access says more. */
+export const onThisMachine = (kernel: Kernel, access: Access): Access => {
+  const { authorize, failures = [] } = thisMachine(kernel)
+  return {
+    ...access,
+    name: `${access.name}, callers on this machine`,
+    failures: [...(access.failures ?? []), ...failures],
+    async authorize(request, reply) {
+      await authorize(request, reply)
+      await access.authorize(request, reply)
+    },
+  }
+}
+
+function expectOwnHost(kernel: Kernel, { headers }: FastifyRequest): void {
+  if (isOwnHost(kernel, headers.host ?? '')) return
+  throw edge('misdirected_request', {
+    message: `This page answers only at ${kernel.publicUrl()}, at localhost and at loopback addresses`,
+    hint: 'Open it there, or set server.public_url (SERVICE_SERVER__PUBLIC_URL) to the address that browsers use',
+  })
+}
+
+const isLoopback = (address: string): boolean => address.startsWith('127.') || address === '::1'
+
+/** Whether it names the host of `server.public_url`, localhost or a loopback address. */
+function isOwnHost({ publicUrl }: Kernel, host: string): boolean {
+  const name = URL.parse(`http://${host}`)?.hostname
+  if (name === undefined) return false
+  return (
+    name === new URL(publicUrl()).hostname ||
+    name === 'localhost' ||
+    name === '[::1]' ||
+    /^127(\.\d+){3}$/.test(name)
+  )
+}

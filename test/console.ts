@@ -1,0 +1,81 @@
+import assert from 'node:assert/strict'
+import { after } from 'node:test'
+import axe from 'axe-core'
+import type { Page } from 'playwright-core'
+import { openBrowser, type Visit } from './browser/chromium.ts'
+import { type Options, PASSWORD, type TestService, testService, type User } from './harness.ts'
+
+/** The console of a new service in a browser, and an administrator with a password. */
+export type Console = {
+  readonly t: TestService
+  /** The address of the console. */
+  readonly at: string
+  readonly root: User
+  /** A page in a new profile. It is closed after the tests, which fail when the browser has complained. */
+  visit(options?: Parameters<Awaited<ReturnType<typeof openBrowser>>['visit']>[0]): Promise<Visit>
+  /** The same, signed in. */
+  enter(user?: User, path?: string, options?: Parameters<Console['visit']>[0]): Promise<Visit>
+}
+
+/** Chromium reports every answer that is no success. These are told to the person in the page. */
+const ANSWERS = /^Failed to load resource: the server responded with a status of 4\d\d/
+const OFFLINE = /^Failed to load resource: net::ERR_(INTERNET_DISCONNECTED|FAILED)/
+
+export async function openConsole(options: Options = {}): Promise<Console> {
+  const t = await testService(options)
+  const browser = await openBrowser()
+  const at = `${t.service.kernel.publicUrl()}/console`
+  const root = await userOf(t, 'Root', 'admin')
+  const visit: Console['visit'] = async (how) => {
+    const opened = await browser.visit(how)
+    after(() => assert.deepEqual(complaintsOf(opened), []))
+    return opened
+  }
+  return {
+    ...{ t, at, root, visit },
+    async enter(user = root, path = '', how = {}) {
+      const opened = await visit(how)
+      await opened.page.goto(at + path)
+      await signIn(opened.page, user)
+      return opened
+    },
+  }
+}
+
+export const complaintsOf = ({ complaints }: Visit): readonly string[] =>
+  complaints.filter((text) => !ANSWERS.test(text) && !OFFLINE.test(text))
+
+/** A user with the password of the tests. */
+export async function userOf(t: TestService, name: string, role: string): Promise<User> {
+  const user = await t.signUp(name)
+  const { db, coherence } = t.service.kernel
+  await db.updateTable('user').set({ role, emailVerified: true }).where('id', '=', user.id).execute()
+  await coherence.settle()
+  return user
+}
+
+export async function signIn(page: Page, { email }: Pick<User, 'email'>): Promise<void> {
+  await page.getByLabel('Email or username').fill(email)
+  await page.getByLabel('Password', { exact: true }).fill(PASSWORD)
+  await page.getByRole('button', { name: 'Sign in' }).click()
+  // A narrow window hides it.
+  await page.locator('#navigation').waitFor({ state: 'attached' })
+}
+
+/** Whether the page can be used by those who do not see it, or see little, as far as a program can tell. */
+export async function expectAccessible(page: Page, what: string): Promise<void> {
+  await page.evaluate(axe.source)
+  const found = (await page.evaluate('axe.run(document)')) as axe.AxeResults
+  const violations = found.violations.map(
+    ({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`,
+  )
+  assert.deepEqual(violations, [], what)
+}
+
+/** Whether nothing is beyond the right edge of the window. */
+export async function expectNoOverflow(page: Page, what: string): Promise<void> {
+  const [content, window] = (await page.evaluate(
+    '[document.documentElement.scrollWidth, innerWidth]',
+  )) as number[]
+  assert.ok((content ?? 0) <= (window ?? 0), `${what}: ${content} px in ${window} px`)
+}

@@ -1,0 +1,87 @@
+/** Takes the pictures of docs/console.md: `PICTURES=1 node test/run.ts test/journeys/console-pictures.slow.test.ts` writes them. */
+import { mkdir, writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import { test } from 'node:test'
+import { withoutBrowser } from '#test/browser/chromium.ts'
+import { openConsole, userOf } from '#test/console.ts'
+import { withClient } from '#test/database.ts'
+import { PASSWORD } from '#test/harness.ts'
+import { ROOT } from './pages.ts'
+
+const FOLDER = process.env.PICTURES_IN ?? path.join(ROOT, 'docs/pictures/console')
+const isWritten = process.env.PICTURES !== undefined
+
+if (withoutBrowser !== false) test('pictures of the console', { skip: withoutBrowser })
+else await tests()
+
+const NAMES =
+  'Ada Alan Barbara Claude Donald Edsger Frances Grace Hedy Ida Joan Karen Leslie Margaret Niklaus'
+
+async function tests(): Promise<void> {
+  const { t, root, enter } = await openConsole({
+    doctor: () => async () => [
+      { subject: 'configuration', ok: true, says: 'every setting is valid' },
+      {
+        subject: 'database',
+        ok: true,
+        says: 'PostgreSQL 18 answers, and its schema is that of this version',
+      },
+      {
+        subject: 'mail',
+        ok: false,
+        says: 'Mails lie in data/outbox and reach nobody: set mail.transport to smtp, and mail.smtp_url',
+      },
+    ],
+  })
+
+  test('each screen is pictured, light and dark', async () => {
+    const people = []
+    for (const name of NAMES.split(' '))
+      people.push(await userOf(t, name, name === 'Grace' ? 'admin' : 'user'))
+    await root.post('/api/auth/admin/ban-user', { userId: people[3]?.id, banReason: 'spam' })
+    for (const { email } of people.slice(4, 9))
+      await t.anon.post('/api/auth/sign-in/email', { email, password: PASSWORD })
+    await t.anon.post('/api/auth/sign-in/email', { email: root.email, password: 'wrong password' })
+    await withClient(t.clientUrl, (client) =>
+      client.query(`create table books (id int primary key, title text, author text, pages int, price numeric, added_at timestamptz);
+        create table authors (id int primary key, name text);
+        insert into books select n, (array['Notes on the Analytical Engine', 'The Art of Computer Programming', 'A Discipline of Programming', 'Untitled'])[1 + n % 4],
+          (array['Ada Lovelace', 'Donald Knuth', 'Edsger Dijkstra', null])[1 + n % 4], 60 + n * 37 % 900, (10 + n * 7 % 60) + 0.90, '2026-01-01'::timestamptz + n * interval '31 hours' from generate_series(1, 240) n`),
+    )
+    const key = await t.key(['*'])
+    for (const [table, operator] of [
+      ['books', 'gt'],
+      ['books', 'eq'],
+      ['authors', 'eq'],
+    ] as const)
+      for (let count = 0; count < 20; count++)
+        await key.post('/gateway/fetch', {
+          table_name: table,
+          conditions: [{ column: 'id', operator, value: 3 }],
+        })
+    const screens = {
+      home: '',
+      users: '/users?sort=name&dir=asc',
+      user: `/users/${people[4]?.id}`,
+      data: '/data?table=books&sort=pages&dir=desc',
+      audit: '/audit',
+      settings: '/settings',
+    }
+    if (isWritten) await mkdir(FOLDER, { recursive: true })
+    for (const [kind, size] of [
+      ['', { width: 1_280, height: 800 }],
+      ['-narrow', { width: 360, height: 740 }],
+    ] as const)
+      for (const colorScheme of ['light', 'dark'] as const) {
+        if (kind !== '' && process.env.PICTURES_IN === undefined) continue
+        const { page } = await enter(root, '', { colorScheme, viewport: size })
+        for (const [name, address] of Object.entries(screens)) {
+          await page.goto(`${t.service.kernel.publicUrl()}/console${address}`)
+          await page.getByRole('heading', { level: 1 }).waitFor()
+          await page.waitForLoadState('networkidle')
+          const picture = await page.screenshot()
+          if (isWritten) await writeFile(path.join(FOLDER, `${name}${kind}.${colorScheme}.png`), picture)
+        }
+      }
+  })
+}

@@ -1,0 +1,214 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { CONSOLE_COOKIE } from '#kernel/http/header-names.ts'
+import { offerFirstAdminAt } from '#startup/first-admin.ts'
+import { otherOrigin, withoutBrowser } from '#test/browser/chromium.ts'
+import { expectAccessible, expectNoOverflow, openConsole, signIn, userOf } from '#test/console.ts'
+import { ADMIN_KEY, PASSWORD, testService } from '#test/harness.ts'
+import { codeOf, enrolTotp } from '#test/second-factor.ts'
+import { openBrowser } from '../browser/chromium.ts'
+
+if (withoutBrowser !== false) test('the console in a browser', { skip: withoutBrowser })
+else await tests()
+
+async function tests(): Promise<void> {
+  const { t, at, root, visit, enter } = await openConsole({
+    config: { auth: { admin: { roles: { support: { user: ['list'] } } } } },
+  })
+  const SCREENS = ['Home', 'Users', 'Data', 'Audit', 'Settings']
+
+  test('one signs in by keyboard alone, moves by shortcuts, and skips the navigation', async () => {
+    const { page } = await visit()
+    await page.goto(at)
+    await page.waitForFunction('document.activeElement?.name === "username"')
+    await page.keyboard.type(root.email)
+    await page.keyboard.press('Tab')
+    await page.keyboard.type(PASSWORD)
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { name: 'Home' }).waitFor()
+    await page.keyboard.press('g')
+    await page.keyboard.press('u')
+    await page.getByRole('heading', { name: 'Users', level: 1 }).waitFor()
+    await page.waitForFunction('document.activeElement?.tagName === "H1"')
+    assert.match(page.url(), /\/console\/users$/)
+    await page.getByRole('cell', { name: root.email }).waitFor()
+    await page.keyboard.press('/')
+    await page.waitForFunction('document.activeElement?.type === "search"')
+    await page.keyboard.type('g?')
+    assert.equal(await page.getByRole('dialog').count(), 0, 'keys that are typed move nothing')
+    await page.keyboard.press('Escape')
+    await page.reload()
+    await page.getByRole('heading', { name: 'Users', level: 1 }).waitFor()
+    await page.keyboard.press('Tab')
+    assert.equal(await page.locator(':focus').textContent(), 'Skip to content')
+    await page.keyboard.press('Enter')
+    assert.equal(await page.locator(':focus').getAttribute('id'), 'content')
+    await page.keyboard.press('?')
+    await page.getByRole('dialog', { name: 'Shortcuts' }).waitFor()
+    await page.keyboard.press('Escape')
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+  })
+
+  test('the first view is at most 30 requests and 120 kB, and nothing comes from elsewhere', async () => {
+    const { page } = await enter()
+    await page.waitForLoadState('networkidle')
+    const { page: first } = await visit()
+    await first.context().addCookies(await page.context().cookies())
+    const sizes: number[] = []
+    const origins = new Set<string>()
+    first.on('requestfinished', async (request) => {
+      origins.add(new URL(request.url()).origin)
+      const { responseBodySize, responseHeadersSize } = await request.sizes()
+      sizes.push(responseBodySize + responseHeadersSize)
+    })
+    await first.goto(at)
+    await first.getByRole('heading', { name: 'Components' }).waitFor()
+    await first.waitForLoadState('networkidle')
+    const bytes = sizes.reduce((sum, size) => sum + size, 0)
+    assert.ok(sizes.length <= 30 && sizes.length > 5, `${sizes.length} requests`)
+    assert.ok(bytes <= 120 * 1_024, `${bytes} bytes`)
+    assert.deepEqual([...origins], [new URL(at).origin])
+  })
+
+  test('a person sees the screens that their roles open', async () => {
+    const support = await userOf(t, 'Sue', 'support')
+    const shown = async (user: typeof root) => {
+      const { page } = await enter(user)
+      return page.getByRole('navigation', { name: 'Screens' }).getByRole('link').allTextContents()
+    }
+    assert.deepEqual(await shown(root), SCREENS)
+    assert.deepEqual(await shown(support), ['Home', 'Users'])
+    const { page } = await enter(await userOf(t, 'Una', 'user'), '/settings')
+    await page.getByRole('heading', { name: 'Nothing here' }).waitFor()
+  })
+
+  test('every screen is accessible, light and dark, and fits 360 pixels and twice the size of text', async () => {
+    for (const colorScheme of ['light', 'dark'] as const) {
+      const { page } = await enter(root, '', { colorScheme })
+      for (const name of SCREENS) {
+        await page.getByRole('navigation', { name: 'Screens' }).getByRole('link', { name }).click()
+        await page.getByRole('heading', { name, level: 1 }).waitFor()
+        await page.waitForLoadState('networkidle')
+        await expectAccessible(page, `${name}, ${colorScheme}`)
+      }
+    }
+    const { page } = await enter(root, '', { viewport: { width: 360, height: 740 } })
+    for (const path of ['', '/users', `/users/${root.id}`, '/data', '/audit', '/settings']) {
+      await page.goto(at + path)
+      await page.waitForLoadState('networkidle')
+      await expectNoOverflow(page, path)
+      await expectAccessible(page, `${path} at 360 px`)
+      // As with twice the size of text on the narrowest screen of a laptop.
+      await page.setViewportSize({ width: 640, height: 400 })
+      await expectNoOverflow(page, `${path} at 200 %`)
+      await page.setViewportSize({ width: 360, height: 740 })
+    }
+    await page.getByRole('button', { name: 'Menu' }).click()
+    await page.getByRole('link', { name: 'Users' }).click()
+    await page.getByRole('heading', { name: 'Users', level: 1 }).waitFor()
+    const { page: door } = await visit()
+    await door.goto(at)
+    await door.getByRole('heading', { name: 'Sign in' }).waitFor()
+    await expectAccessible(door, 'the door')
+  })
+
+  test('a second factor is asked for, and a wrong code keeps the form', async () => {
+    const enrolled = await enrolTotp(t, await userOf(t, 'Tess', 'admin'))
+    const { page } = await visit()
+    await page.goto(at)
+    await page.getByLabel('Email or username').fill(enrolled.email)
+    await page.getByLabel('Password', { exact: true }).fill(PASSWORD)
+    await page.getByRole('button', { name: 'Sign in' }).click()
+    await page.getByLabel('Code', { exact: true }).fill('12345x')
+    await page.getByRole('button', { name: 'Sign in' }).click()
+    await page.getByRole('alert').waitFor()
+    assert.equal(await page.getByLabel('Code', { exact: true }).inputValue(), '12345x')
+    await page.getByLabel('Code', { exact: true }).fill(codeOf(t, enrolled.secret))
+    await page.getByRole('button', { name: 'Sign in' }).click()
+    await page.getByRole('heading', { name: 'Home' }).waitFor()
+  })
+
+  test('a key acts until the page is closed, and no storage or address has it, nor a session’s token', async () => {
+    const { page } = await visit()
+    const urls: string[] = []
+    page.on('request', (request) => void urls.push(request.url()))
+    await page.goto(at)
+    await page.getByText('Use a key instead').click()
+    await page.getByLabel('Key', { exact: true }).fill('wrong')
+    await page.getByRole('button', { name: 'Use this key' }).click()
+    await page.getByRole('alert').waitFor()
+    await page.getByLabel('Key', { exact: true }).fill(ADMIN_KEY)
+    await page.getByRole('button', { name: 'Use this key' }).click()
+    await page.getByText('Admin key').waitFor()
+    await page.getByRole('heading', { name: 'Components' }).waitFor()
+    const kept = async () =>
+      String(
+        await page.evaluate(
+          'Promise.all([JSON.stringify([{ ...localStorage }, { ...sessionStorage }, history.state, document.cookie, location.href]), indexedDB.databases().then(JSON.stringify), caches.keys()])',
+        ),
+      )
+    assert.ok(!`${await kept()} ${urls}`.includes(ADMIN_KEY))
+    await page.reload()
+    await page.getByRole('heading', { name: 'Sign in' }).waitFor()
+    await signIn(page, root)
+    const token = (await page.context().cookies()).find(({ name }) => name === CONSOLE_COOKIE)
+    assert.ok(token?.httpOnly && token.sameSite === 'Strict')
+    assert.ok(!`${await kept()} ${urls}`.includes(token.value))
+  })
+
+  test('a page of another origin frames nothing, and can make the console do nothing', async () => {
+    const { page } = await enter()
+    const other = await otherOrigin()
+    const foreign = await page.context().newPage()
+    const paths = ['/console', '/docs', '/dev/mail', '/api/auth/get-session']
+    await foreign.goto(`${other.origin}/attack`)
+    const origin = new URL(at).origin
+    const attempts = (await foreign.evaluate(`(async () => {
+      const outcomes = []
+      for (const path of ${JSON.stringify(paths)}) {
+        const frame = document.createElement('iframe')
+        const loaded = new Promise((resolve) => { frame.onload = resolve })
+        frame.src = ${JSON.stringify(origin)} + path
+        document.body.append(frame)
+        await loaded
+        let content = 'closed'
+        try { content = frame.contentDocument.body.textContent } catch {}
+        outcomes.push(content)
+      }
+      for (const path of ['/api/auth/sign-out', '/api/auth/admin/ban-user', '/api/auth/admin/list-users']) {
+        const headers = { 'x-service-session': '1', 'content-type': 'application/json' }
+        const method = path.includes('list') ? 'GET' : 'POST'
+        outcomes.push(await fetch(${JSON.stringify(origin)} + path, { method, headers, credentials: 'include', ...(method === 'POST' && { body: '{}' }) }).then(() => 'answered', () => 'blocked'))
+      }
+      return outcomes
+    })()`)) as string[]
+    assert.deepEqual(attempts.slice(-3), ['blocked', 'blocked', 'blocked'])
+    assert.ok(
+      attempts.slice(0, -3).every((text) => text === 'closed' || text === ''),
+      attempts.join(),
+    )
+    await foreign.close()
+    await page.reload()
+    await page.getByRole('heading', { name: 'Home' }).waitFor()
+  })
+
+  test('the link of a first start makes the administrator, and leaves the address at once', async () => {
+    const fresh = await testService()
+    const token = await offerFirstAdminAt(fresh.controlUrl, fresh.config, fresh.service.kernel.random)
+    const { page } = await (await openBrowser()).visit()
+    await page.goto(`${fresh.service.kernel.publicUrl()}/console/first-admin#${token}`)
+    await page.getByLabel('Name').fill('Root')
+    assert.ok(!page.url().includes(token ?? ''))
+    await page.getByLabel('Email').fill('root@example.com')
+    await page.getByLabel('Password').fill('short')
+    await page.getByRole('button', { name: 'Create the administrator' }).click()
+    await page.getByText('password_too_short').waitFor()
+    await page.getByLabel('Password').fill(PASSWORD)
+    await page.getByRole('button', { name: 'Create the administrator' }).click()
+    await page.getByRole('heading', { name: 'Home' }).waitFor()
+    assert.deepEqual(
+      await page.getByRole('navigation', { name: 'Screens' }).getByRole('link').allTextContents(),
+      SCREENS,
+    )
+  })
+}
