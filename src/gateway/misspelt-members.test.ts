@@ -171,6 +171,7 @@ const queries: readonly (readonly [string, string, string])[] = [
   ['/schema/columns?table_name=book&table_shema=other', 'table_shema', 'table_schema'],
   ['/schema/constraints?table_nam=book', 'table_nam', 'table_name'],
   ['/schema/indexes?table_nam=book', 'table_nam', 'table_name'],
+  ['/schema/types?shap=kysely', 'shap', 'shape'],
   ['/management/functions?nam_like=a', 'nam_like', 'name_like'],
   ...['row-level-security', 'realtime'].map((part) => [`/management/tables/book/${part}?schema=other`, 'schema', 'schema_name'] as const), // biome-ignore format: short
   ...LISTS.split(' ').map((list) => [`/admin/${list}?limt=1`, 'limt', 'limit'] as const),
