@@ -169,8 +169,7 @@ const queries: readonly (readonly [string, string, string])[] = [
   [`${DATA}&sort-by=title`, 'sort-by', 'sort_by'],
   ['/schema/tables?schema=other', 'schema', 'schema_name'],
   ['/schema/columns?table_name=book&table_shema=other', 'table_shema', 'table_schema'],
-  ['/schema/constraints?table_nam=book', 'table_nam', 'table_name'],
-  ['/schema/indexes?table_nam=book', 'table_nam', 'table_name'],
+  ...['constraints', 'indexes'].map((list) => [`/schema/${list}?table_nam=book`, 'table_nam', 'table_name'] as const), // biome-ignore format: short
   ['/schema/types?shap=kysely', 'shap', 'shape'],
   ['/management/functions?nam_like=a', 'nam_like', 'name_like'],
   ...['row-level-security', 'realtime'].map((part) => [`/management/tables/book/${part}?schema=other`, 'schema', 'schema_name'] as const), // biome-ignore format: short
