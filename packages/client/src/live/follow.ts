@@ -1,0 +1,132 @@
+import type { GatehouseError } from '../failure.ts'
+import type { Connection } from '../request.ts'
+import { connect } from './connect.ts'
+import type { StreamEvent } from './event-parser.ts'
+import { asFailure, isLasting, streamBroken, streamEnded } from './stream-failure.ts'
+
+type Following = {
+  readonly connection: Connection
+  /** The body of `POST /realtime`, for each connection. */
+  readonly body: () => object
+  /** A connection begins. `isResumed`: its events go on after those of the one before, unless it says `reset`. */
+  readonly opened: (isResumed: boolean) => void
+  /** Takes events that came together. */
+  readonly apply: (events: readonly StreamEvent[]) => void
+  /** The connection is lost; another one will be made. */
+  readonly broken: (error: GatehouseError) => void
+  /** The service gives this caller no stream. */
+  readonly ended: (error: GatehouseError) => void
+  readonly signal?: AbortSignal | undefined
+}
+
+export type Follower = {
+  close(): void
+  /** Begins again with a snapshot. */
+  restart(): void
+}
+
+/** Milliseconds between two connections, unless the service says another time. */
+const RETRY = 2_000
+const MOST = 30_000
+
+/** Follows a stream until it is closed or refused, by one connection after the other. */
+export function follow(parts: Following): Follower {
+  let [lastId, retry, failures] = ['', RETRY, 0]
+  let [isClosed, isHurried] = [false, false]
+  /** The headers of a caller whose stream has ended, and why. */
+  let dismissed: { readonly headers: string; readonly reason: string } | undefined
+  let leaving = new AbortController()
+  let wake = (): void => {}
+  // Pages and workers of browsers are told when the network is back.
+  const network = 'ononline' in globalThis ? (globalThis as unknown as EventTarget) : undefined
+
+  async function run(): Promise<void> {
+    while (!isClosed) {
+      const error = await attempt().then(() => streamBroken(), asFailure)
+      if (isClosed) return
+      if (isLasting(error)) return end(error)
+      if (!isHurried) {
+        parts.broken(error)
+        await pause(delay() + (error.retryAfter ?? 0) * 1_000)
+      }
+      isHurried = false
+    }
+  }
+
+  async function attempt(): Promise<void> {
+    leaving = new AbortController()
+    const headers = await parts.connection.headers()
+    const caller = JSON.stringify(headers)
+    // A session that was renewed has other headers.
+    if (caller === dismissed?.headers) throw streamEnded(dismissed.reason)
+    let isWhole = lastId !== ''
+    let last: StreamEvent | undefined
+    await connect({
+      connection: parts.connection,
+      headers,
+      body: parts.body(),
+      lastId,
+      leaving,
+      opened: () => parts.opened(lastId !== ''),
+      take(events, id, wait) {
+        for (const event of events) {
+          last = event
+          if (event.name === 'ready') [isWhole, failures] = [true, 0]
+          if (event.name === 'reset') isWhole = false
+        }
+        ;[lastId, retry] = [isWhole ? id || lastId : '', wait ?? retry]
+        if (events.length > 0) parts.apply(events)
+      },
+    })
+    if (last?.name !== 'end' && last?.name !== 'reset') return
+    const { reason } = JSON.parse(last.data)
+    if (last.name === 'end' && reason !== 'shutting_down') {
+      dismissed = { headers: caller, reason }
+      isHurried = true
+    }
+    if (last.name === 'reset' && reason === 'too_many') throw streamEnded(reason)
+  }
+
+  /** Doubles with each failure, and differs between callers, who have all lost the same service. */
+  const delay = (): number => Math.min(MOST, retry * 2 ** failures++) * (0.5 + Math.random() / 2)
+
+  const pause = (milliseconds: number): Promise<void> =>
+    new Promise((resolve) => {
+      const timer = setTimeout(resolve, milliseconds)
+      wake = () => {
+        clearTimeout(timer)
+        resolve()
+      }
+    })
+
+  function hurry(): void {
+    isHurried = true
+    leaving.abort()
+    wake()
+  }
+
+  function close(): void {
+    isClosed = true
+    hurry()
+    parts.signal?.removeEventListener('abort', close)
+    network?.removeEventListener('online', hurry)
+  }
+
+  function end(error: GatehouseError): void {
+    close()
+    parts.ended(error)
+  }
+
+  parts.signal?.addEventListener('abort', close)
+  // The connection of before is lost, even if nothing says so.
+  network?.addEventListener('online', hurry)
+  if (parts.signal?.aborted) close()
+  void run()
+  return {
+    close,
+    restart() {
+      lastId = ''
+      hurry()
+    },
+  }
+}

@@ -1,0 +1,104 @@
+import { failure, type GatehouseError } from '../failure.ts'
+import { quoted } from '../rows/columns.ts'
+
+export type LiveRow = Record<string, unknown>
+
+/** The rows that a stream shows. */
+type LiveRows = {
+  /** The columns to ask for. */
+  columns(): readonly string[]
+  /** A snapshot follows. Its rows replace the others at once, when it is whole. */
+  begin(): void
+  /** The table is another one. True: it has to be asked for anew, without columns of the former key. */
+  forgetKey(): boolean
+  add(rows: readonly LiveRow[]): void
+  /** All that was sent so far is whole. */
+  ready(): void
+  /** Sets the row of a key, or removes it. False: a snapshot with the columns of the key is needed first. */
+  apply(key: LiveRow, row?: LiveRow): boolean
+  /** Undefined before the first whole snapshot. */
+  list(): readonly LiveRow[] | undefined
+}
+
+/**
+ * Changes tell the key of their row, snapshots do not. So the names of its columns are known from the first change, and snapshots from then on
+ * have these columns under names of their own, if they were not asked for.
+ */
+export function createLiveRows(columns: readonly string[] = []): LiveRows {
+  const asked = columns.length === 0 ? ['*'] : columns
+  const plain = asked.flatMap((text) => (/["(]/.test(text) ? [] : text.split(',').map((name) => name.trim())))
+  let names: readonly string[] = []
+  let hidden: readonly string[] = []
+  let [shown, arriving] = [undefined, undefined] as (readonly LiveRow[] | undefined)[]
+  /** Those of `shown`, as soon as there is a change. */
+  let byKey: Map<string, LiveRow> | undefined
+
+  const isAsked = (name: string): boolean =>
+    plain.includes('*') || plain.includes(name) || asked.includes(quoted(name))
+
+  function indexed(rows: readonly LiveRow[]): Map<string, LiveRow> {
+    const index = new Map<string, LiveRow>()
+    for (const row of rows) {
+      const key = keyText((hidden.length > 0 ? hidden : names).map((name) => row[name]))
+      index.set(key, without(row, hidden))
+    }
+    return index
+  }
+
+  const list = () => (byKey === undefined ? shown : [...byKey.values()])
+
+  return {
+    columns: () =>
+      asked.concat(hidden.map((alias, index) => `${quoted(alias)}:${quoted(names[index] ?? '')}`)),
+    begin() {
+      arriving = []
+      // The key may be another one.
+      if (hidden.length === 0) names = []
+    },
+    forgetKey() {
+      const asks = hidden.length > 0
+      ;[shown, byKey, names, hidden] = [list(), undefined, [], []]
+      return asks
+    },
+    add(rows) {
+      arriving = arriving === undefined ? rows : arriving.concat(rows)
+    },
+    ready() {
+      if (arriving === undefined) return
+      ;[shown, arriving] = [arriving, undefined]
+      byKey = names.length > 0 ? indexed(shown) : undefined
+    },
+    apply(key, row) {
+      if (names.length === 0) {
+        names = Object.keys(key)
+        if (!names.every(isAsked)) hidden = names.map((_, index) => `key ${index}`)
+      }
+      if (byKey === undefined && hidden.length > 0) return false
+      byKey ??= indexed(shown ?? [])
+      const text = keyText(names.map((name) => key[name]))
+      if (row === undefined) byKey.delete(text)
+      else byKey.set(text, without(row, hidden))
+      return true
+    },
+    list,
+  }
+}
+
+/** The row is ours: it has just been read. */
+function without(row: Record<string, unknown>, names: readonly string[]): LiveRow {
+  for (const name of names) delete row[name]
+  return row
+}
+
+/** Equal keys have equal texts. */
+const keyText = (values: readonly unknown[]): string =>
+  JSON.stringify(values, (_, value) => {
+    if (Number.isInteger(value) && !Number.isSafeInteger(value)) throw inexactKey()
+    return typeof value === 'bigint' ? String(value) : value
+  })
+
+const inexactKey = (): GatehouseError =>
+  failure({
+    code: 'inexact_key',
+    message: 'A number cannot hold the primary key of this table: use createClient({ numbers: "exact" })',
+  })

@@ -1,0 +1,71 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { createLiveRows } from '#client/live/live-rows.ts'
+
+test('the rows of a snapshot are shown when it is whole', () => {
+  const rows = createLiveRows(undefined)
+  rows.begin()
+  rows.add([{ id: 1 }])
+  assert.equal(rows.list(), undefined)
+  rows.add([{ id: 2 }])
+  rows.ready()
+  assert.deepEqual(rows.list(), [{ id: 1 }, { id: 2 }])
+  rows.begin()
+  rows.add([{ id: 3 }])
+  assert.deepEqual(rows.list(), [{ id: 1 }, { id: 2 }])
+  rows.ready()
+  assert.deepEqual(rows.list(), [{ id: 3 }])
+})
+
+test('changes replace the row of their key in its place, and remove it', () => {
+  const rows = createLiveRows(undefined)
+  rows.begin()
+  rows.add([
+    { id: 1, n: 1 },
+    { id: 2, n: 1 },
+  ])
+  rows.ready()
+  assert.ok(rows.apply({ id: 1 }, { id: 1, n: 2 }))
+  assert.ok(rows.apply({ id: 3 }, { id: 3, n: 3 }))
+  assert.ok(rows.apply({ id: 2 }))
+  assert.ok(rows.apply({ id: 9 }))
+  assert.deepEqual(rows.list(), [
+    { id: 1, n: 2 },
+    { id: 3, n: 3 },
+  ])
+})
+
+test('columns of the key that were not asked for are read under names of their own, and not shown', () => {
+  const rows = createLiveRows(['id:title', 'n'])
+  rows.begin()
+  rows.add([{ id: 'Emma', n: 1 }])
+  rows.ready()
+  assert.deepEqual(rows.columns(), ['id:title', 'n'])
+  assert.equal(rows.apply({ id: 7, 'a "b"': 8 }, { id: 'Emma', n: 2 }), false)
+  assert.deepEqual(rows.list(), [{ id: 'Emma', n: 1 }])
+  assert.deepEqual(rows.columns(), ['id:title', 'n', '"key 0":id', '"key 1":"a \\"b\\""'])
+  rows.begin()
+  rows.add([
+    { id: 'Emma', n: 2, 'key 0': 7, 'key 1': 8 },
+    { id: 'Emma', n: 3, 'key 0': 7, 'key 1': 9 },
+  ])
+  rows.ready()
+  assert.deepEqual(rows.list(), [
+    { id: 'Emma', n: 2 },
+    { id: 'Emma', n: 3 },
+  ])
+  assert.ok(rows.apply({ id: 7, 'a "b"': 8 }, { id: 'Emma', n: 4, 'key 0': 7, 'key 1': 8 }))
+  assert.ok(rows.apply({ id: 7, 'a "b"': 9 }))
+  assert.deepEqual(rows.list(), [{ id: 'Emma', n: 4 }])
+})
+
+test('a key that a number cannot hold is refused, and held as a bigint', () => {
+  const rows = createLiveRows(undefined)
+  rows.begin()
+  rows.ready()
+  // biome-ignore lint/correctness/noPrecisionLoss: that is the subject
+  assert.throws(() => rows.apply({ id: 9007199254740993 }, { id: 1 }), { message: /numbers: "exact"/ })
+  assert.ok(rows.apply({ id: 9007199254740993n }, { id: 9007199254740993n }))
+  assert.ok(rows.apply({ id: 9007199254740992n }, { id: 9007199254740992n }))
+  assert.equal(rows.list()?.length, 2)
+})
