@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { after } from 'node:test'
-import { type BrowserContext, type ConsoleMessage, chromium, type Page } from 'playwright-core'
+import { type Browser, type BrowserContext, type ConsoleMessage, chromium, type Page } from 'playwright-core'
 
 const PROGRAM = process.env.CHROMIUM ?? '/usr/bin/chromium'
 
@@ -17,15 +17,8 @@ export type Visit = {
   readonly complaints: readonly string[]
 }
 
-export type TestBrowser = {
-  visit(options?: VisitOptions): Promise<Visit>
-  /** Ids of all of its processes. */
-  processes(): Promise<readonly number[]>
-}
-
-/** Starts a browser with a new profile for each visit. It is closed after the file's tests. */
-export async function openBrowser(): Promise<TestBrowser> {
-  const browser = await chromium.launch({
+export const launchBrowser = (): Promise<Browser> =>
+  chromium.launch({
     executablePath: PROGRAM,
     headless: true,
     chromiumSandbox: false,
@@ -38,6 +31,16 @@ export async function openBrowser(): Promise<TestBrowser> {
       '--disable-sync',
     ],
   })
+
+export type TestBrowser = {
+  visit(options?: VisitOptions): Promise<Visit>
+  /** Ids of all of its processes. */
+  processes(): Promise<readonly number[]>
+}
+
+/** Starts a browser with a new profile for each visit. It is closed after the file's tests. */
+export async function openBrowser(): Promise<TestBrowser> {
+  const browser = await launchBrowser()
   after(() => browser.close())
   return {
     async visit(options = {}) {
@@ -54,7 +57,7 @@ export async function openBrowser(): Promise<TestBrowser> {
   }
 }
 
-type VisitOptions = Parameters<Awaited<ReturnType<typeof chromium.launch>>['newContext']>[0]
+type VisitOptions = Parameters<Browser['newContext']>[0]
 
 async function watched(context: BrowserContext): Promise<Visit> {
   const page = await context.newPage()
