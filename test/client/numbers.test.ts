@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { before, test } from 'node:test'
 import fc from 'fast-check'
 import { createClient } from '#client/client.ts'
 import { parseExact } from '#client/json.ts'
@@ -10,9 +10,14 @@ const t = await testService()
 const { apiKey: key } = await t.key(['gateway.read'])
 const sql = (text: string) => withClient(t.clientUrl, (client) => client.query(text))
 
+before(() =>
+  sql(`
+    create table amounts as select 1::int as small, 9007199254740993::int8 as big, (-9223372036854775808)::int8 as least,
+    1.10::numeric as price, 0.1::float8 as real, 1e21::float8 as large, 1e-7::float8 as tiny, 12345678901234567890.5::numeric as sum, 'NaN'::float8 as none;
+    create table odd as select 1 as id, '{"polluted": true}'::jsonb as "__proto__", 2 as "constructor"`),
+)
+
 test('numbers are doubles, or exact: bigints and texts where a double would lose digits', async () => {
-  await sql(`create table amounts as select 1::int as small, 9007199254740993::int8 as big, (-9223372036854775808)::int8 as least,
-    1.10::numeric as price, 0.1::float8 as real, 1e21::float8 as large, 1e-7::float8 as tiny, 12345678901234567890.5::numeric as sum, 'NaN'::float8 as none`)
   const options = { url: t.url, key }
   const doubles = await createClient(options).from('amounts').select().single().orThrow()
   assert.deepEqual(doubles, {
@@ -79,9 +84,6 @@ test('engines that do not show the text of a number read the same', () => {
 })
 
 test('a column with the name __proto__ is a column, and touches no prototype', async () => {
-  await sql(
-    `create table odd as select 1 as id, '{"polluted": true}'::jsonb as "__proto__", 2 as "constructor"`,
-  )
   for (const numbers of ['number', 'exact'] as const) {
     const client = createClient({ url: t.url, key, numbers })
     const rows = [

@@ -23,6 +23,13 @@ before(() =>
     create view totals as select customer_id, sum(total) as total from orders group by customer_id;
     create schema shop;
     create table shop.items (sku text primary key);
+    create table numbers as select n as id from generate_series(1, 60) n;
+    create function add(a int, b int default 10) returns int language sql as 'select a + b';
+    create function now_text() returns text language sql as $$ select 'now' $$;
+    create function halves(n int, out half int, out rest int) language sql as 'select n / 2, n % 2';
+    create function tick() returns void language sql as '';
+    create function large_orders(minimum int) returns table (id int, total numeric) language sql as
+      'select id, total from orders where total >= minimum order by id';
     insert into customers values (1, 'Ada', 'a "quoted", (odd) note', '{"city": "Turin"}'), (2, 'Bea', null, null);
     insert into orders select n, timestamptz '2026-01-01' + n * interval '1 second', nullif(n, 3) * 10, (array['new', 'paid', 'sent'])[1 + n % 3]::state,
       array['t' || n % 2], 1 + n % 2, case when n = 5 then 1 end from generate_series(1, 9) n;
@@ -164,7 +171,6 @@ test('all() reads every row once in batches, whatever the order, and refuses one
 })
 
 test('all() loses no row while rows come and go', async () => {
-  await sql('create table numbers as select n as id from generate_series(1, 60) n')
   const loose = createClient({ url: t.url, key })
   const seen: unknown[] = []
   for await (const { id } of loose.from('numbers').select('id').order({ id: 'asc' }).all({ batch: 7 })) {
@@ -193,13 +199,6 @@ test('refusals arrive as errors with code, status, details and advice', async ()
 })
 
 test('the rows of a function, and its value', async () => {
-  await sql(`
-    create function add(a int, b int default 10) returns int language sql as 'select a + b';
-    create function now_text() returns text language sql as $$ select 'now' $$;
-    create function halves(n int, out half int, out rest int) language sql as 'select n / 2, n % 2';
-    create function tick() returns void language sql as '';
-    create function large_orders(minimum int) returns table (id int, total numeric) language sql as
-      'select id, total from orders where total >= minimum order by id'`)
   assert.equal(await db.rpc('add', { a: 1 }).value().orThrow(), 11)
   assert.deepEqual(await db.rpc('add', { a: 1, b: 2 }).orThrow(), [{ add: 3 }])
   assert.equal(await db.rpc('now_text').value().orThrow(), 'now')
