@@ -22,6 +22,7 @@ import { createSecrets, type Secrets } from '#kernel/secrets.ts'
 import { startKernel } from '#kernel/start.ts'
 import { type Service, startService } from '../src/app.ts'
 import { createTemplateDatabase, pooled, testDatabase, withClient } from './database.ts'
+import { expectDetails } from './failure-details.ts'
 import { documentedStatuses } from './openapi.ts'
 import { removeFolder } from './temporary-folder.ts'
 
@@ -304,7 +305,9 @@ export function actor(
     const text = await response.body.text()
     expect({ method, path }, response.statusCode)
     const isJson = headers.get('content-type')?.includes('json') === true && text !== ''
-    return { status: response.statusCode, headers, text, body: isJson ? JSON.parse(text) : undefined }
+    const parsed = isJson ? JSON.parse(text) : undefined
+    if (response.statusCode >= 400 && parsed?.status === 'error') expectDetails(parsed)
+    return { status: response.statusCode, headers, text, body: parsed }
   }
   return {
     headers: own,
