@@ -10,8 +10,8 @@ import { createPages } from './pages.ts'
 import { createPlaces, once } from './places.ts'
 import { createPollers } from './poller.ts'
 import { createReader, type Reader } from './reader.ts'
-import { type Opened, type Stream, startStream } from './stream.ts'
-import type { AskedStream } from './stream-parts.ts'
+import { type Stream, startStream } from './stream.ts'
+import type { AskedStream, Opened } from './stream-parts.ts'
 
 /** The streams of live rows of this process (gateway.md 20). */
 export type Realtime = {

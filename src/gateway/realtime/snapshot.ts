@@ -24,16 +24,61 @@ type Showing = {
   readonly payers: readonly string[]
 }
 
+type Outcome = 'whole' | 'too_many' | 'stale' | 'over'
+/** changes: they are noted, in place of the rows. */
+export type Shown = Outcome | 'changes'
+
+type Beginning = {
+  /** The reader's last event, if it comes back. */
+  readonly last: { readonly position: string | undefined } | undefined
+  readonly keysOnly: boolean
+  /** Tells it to begin again. */
+  readonly reset: (reason: ResetReason) => void
+}
+
+/** Shows the rows of now, or notes what has changed since the reader's last event. */
+export async function showSince(
+  showing: Showing,
+  judge: () => Promise<GatewayCaller>,
+  cohorts: readonly Cohort[],
+  { last, keysOnly, reset }: Beginning,
+): Promise<Shown> {
+  // The keys first: a row that its reader has, and that is not among them, has left since the last event, which the changes tell then.
+  const keys = last?.position === undefined ? 'whole' : await showAll(showing, judge, cohorts, true)
+  if (keys !== 'whole') return keys
+  const lost = await changesSince(showing.reader, cohorts, last)
+  if (!showing.goesOn()) return 'over'
+  if (lost === true) return 'changes'
+  if (lost !== undefined) reset(lost)
+  for (const { shown } of cohorts) shown.clear()
+  return showAll(showing, judge, cohorts, keysOnly)
+}
+
+/** Shows the rows of each cohort (`showRows`), to the caller as judged before each; ends with the first that is not whole. */
+async function showAll(
+  showing: Showing,
+  judge: () => Promise<GatewayCaller>,
+  cohorts: readonly Cohort[],
+  keysOnly: boolean,
+): Promise<Outcome> {
+  for (const cohort of cohorts) {
+    const outcome = await showRows(showing, await judge(), cohort, keysOnly)
+    if (!showing.goesOn()) return 'over'
+    if (outcome !== 'whole') return outcome
+  }
+  return 'whole'
+}
+
 /**
  * Sends the rows of a fetch of now, and keeps their keys; with `keysOnly`, it sends nothing. A row that has changed before its turn comes is left
  * to the reading of the change, since a slow reader may take long. stale: the policies may judge every row differently now.
  */
-export async function showRows(
+async function showRows(
   { kernel, reader, output, send, goesOn, payers }: Showing,
   caller: GatewayCaller,
   cohort: Cohort,
   keysOnly: boolean,
-): Promise<'whole' | 'too_many' | 'stale' | 'over'> {
+): Promise<Outcome> {
   const { live, shown, pending } = cohort
   let isWhole = true
   let piece: string[] = []
@@ -78,7 +123,7 @@ export async function showRows(
  * Notes in the cohorts what has changed since the reader's last event. True: the stream goes on from there. Undefined: it begins. Otherwise
  * the reason why it has to begin.
  */
-export async function changesSince(
+async function changesSince(
   reader: Reader,
   cohorts: readonly Cohort[],
   last: { readonly position: string | undefined } | undefined,

@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Kernel } from '#kernel/kernel.ts'
 import type { Renewal } from '../caller/renewal.ts'
-import type { AskedTable } from './live-table.ts'
+import type { AskedTable, LiveTable } from './live-table.ts'
 import type { Pages } from './pages.ts'
 import type { Reader } from './reader.ts'
 
@@ -11,6 +11,9 @@ export type AskedStream = {
   /** The public route that a caller without a key came by. */
   readonly route?: string
 }
+
+/** Tables, and the reader's version from before they were opened. */
+export type Opened = { readonly tables: readonly LiveTable[]; readonly version: number }
 
 export type StreamParts = {
   readonly kernel: Kernel

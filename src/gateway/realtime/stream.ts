@@ -18,9 +18,9 @@ import {
 import { type LiveTable, openTable } from './live-table.ts'
 import type { Page } from './pages.ts'
 import { createSent } from './sent.ts'
-import { changesSince, showRows } from './snapshot.ts'
+import { type Shown, showSince } from './snapshot.ts'
 import { streamIds } from './stream-id.ts'
-import type { StreamParts } from './stream-parts.ts'
+import type { Opened, StreamParts } from './stream-parts.ts'
 import { createTurns, pause, payersOf } from './turns.ts'
 
 export type Stream = Pick<EventOutput, 'body'> & { end(reason: EndReason): void }
@@ -37,9 +37,6 @@ const AGAIN = 1_000
 const ATTEMPTS = 4
 /** Time for the last event, milliseconds. */
 const LINGER = 2_000
-
-/** Tables, and the reader's version from before they were opened. */
-export type Opened = { readonly tables: readonly LiveTable[]; readonly version: number }
 
 /** The stream of one caller, from its snapshot on until it may have no more. */
 export function startStream(parts: StreamParts, opened: Opened): Stream {
@@ -160,9 +157,11 @@ export function startStream(parts: StreamParts, opened: Opened): Stream {
     // Later changes of the structure restart the stream, and this one may have come before the cohorts.
     if (reader.version() !== version) return restart('table_changed')
     const position = reader.position()
-    if (resumed === undefined && !(await show(own, given !== undefined, goesOn))) return
+    const shown = resumed === undefined ? await show(own, given !== undefined, goesOn) : 'whole'
+    if (shown !== 'whole' && shown !== 'changes') return
     sent.begin()
-    const id = ids.at(position, sent.last())
+    // A stream that comes back has told nothing yet of what came after its last event.
+    const id = (shown === 'changes' && parts.lastId) || ids.at(position, sent.last())
     await send(finished(eventText('ready', JSON.stringify({ position: id })), id))
     if (!goesOn()) return
     isLive = true
@@ -175,22 +174,16 @@ export function startStream(parts: StreamParts, opened: Opened): Stream {
     return place && parts.pages.take(place, { caller: nameOf(caller), reader }, tables, member)
   }
 
-  /** Sends the rows of now, or what has changed since the reader's last event. False: it goes on in another way. */
-  async function show(own: readonly Cohort[], isFirst: boolean, goesOn: () => boolean): Promise<boolean> {
-    const lost = isFirst ? await changesSince(reader, own, resumedAt()) : undefined
-    if (!goesOn()) return false
-    if (typeof lost === 'string') output.write(beginning(lost))
-    const keysOnly = !asked.snapshot || lost === true
-    for (const cohort of own) {
-      const caller = await judge()
-      const showing = { kernel, reader, output, send, goesOn, payers: payersOf(request, caller) }
-      const outcome = await showRows(showing, caller, cohort, keysOnly)
-      if (!goesOn()) return false
-      if (outcome === 'too_many') finish(reset('too_many'))
-      if (outcome === 'stale') restart('rights_changed')
-      if (outcome !== 'whole') return false
-    }
-    return true
+  async function show(own: readonly Cohort[], isFirst: boolean, goesOn: () => boolean): Promise<Shown> {
+    const payers = payersOf(request, await judge())
+    const outcome = await showSince({ kernel, reader, output, send, goesOn, payers }, judge, own, {
+      last: isFirst ? resumedAt() : undefined,
+      keysOnly: !asked.snapshot,
+      reset: (reason) => output.write(beginning(reason)),
+    })
+    if (outcome === 'too_many') finish(reset('too_many'))
+    if (outcome === 'stale') restart('rights_changed')
+    return outcome
   }
 
   /** Leaves its cohorts to a reader who comes back. */

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { withClient } from '#test/database.ts'
+import { eventually } from '#test/embedded.ts'
 import { pageOf } from '#test/event-stream.ts'
 import { liveTables } from '#test/live-tables.ts'
 
@@ -36,4 +37,24 @@ test('a stream that breaks in the middle of a later snapshot has another one whe
     (await fetched(table)).map(({ id }: { id: number }) => id),
   )
   second.close()
+})
+
+test('a stream that comes back and breaks again at once loses nothing', async () => {
+  const table = await liveTable('id int primary key, text text')
+  await sql(`insert into ${table} values (1, 'goes'), (2, 'stays')`)
+  const first = await follow([{ table_name: table }])
+  await first.next('ready')
+  first.close()
+  await first.ended
+  await sql(`delete from ${table} where id = 1; insert into ${table} values (3, 'new')`)
+  const second = await follow([{ table_name: table }], { 'last-event-id': first.lastId() ?? assert.fail() })
+  const { id } = await second.next('ready')
+  second.close()
+  const third = await follow([{ table_name: table }], { 'last-event-id': id ?? assert.fail() })
+  await third.next('ready')
+  await sql(`insert into ${table} values (4, 'last')`)
+  await eventually(() => third.seen.some(({ data }) => data.key?.id === 4))
+  const shown = pageOf({ seen: [...first.seen, ...third.seen] }, table)
+  assert.deepEqual([...shown.values()].map(({ id }) => id).toSorted(), [2, 3, 4])
+  third.close()
 })
