@@ -4,6 +4,10 @@ import { getSessionCached } from './get-session-cached.ts'
 import { getSessionInFlood } from './get-session-in-flood.ts'
 import { getSessionUncached } from './get-session-uncached.ts'
 import { getSessionWithJwt } from './get-session-with-jwt.ts'
+import { liveRowsOfCohort, liveRowsOfUsers } from './live-rows.ts'
+import { liveRowsIdle } from './live-rows-idle.ts'
+import { liveRowsPast, liveRowsThrough } from './live-rows-latency.ts'
+import { liveRowsBulk, liveRowsInsert } from './live-rows-writers.ts'
 import { memory } from './memory.ts'
 import { memoryOfJwts } from './memory-of-jwts.ts'
 import { pipeline } from './pipeline.ts'
@@ -39,6 +43,13 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
   'bulk-insert': bulkInsert,
   pipeline,
   webhooks,
+  'live-rows-cohort': liveRowsOfCohort,
+  'live-rows-users': liveRowsOfUsers,
+  'live-rows-through': liveRowsThrough,
+  'live-rows-past': liveRowsPast,
+  'live-rows-insert': liveRowsInsert,
+  'live-rows-bulk': liveRowsBulk,
+  'live-rows-idle': liveRowsIdle,
   'start-to-ready': startToReady,
   memory,
   'memory-of-jwts': memoryOfJwts,
