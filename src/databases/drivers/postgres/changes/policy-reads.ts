@@ -78,9 +78,9 @@ async function ownersIn({ expressions, isOpen }: Policies): Promise<readonly Own
 
 /**
  * A function `f` that may be seen through: its text is all that it does, and not computed once for a plan, which callers share, as an IMMUTABLE one
- * may be. The session's search path has pg_catalog first, also where it does not name it.
+ * may be. A type of users could have a cast that runs code of theirs. The session's search path has pg_catalog first, also where it does not name it.
  */
-const IS_CLEAR = `(f.prokind = 'f' and f.pronargs = 0 and f.provolatile = 's' and not f.prosecdef and not f.proretset
+const IS_CLEAR = `(f.prokind = 'f' and f.pronargs = 0 and f.prorettype < 16384 and f.provolatile = 's' and not f.prosecdef and not f.proretset
   and f.prolang = (select l.oid from pg_language l where l.lanname = 'sql') and f.proconfig is null
   and ${SHADOWS_SQL} = ''
   and (select s.reset_val !~ 'pg_catalog' or s.reset_val ~ '^ *"?pg_catalog"?( *,|$)' from pg_settings s where s.name = 'search_path'))`

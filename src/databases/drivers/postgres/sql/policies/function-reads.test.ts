@@ -30,7 +30,8 @@ for (const body of [
   `select current_setting('request.claims', true)::json ->> current_setting('x')`, `select lower(current_setting('request.claims'))`, `select $1`,
   `select current_setting('request.claims')::json operator(public.->>) 'user_id'`, `select current_setting('request.claims')::public.json`,
   `select public.current_setting('request.claims')`, `select current_setting(lower('request.claims'))`, `select (current_setting('request.claims')::json ->> 'at')::timestamptz`,
-  `select current_setting('request.claims') = 'x'`, `insert into t values (1)`, `select array[current_setting('request.claims')]::json[]`,
+  `select current_setting('request.claims') = 'x'`, `select nullif((current_setting('request.claims')::json ->> 'user_id')::uuid, 'x'::text)`,
+  `select nullif(current_setting('request.claims')::jsonb, 'x') ->> 'user_id'`, `select nullif(current_setting('request.claims'), 1)`, `insert into t values (1)`, `select array[current_setting('request.claims')]::json[]`,
 ]) // biome-ignore format: a table
   test(`nothing is known of a function: ${body.slice(0, 80)}`, async () =>
     assert.equal(await readsOfFunction(body), undefined))

@@ -60,7 +60,10 @@ function visit(node: Node, claims: Set<string>): boolean {
   }
   if (!('A_Expr' in node)) throw new Other()
   const { kind, lexpr, rexpr } = node.A_Expr
-  if (kind === 'AEXPR_NULLIF') return all([lexpr, rexpr])
+  if (kind === 'AEXPR_NULLIF') {
+    requireTexts(lexpr, rexpr)
+    return all([lexpr, rexpr])
+  }
   const member = memberOf(node.A_Expr)
   if (lexpr === undefined || member === undefined) throw new Other()
   if (isOwnClaims(lexpr)) {
@@ -68,6 +71,20 @@ function visit(node: Node, claims: Set<string>): boolean {
     return false
   }
   return all([lexpr])
+}
+
+/** NULLIF compares texts, and so by pg_catalog's own operator. For other pairs of types there may be one of users. */
+function requireTexts(...nodes: readonly (Node | undefined)[]): void {
+  if (!nodes.every((node) => node !== undefined && isText(node))) throw new Other()
+}
+
+/** Of the nodes that `visit` lets pass. */
+function isText(node: Node): boolean {
+  if ('A_Const' in node) return node.A_Const.sval !== undefined
+  if ('TypeCast' in node) return systemName(node.TypeCast.typeName?.names) === 'text'
+  if ('CoalesceExpr' in node) return node.CoalesceExpr.args?.every(isText) === true
+  if ('A_Expr' in node) return node.A_Expr.kind === 'AEXPR_NULLIF' || systemName(node.A_Expr.name) === '->>'
+  return 'FuncCall' in node
 }
 
 /** The name in `… ->> 'name'`. */
@@ -88,8 +105,9 @@ function isOwnClaims(node: Node): boolean {
   }
   if (!('A_Expr' in node)) return false
   const { kind, lexpr, rexpr } = node.A_Expr
-  const isOfConstant = rexpr !== undefined && constantIn(rexpr) !== undefined
-  return kind === 'AEXPR_NULLIF' && isOfConstant && lexpr !== undefined && isOwnClaims(lexpr)
+  if (kind !== 'AEXPR_NULLIF' || lexpr === undefined || !isOwnClaims(lexpr)) return false
+  requireTexts(lexpr, rexpr)
+  return rexpr !== undefined && constantIn(rexpr) !== undefined
 }
 
 function readsSetting(call: FuncCall): true {
