@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Clients, LocatedClient } from '#databases/clients/clients.ts'
 import type { Access } from '#kernel/http/access.ts'
-import { allowOrigin } from '#kernel/http/cors.ts'
+import { allowOrigin, hasLostOrigin } from '#kernel/http/cors.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { unknownClient } from '../caller/called-client.ts'
 import type { GatewayCaller } from '../caller/caller.ts'
@@ -24,6 +24,8 @@ declare module 'fastify' {
 
 /** A call of a public route, as its record is now. */
 type PublicCall = OpenRoute & { readonly op: Op }
+
+export const FOREIGN_ORIGIN = 'Pages of this origin may not call this public route'
 
 type Parts = {
   readonly clients: Clients
@@ -57,6 +59,9 @@ export function createPublicAccess(kernel: Kernel, parts: Parts, only?: Op): Acc
     async renew(request, reply) {
       const call = await calledRoute(find, request, only)
       requireOpen(call)
+      const { op, record } = call
+      if (op === 'subscribe' && hasLostOrigin(kernel, request, reply, record.allowedOrigins))
+        throw fail('operation_not_allowed', { message: FOREIGN_ORIGIN })
       await admit(parts, request, reply, call)
     },
   }

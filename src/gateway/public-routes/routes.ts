@@ -20,6 +20,7 @@ import { sendFetched, sendWritten } from '../data/send-result.ts'
 import { success, successOf } from '../envelope.ts'
 import { paginationOf } from '../pagination.ts'
 import { Ran, sendExecuted } from '../sql/send-executed.ts'
+import { FOREIGN_ORIGIN } from './access.ts'
 import { bodyWithin, runFixedSql } from './call.ts'
 import { changeRoute, createRoute, pageOfRoutes, removeRoute } from './public-routes.ts'
 import {
@@ -164,15 +165,15 @@ function callRoutes(app: App, kernel: Kernel, access: GatewayAccess): void {
       const isAllowed = origins !== undefined && allowOrigin(kernel, request, reply, origins)
       const methods = isSubscription(request) ? ['POST', 'GET', 'HEAD'] : ['POST']
       if (!isAllowed)
-        throw edge('method_not_allowed', { ...FOREIGN_ORIGIN, headers: { allow: methods.join(', ') } })
+        throw edge('method_not_allowed', { ...REFUSED_ORIGIN, headers: { allow: methods.join(', ') } })
       return sendPreflight(request, reply, methods.join(', '))
     },
   })
 }
 
 /** The same for a route that does not exist: a page learns nothing about routes. */
-const FOREIGN_ORIGIN = {
-  message: 'Pages of this origin may not call this public route',
+const REFUSED_ORIGIN = {
+  message: FOREIGN_ORIGIN,
   hint: 'Add the origin to allowed_origins of the route, or to auth.trusted_origins',
 }
 

@@ -24,20 +24,40 @@ export const PREFLIGHT_AGE = 600
  * Only pages of trusted origins may send cookies. False if the origin is not allowed.
  */
 export function allowOrigin(
-  { config }: Kernel,
-  { headers: { origin } }: FastifyRequest,
+  kernel: Kernel,
+  request: FastifyRequest,
   reply: FastifyReply,
   origins: readonly string[],
 ): boolean {
   reply.header('vary', 'Origin')
-  if (origin === undefined) return false
-  const isTrusted = config.auth.trusted_origins.includes(origin)
-  if (!isTrusted && !origins.includes(origin) && !origins.includes('*')) return false
-  reply.header('access-control-allow-origin', origin)
+  const { origin } = request.headers
+  if (!isAllowedOrigin(kernel, request, origins)) return false
+  reply.header(ALLOWED, origin)
   reply.header('access-control-expose-headers', EXPOSED_HEADERS.join(', '))
-  if (isTrusted) reply.header('access-control-allow-credentials', 'true')
+  if (origin !== undefined && isTrusted(kernel, origin))
+    reply.header('access-control-allow-credentials', 'true')
   return true
 }
+
+const ALLOWED = 'access-control-allow-origin'
+
+const isTrusted = ({ config }: Kernel, origin: string): boolean =>
+  config.auth.trusted_origins.includes(origin)
+
+const isAllowedOrigin = (
+  kernel: Kernel,
+  { headers: { origin } }: FastifyRequest,
+  origins: readonly string[],
+): boolean =>
+  origin !== undefined && (isTrusted(kernel, origin) || origins.includes(origin) || origins.includes('*'))
+
+/** Whether a page that was let read the answer may read no more of it. */
+export const hasLostOrigin = (
+  kernel: Kernel,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  origins: readonly string[],
+): boolean => reply.hasHeader(ALLOWED) && !isAllowedOrigin(kernel, request, origins)
 
 /** For an answer that does not go through Fastify, and so not through @fastify/cors: a page of a trusted origin may read it. */
 export function corsHeaders({ auth }: Config, origin: string | undefined): Readonly<Record<string, string>> {
