@@ -44,6 +44,8 @@ export type Member = {
   restart(reason: ResetReason): void
   /** Its changes are read with those of an equal cohort from now on. */
   moved(from: Cohort, to: Cohort): void
+  /** Changes were noted in its cohort, which is held. */
+  noted(): void
   /** Changes are read late. */
   behind(seconds: number): void
   /** Ends it, for a caller who may have no more. */

@@ -1,3 +1,4 @@
+import type { Config } from '#kernel/config/config.ts'
 import { type Cohort, type Member, note } from './cohort.ts'
 import type { LiveTable } from './live-table.ts'
 import type { Reader } from './reader.ts'
@@ -11,8 +12,6 @@ export type Page = {
   /** With everything that has changed since. */
   readonly cohorts: readonly Cohort[]
   readonly sent: Sent
-  /** Keys. */
-  readonly size: number
   /** Its reader goes on noting changes until then. */
   readonly release: () => void
 }
@@ -21,6 +20,8 @@ export type Page = {
 type Kept = {
   /** The user or key that it was sent to. */
   readonly caller: string
+  /** The network of its address. */
+  readonly address: string
   readonly reader: Reader
   /** Ends the stream. Undefined where it is not known what its page shows, and where that is more than `most` keys. */
   part(absent: Member, most: number): Page | undefined
@@ -40,40 +41,70 @@ export type Pages = {
   closeAll(): void
 } // biome-ignore format: one line a member
 
+/** One whose reader is away. */
+type Away = {
+  readonly page: Page
+  readonly address: string
+  /** Keys. */
+  size: number
+  readonly drop: () => void
+}
+
 /** Milliseconds. */
 const KEPT = 60_000
 /** Pages and their keys, of this process. When there is no room, a reader begins again. */
 const MOST_PAGES = 1_000
 const MOST_KEYS = 200_000
 
-export function createPages(): Pages {
+/** Of one address as many pages as streams, and half of the keys. */
+export function createPages({ limits }: Pick<Config, 'limits'>): Pages {
   const open = new Map<string, Kept>()
-  const broken = new Map<string, { readonly page: Page; readonly drop: () => void }>()
+  const broken = new Map<string, Away>()
+  let keys = 0
 
   function drop(stream: string): void {
     open.delete(stream)
-    broken.get(stream)?.drop()
+    const away = broken.get(stream)
+    if (away === undefined) return
     broken.delete(stream)
+    keys -= away.size
+    away.drop()
+  }
+
+  /** The keys that there is room for. */
+  function roomFor(address: string): number {
+    const own = [...broken.values()].filter((away) => away.address === address)
+    if (broken.size >= MOST_PAGES || own.length >= limits.streams_per_address) return -1
+    return Math.min(MOST_KEYS - keys, MOST_KEYS / 2 - own.reduce((sum, { size }) => sum + size, 0))
+  }
+
+  /** Keys have changed while its reader is away. */
+  function grow(stream: string): void {
+    const away = broken.get(stream)
+    if (away === undefined) return
+    const size = sizeOf(away.page.cohorts)
+    keys += size - away.size
+    away.size = size
+    if (keys > MOST_KEYS) drop(stream)
   }
 
   function keep(stream: string): void {
-    const { reader, part } = open.get(stream) ?? {}
-    const room = MOST_KEYS - broken.values().reduce((sum, { page }) => sum + page.size, 0)
-    const page =
-      broken.size < MOST_PAGES
-        ? part?.(
-            absentMember(() => drop(stream)),
-            room,
-          )
-        : undefined
-    if (reader === undefined || page === undefined) {
+    const kept = open.get(stream)
+    const absent = absentMember({ drop: () => drop(stream), grow: () => grow(stream) })
+    const page = kept?.part(absent, roomFor(kept.address))
+    if (kept === undefined || page === undefined) {
       drop(stream)
       return
     }
+    const { reader, address } = kept
     for (const cohort of page.cohorts) reader.add(cohort)
     const timer = setTimeout(() => drop(stream), KEPT).unref()
+    const size = sizeOf(page.cohorts)
+    keys += size
     broken.set(stream, {
       page,
+      address,
+      size,
       drop() {
         clearTimeout(timer)
         for (const cohort of page.cohorts) reader.remove(cohort)
@@ -121,13 +152,17 @@ function adopted(
   return cohorts
 }
 
+const sizeOf = (cohorts: readonly Cohort[]): number =>
+  cohorts.reduce((sum, { shown, pending }) => sum + shown.size + pending.size, 0)
+
 /** Of cohorts that note changes and read nothing. */
-const absentMember = (drop: () => void): Member => ({
+const absentMember = ({ drop, grow }: Readonly<Record<'drop' | 'grow', () => void>>): Member => ({
   judge: () => Promise.reject(new Error('The reader is away')),
   deliver: drop,
   drained: () => Promise.resolve(),
   restart: drop,
   moved() {},
+  noted: grow,
   behind() {},
   dismiss: drop,
 })

@@ -166,6 +166,7 @@ export function createReader(
       for (const cohort of cohorts.of(table)) {
         for (const { key } of change.keys) if (concerns(cohort, key, values)) note(cohort, key)
         if (cohort.pending.size > kernel.config.gateway.max_rows) restartAll(cohort, 'too_many')
+        if (cohort.state === 'held') for (const member of cohort.members) member.noted()
       }
     } else {
       catalogue.forget()

@@ -34,7 +34,7 @@ export function createRealtime(kernel: Kernel, renewal: Renewal): Realtime {
   const places = createPlaces(kernel.config)
   const readers = createReaders(kernel)
   const streams = new Set<Stream>()
-  const pages = createPages()
+  const pages = createPages(kernel.config)
   let isClosing = false
   let changes = 0
   const changed = () => void changes++

@@ -1,3 +1,4 @@
+import { networkOf } from '#kernel/http/limits/limits.ts'
 import { StreamEnd } from '#kernel/open-streams.ts'
 import { randomToken } from '#kernel/random.ts'
 import { actorOf, type GatewayCaller, gatewayCaller } from '../caller/caller.ts'
@@ -117,6 +118,7 @@ export function startStream(parts: StreamParts, opened: Opened): Stream {
       cohorts.delete(from)
       cohorts.add(to)
     },
+    noted() {},
     behind(late) {
       if (!isLive || performance.now() - lateAt < SILENCE * 1_000) return
       lateAt = performance.now()
@@ -191,7 +193,6 @@ export function startStream(parts: StreamParts, opened: Opened): Stream {
     const size = [...cohorts].reduce((sum, { shown, pending }) => sum + shown.size + pending.size, 0)
     if (!isLive || isOver || !ids.isNumbered || size > most) return undefined
     const page = {
-      size,
       cohorts: [...cohorts].map((one) => copyOf(one, absent)),
       sent,
       release: parts.retain(),
@@ -272,7 +273,8 @@ export function startStream(parts: StreamParts, opened: Opened): Stream {
     unwatch()
     parts.closed()
   }
-  parts.pages.open(naming.stream, { caller: nameOf(gatewayCaller(request)), reader, part })
+  const address = networkOf(request.clientAddress)
+  parts.pages.open(naming.stream, { caller: nameOf(gatewayCaller(request)), address, reader, part })
   const closed = () => {
     if (isOver) parts.pages.close(naming.stream)
     else parts.pages.keep(naming.stream)
