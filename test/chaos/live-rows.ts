@@ -2,7 +2,7 @@
  * `node test/chaos/live-rows.ts [--runs N] [--seed S] [--kills K]` plays writers of live rows beside pages that follow them, on a PostgreSQL
  * server and two services of its own, breaks connections at random, and kills processes in every K-th run (0: in none). Ends with 1 after the
  * first run in which a page does not show the rows of a fetch, or was shown what a fetch refuses. `--seed` of that run plays its plan again, but not its
- * timing.
+ * timing. Ctrl-C ends after the run.
  */
 import { parseArgs } from 'node:util'
 import { showProgress } from '#cli/progress.ts'
@@ -25,8 +25,13 @@ const progress = await showProgress(runs)
 const counts = new Map<string, number>()
 const began = performance.now()
 let seed = first
+let isInterrupted = false
+for (const signal of ['SIGINT', 'SIGTERM'])
+  process.once(signal, () => {
+    isInterrupted = true
+  })
 try {
-  for (; seed < first + runs; seed++) {
+  for (; seed < first + runs && !isInterrupted; seed++) {
     const told = await play(world, planOf(seed, world.people, kills))
     for (const [name, count] of Object.entries(told)) counts.set(name, (counts.get(name) ?? 0) + count)
     progress.advance(1)
