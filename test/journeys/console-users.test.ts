@@ -79,7 +79,7 @@ async function tests(): Promise<void> {
     await page.getByRole('heading', { name: 'Aki', level: 1 }).waitFor()
     await page.getByRole('button', { name: 'Change role' }).focus()
     await page.keyboard.press('Enter')
-    await page.waitForFunction('document.activeElement?.value === "user"')
+    await page.locator('dialog input:focus').waitFor()
     await page.keyboard.type('nothing')
     await page.keyboard.press('Enter')
     await page.getByRole('alert').waitFor()
@@ -89,7 +89,7 @@ async function tests(): Promise<void> {
     await page.keyboard.press('Enter')
     await page.getByText('Aki has the role admin').waitFor()
     assert.equal((await bannedOf(ada))?.role, 'admin')
-    await page.waitForFunction('document.activeElement?.textContent === "Change role"')
+    await page.locator('button:focus', { hasText: 'Change role' }).waitFor()
   })
 
   test('sessions are listed and ended one by one', async () => {

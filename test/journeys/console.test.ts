@@ -20,7 +20,7 @@ async function tests(): Promise<void> {
   test('one signs in by keyboard alone, moves by shortcuts, and skips the navigation', async () => {
     const { page } = await visit()
     await page.goto(at)
-    await page.waitForFunction('document.activeElement?.name === "username"')
+    await page.locator('input[name=username]:focus').waitFor()
     await page.keyboard.type(root.email)
     await page.keyboard.press('Tab')
     await page.keyboard.type(PASSWORD)
@@ -29,11 +29,11 @@ async function tests(): Promise<void> {
     await page.keyboard.press('g')
     await page.keyboard.press('u')
     await page.getByRole('heading', { name: 'Users', level: 1 }).waitFor()
-    await page.waitForFunction('document.activeElement?.tagName === "H1"')
+    await page.locator('h1:focus').waitFor()
     assert.match(page.url(), /\/console\/users$/)
     await page.getByRole('cell', { name: root.email }).waitFor()
     await page.keyboard.press('/')
-    await page.waitForFunction('document.activeElement?.type === "search"')
+    await page.locator('input[type=search]:focus').waitFor()
     await page.keyboard.type('g?')
     assert.equal(await page.getByRole('dialog').count(), 0, 'keys that are typed move nothing')
     await page.keyboard.press('Escape')
@@ -110,6 +110,39 @@ async function tests(): Promise<void> {
     await door.goto(at)
     await door.getByRole('heading', { name: 'Sign in' }).waitFor()
     await expectAccessible(door, 'the door')
+  })
+
+  test('the theme is the system’s until one is chosen, which the browser keeps', async () => {
+    const { page } = await enter(root, '', { colorScheme: 'light' })
+    const background = () => page.evaluate('getComputedStyle(document.body).backgroundColor')
+    const light = await background()
+    await page.getByLabel('Theme').selectOption('dark')
+    const dark = await background()
+    assert.notEqual(dark, light)
+    await page.reload()
+    await page.getByRole('heading', { name: 'Home' }).waitFor()
+    assert.equal(await background(), dark)
+    await page.getByLabel('Theme').selectOption('system')
+    assert.equal(await background(), light)
+  })
+
+  test('what loads slowly says so, and a screen that cannot be loaded says what to do', async () => {
+    const { page } = await enter()
+    const { promise: held, resolve: release } = Promise.withResolvers<void>()
+    await page.route('**/admin/list-users**', async (route) => {
+      await held
+      await route.continue()
+    })
+    await page.getByRole('link', { name: 'Users' }).click()
+    await page.getByText('Loading the users …').waitFor()
+    release()
+    await page.getByRole('cell', { name: root.email }).waitFor()
+    await page.route('**/screens/settings.js', (route) => route.fulfill({ status: 404, body: '' }))
+    await page.getByRole('link', { name: 'Settings' }).click()
+    await page.getByText('Settings could not be loaded').waitFor()
+    await page.unrouteAll()
+    await page.getByRole('button', { name: 'Try again' }).click()
+    await page.getByRole('cell', { name: 'session.expires_in', exact: true }).waitFor()
   })
 
   test('a second factor is asked for, and a wrong code keeps the form', async () => {
