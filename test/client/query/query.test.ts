@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { type TestContext, test } from 'node:test'
 import { QueryClient, QueryObserver } from '@tanstack/query-core'
 import { createClient } from '#client/client.ts'
 import { invalidate } from '#client/query/invalidate.ts'
@@ -22,18 +22,22 @@ async function ownTable(): Promise<string> {
 
 const clientOf = (session: () => string | undefined) =>
   createClient({ url: t.url, key: pages, client: 'app', session })
+function newCache(context: TestContext, queries: object = {}): QueryClient {
+  const cache = new QueryClient({ defaultOptions: { queries } })
+  context.after(() => cache.clear())
+  return cache
+}
+
 const keyOf = (read: Queryable<unknown>): string => JSON.stringify(queryOptions(read).queryKey)
 const texts = (rows: readonly object[] | undefined) =>
   rows?.map((row) => ('text' in row ? row.text : undefined))
 
-test('users who sign in one after the other in one browser do not share what was read', async () => {
+test('users who sign in one after the other in one browser do not share what was read', async (context) => {
   const table = await ownTable()
   await sql(
     `insert into ${table} (user_id, text) values ('${users.ada.id}', 'of Ada'), ('${users.bea.id}', 'of Bea')`,
   )
-  const cache = new QueryClient({
-    defaultOptions: { queries: { staleTime: Number.POSITIVE_INFINITY, retry: false } },
-  })
+  const cache = newCache(context, { staleTime: Number.POSITIVE_INFINITY, retry: false })
   let user = users.ada
   const db = clientOf(() => user.token)
   const read = () => db.from(table).select({ text: true })
@@ -105,9 +109,9 @@ test('a query ends with its signal, and functions are no queries', async () => {
   assert.throws(() => queryOptions(db.rpc('anything')), TypeError)
 })
 
-test('a change of a table invalidates its queries, and no others', async () => {
+test('a change of a table invalidates its queries, and no others', async (context) => {
   const [table, other] = [await ownTable(), await ownTable()]
-  const cache = new QueryClient()
+  const cache = newCache(context)
   const reads: string[] = []
   const db = createClient({
     url: t.url,
@@ -123,35 +127,30 @@ test('a change of a table invalidates its queries, and no others', async () => {
   const [own, others] = [table, other].map(
     (name) => new QueryObserver(cache, queryOptions(db.from(name).select({ text: true }))),
   )
-  const leave = [own, others].map((observer) => observer?.subscribe(() => {}))
+  for (const observer of [own, others]) context.after(observer?.subscribe(() => {}) ?? assert.fail())
   const errors: unknown[] = []
-  const close = invalidate(cache, db, [table], { onError: (error) => errors.push(error) })
+  context.after(invalidate(cache, db, [table], { onError: (error) => errors.push(error) }))
   // At first, and again when the stream has begun.
-  await eventually(() => readsOf(table) === 2 && readsOf(other) === 1)
+  const isRead = (observer = own) => observer?.getCurrentResult().fetchStatus === 'idle'
+  await eventually(() => readsOf(table) === 2 && readsOf(other) === 1 && isRead() && isRead(others))
   for (const name of [other, table]) assert.equal((await insert(adas, name, { text: 'new' })).status, 200)
   await eventually(() => texts(own?.getCurrentResult().data)?.join() === 'new')
   assert.deepEqual([readsOf(other), texts(others?.getCurrentResult().data), errors], [1, [], []])
-  close()
-  for (const end of leave) end?.()
-  cache.clear()
 })
 
-test('many changes at once end in a query that has read the last of them', async () => {
+test('many changes at once end in a query that has read the last of them', async (context) => {
   const table = await ownTable()
-  const cache = new QueryClient()
+  const cache = newCache(context)
   const db = clientOf(() => users.ada.token)
   const observer = new QueryObserver(cache, queryOptions(db.from(table).count()))
-  const leave = observer.subscribe(() => {})
-  const close = invalidate(cache, db, [db.from(table).select()])
+  context.after(observer.subscribe(() => {}))
+  context.after(invalidate(cache, db, [db.from(table).select()]))
   for (let write = 0; write < 40; write++) await insert(adas, table, { text: `${write}` })
   await eventually(() => observer.getCurrentResult().data === 40)
-  close()
-  leave()
-  cache.clear()
 })
 
-test('a table that may not be followed is told', async () => {
-  const cache = new QueryClient()
+test('a table that may not be followed is told', async (context) => {
+  const cache = newCache(context)
   const errors: { code: string }[] = []
   invalidate(
     cache,
