@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
+import { runInNewContext } from 'node:vm'
 import { createClient } from '#client/client.ts'
 import { withClient } from '#test/database.ts'
 import { testService } from '#test/harness.ts'
@@ -102,6 +103,50 @@ test('a condition without a value is refused before anything is sent, since it w
   assert.throws(() => orders.select('id').in('id', [1, user.id]), /id is undefined/)
   assert.throws(() => orders.select('id').where({ id: {} }), /id has no operator/)
   assert.throws(() => orders.select('id').where({ or: [] }), /or has no conditions/)
+})
+
+test('a condition of which JSON would drop a part is refused, since it would match more rows', () => {
+  const loose = createClient({ url: t.url, key }).from('customers')
+  class Owner {
+    get id() {
+      return 1
+    }
+  }
+  const values: readonly unknown[] = [
+    { owner: undefined },
+    { owner: [{ id: undefined }] },
+    { owner: () => 1 },
+    Array(1),
+    Number.NaN,
+    [Number.NaN],
+    new Date(Number.NaN),
+    { at: new Date('tomorrow') },
+    Symbol('id'),
+    () => 1,
+    new Map([['owner', 1]]),
+    new Set(['a']),
+    new Owner(),
+    { toJSON: () => undefined },
+  ]
+  for (const value of values) {
+    const given = value as never // of a program that trusts its types
+    assert.throws(() => loose.delete().contains('address', given), TypeError)
+    assert.throws(() => loose.delete().where({ address: { neq: given } }), TypeError)
+    assert.throws(() => loose.delete().not('address', 'eq', given), TypeError)
+    assert.throws(() => loose.delete().where({ not: { address: { lt: given } } } as never), TypeError)
+  }
+  for (const where of [new Map([['id', 1]]), new URLSearchParams('id=1'), new Owner(), [], 'id', null])
+    assert.throws(
+      () =>
+        loose
+          .delete()
+          .eq('id', 1)
+          .where(where as never),
+      TypeError,
+    )
+  // Of another realm, as in a test runner.
+  const { request } = loose.select().where(runInNewContext('({ id: { gt: 1, in: [1, 2] } })'))
+  assert.equal(request.conditions.length, 2)
 })
 
 test('orders, limits, pages and counts', async () => {

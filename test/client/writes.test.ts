@@ -135,6 +135,21 @@ test('a write is sent once, however often its builder is awaited', async () => {
   assert.deepEqual(await titles(), ['once'])
 })
 
+test('a function and SQL are sent once as well, since they may write', async () => {
+  await sql(
+    `create function add_book(title text) returns void language sql as 'insert into books (title) values (title)'`,
+  )
+  const { apiKey } = await t.key(['gateway.*'])
+  const able = createClient({ url: t.url, key: apiKey })
+  const call = able.rpc('add_book', { title: 'called' })
+  await Promise.all([call, call.orThrow(), call])
+  await call.orThrow()
+  const inserted = able.sql(`insert into books (title) values ('inserted')`)
+  await Promise.all([inserted, inserted.orThrow()])
+  assert.equal((await inserted).count, 1)
+  assert.deepEqual(await titles(), ['called', 'inserted'])
+})
+
 test('a write under a key is done once, and its repetition gets the same rows', async () => {
   const insert = () => books.insert({ title: 'once' }).select('id, title').single().idempotent('key-1')
   assert.deepEqual(await insert().orThrow(), { id: 1, title: 'once' })

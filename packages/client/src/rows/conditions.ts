@@ -3,11 +3,13 @@ import type { Condition } from './body.ts'
 type Operand = Readonly<Record<string, unknown>>
 
 /** `{ total: { gt: 5 }, state: ['new', 'paid'], or: [{ … }, { … }] }` as conditions, joined by AND. */
-export const conditionsOf = (where: Operand): readonly Condition[] =>
-  Object.entries(where).flatMap(([key, value]) => {
+export function conditionsOf(where: Operand): readonly Condition[] {
+  if (!isPlain(where)) throw new TypeError('where takes an object of columns')
+  return Object.entries(where).flatMap(([key, value]) => {
     if (isGroup(key, value)) return groupOf(key, [value].flat().map(conditionsOf))
     return fieldConditions(key, value)
   })
+}
 
 /** A column may have one of these names; then its value is no object. */
 const isGroup = (key: string, value: unknown): value is Operand | readonly Operand[] =>
@@ -24,7 +26,7 @@ function groupOf(key: string, alternatives: readonly (readonly Condition[])[]): 
 /** A value, a list of values, or operators with their values. */
 function fieldConditions(column: string, value: unknown): readonly Condition[] {
   if (Array.isArray(value)) return [compare(column, 'in', value)]
-  if (!isOperators(value)) return [compare(column, 'eq', value)]
+  if (!isPlain(value)) return [compare(column, 'eq', value)]
   const operators = Object.entries(value)
   if (operators.length === 0) throw new TypeError(`The condition on ${column} has no operator`)
   return operators.map(([operator, operand]) =>
@@ -32,20 +34,39 @@ function fieldConditions(column: string, value: unknown): readonly Condition[] {
   )
 }
 
-/** Neither a date nor another object of a class. */
-const isOperators = (value: unknown): value is Operand =>
-  typeof value === 'object' &&
-  value !== null &&
-  [Object.prototype, null].includes(Object.getPrototypeOf(value))
+/** Neither a date nor another object of a class, nor a list. */
+function isPlain(value: unknown): value is Operand {
+  if (typeof value !== 'object' || value === null) return false
+  const prototype = Object.getPrototypeOf(value)
+  // Programs of several realms, as in a test runner, have several Object.prototype.
+  return prototype === null || (Object.getPrototypeOf(prototype) === null && !Array.isArray(value))
+}
 
 /**
- * A condition whose value is missing would vanish from the request, and the other ones would match more rows, also those of other users. So it
- * is a mistake of the program.
+ * What JSON drops or turns into null would make another condition, which may match more rows, also those of other users: `{ owner: undefined }`
+ * is contained in every object, and each number is less than NaN. So it is a mistake of the program.
  */
 export function compare(column: string, operator: string, value: unknown): Condition {
-  if ([value].flat().includes(undefined))
-    throw new TypeError(`The value of ${column} is undefined; for NULL, say null`)
+  if (!isWhole(value))
+    throw new TypeError(
+      `The value of ${column} is undefined, NaN or no JSON, or has such a part; for NULL, say null`,
+    )
   return { column, operator, value }
+}
+
+/** Whether JSON keeps the value with all of its parts. */
+function isWhole(value: unknown): boolean {
+  if (value === null || ['string', 'boolean', 'bigint'].includes(typeof value)) return true
+  if (typeof value === 'number') return !Number.isNaN(value)
+  if (typeof value !== 'object') return false
+  // Dates, and dates of libraries: null, if they are invalid.
+  if ('toJSON' in value && typeof value.toJSON === 'function') {
+    const json: unknown = value.toJSON()
+    return json !== null && isWhole(json)
+  }
+  // Not values(): a list may have holes.
+  if (Array.isArray(value)) return [...value].every(isWhole)
+  return isPlain(value) && Object.values(value).every(isWhole)
 }
 
 /** The methods of all builders that have conditions. */

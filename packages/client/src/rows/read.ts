@@ -5,7 +5,7 @@ import type { CountMode, ReadBody } from './body.ts'
 import { columnsOf } from './columns.ts'
 import { conditionMethods } from './conditions.ts'
 import { type OrderOptions, sortOf } from './order.ts'
-import { awaitable, found, type Mode } from './result.ts'
+import { awaitable, found, type Mode, once } from './result.ts'
 import { SOURCE } from './source.ts'
 import { oneStep, STEP } from './step.ts'
 
@@ -21,15 +21,16 @@ export type Fetch = (connection: Connection, body: ReadBody, bounds: Bounds) => 
 export const fetchTable: Fetch = (connection, body, bounds) =>
   post(connection, { path: '/gateway/fetch', body, isRepeatable: true, ...bounds })
 
-/** Rows that are read when this is awaited, again each time. Its methods leave it as it is and return another one. */
+/** Rows that are read when this is awaited, again each time; those of a function once. Its methods leave it as it is and return another one. */
 export function read(connection: Connection, fetch: Fetch, state: ReadState) {
   const { body, mode, bounds } = state
   const next = (change: Partial<ReadState>): object => read(connection, fetch, { ...state, ...change })
   const ask = (change: Partial<ReadBody>) => next({ body: { ...body, ...change } })
   // One row more than is wanted shows that there are several.
   const sent = mode === 'many' ? body : { ...body, limit: Math.min(2, body.limit ?? 2) }
+  const run = async () => found(await fetch(connection, sent, bounds), mode)
   return {
-    ...awaitable(async () => found(await fetch(connection, sent, bounds), mode)),
+    ...awaitable(fetch === fetchTable ? run : once(run)),
     ...conditionMethods((...conditions) => ask({ conditions: [...body.conditions, ...conditions] })),
     request: body,
     select: (selection: unknown) => ask({ columns: columnsOf(selection) }),
@@ -44,12 +45,12 @@ export function read(connection: Connection, fetch: Fetch, state: ReadState) {
     value: () => next({ mode: 'value' }),
     signal: (signal: AbortSignal) => next({ bounds: { ...bounds, signal } }),
     timeout: (timeout: number) => next({ bounds: { ...bounds, timeout } }),
-    all: (options?: { readonly batch?: number }) =>
-      allRows(body, options, async (page) => (await fetch(connection, page, bounds)).data),
     // A function may write, so its rows are not read again by themselves.
     ...(fetch === fetchTable && {
       [STEP]: oneStep('fetch', body, mode),
       [SOURCE]: { connection, body, form: mode },
+      all: (options?: { readonly batch?: number }) =>
+        allRows(body, options, async (page) => (await fetch(connection, page, bounds)).data),
       live: (on: LiveListener<unknown>) => openLive(connection, body, on, bounds),
     }),
   }

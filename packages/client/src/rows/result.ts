@@ -38,6 +38,15 @@ export const awaitable = (run: () => Promise<Found>): Awaitable<unknown> => ({
   orThrow: async () => (await run()).data,
 })
 
+/** For what may write: is sent once, however often it is awaited. */
+export function once(run: () => Promise<Found>): () => Promise<Found> {
+  let sent: Promise<Found> | undefined
+  return () => {
+    sent ??= run()
+    return sent
+  }
+}
+
 async function settled(run: () => Promise<Found>): Promise<Result<unknown>> {
   try {
     return { ...(await run()), error: null }

@@ -3,7 +3,7 @@ import type { Condition, CountMode, ReadBody, Target } from './body.ts'
 import { columnsOf } from './columns.ts'
 import { conditionMethods } from './conditions.ts'
 import { type Fetch, fetchTable, read } from './read.ts'
-import { awaitable } from './result.ts'
+import { awaitable, once } from './result.ts'
 import { SOURCE } from './source.ts'
 import { write } from './write.ts'
 
@@ -104,15 +104,17 @@ export function sql(
 ): object {
   const next = (change: Bounds): object => sql(connection, query, params, { ...bounds, ...change })
   return {
-    ...awaitable(async () => {
-      const { data, meta } = await post(connection, {
-        path: '/gateway/query',
-        body: { query, params },
-        isRepeatable: false,
-        ...bounds,
-      })
-      return { data, count: meta?.rows_affected ?? null, hasMore: false }
-    }),
+    ...awaitable(
+      once(async () => {
+        const { data, meta } = await post(connection, {
+          path: '/gateway/query',
+          body: { query, params },
+          isRepeatable: false,
+          ...bounds,
+        })
+        return { data, count: meta?.rows_affected ?? null, hasMore: false }
+      }),
+    ),
     signal: (signal: AbortSignal) => next({ signal }),
     timeout: (timeout: number) => next({ timeout }),
   }

@@ -1,5 +1,5 @@
 import { type Bounds, type Connection, post, type Reply } from '../request.ts'
-import { awaitable, type Found, found } from './result.ts'
+import { awaitable, type Found, found, once } from './result.ts'
 import { STEP, type Step } from './step.ts'
 
 export type TransactionOptions = {
@@ -66,20 +66,20 @@ export type TransactionState = {
 export function transaction(connection: Connection, state: TransactionState) {
   const { steps, options, key, bounds } = state
   const next = (change: Partial<TransactionState>): object => transaction(connection, { ...state, ...change })
-  let sent: Promise<Found> | undefined
+  const run = async (): Promise<Found> => {
+    const all = await runSteps(
+      connection,
+      steps.map((step) => step[STEP]),
+      { key, bounds, options },
+    )
+    return {
+      data: all.map(({ data }) => data),
+      count: all.reduce((sum, { count }) => sum + (count ?? 0), 0),
+      hasMore: all.some(({ hasMore }) => hasMore),
+    }
+  }
   return {
-    ...awaitable(() => {
-      sent ??= runSteps(
-        connection,
-        steps.map((step) => step[STEP]),
-        { key, bounds, options },
-      ).then((all) => ({
-        data: all.map(({ data }) => data),
-        count: all.reduce((sum, { count }) => sum + (count ?? 0), 0),
-        hasMore: all.some(({ hasMore }) => hasMore),
-      }))
-      return sent
-    }),
+    ...awaitable(once(run)),
     idempotent: (given: string) => next({ key: given }),
     signal: (signal: AbortSignal) => next({ bounds: { ...bounds, signal } }),
     timeout: (timeout: number) => next({ bounds: { ...bounds, timeout } }),

@@ -2,7 +2,7 @@ import { type Bounds, type Connection, post } from '../request.ts'
 import type { Condition, Target } from './body.ts'
 import { columnsOf } from './columns.ts'
 import { conditionMethods } from './conditions.ts'
-import { awaitable, type Found, found, type Mode } from './result.ts'
+import { awaitable, type Found, found, type Mode, once } from './result.ts'
 import { STEP, type Step } from './step.ts'
 import { runSteps } from './transaction.ts'
 
@@ -23,12 +23,8 @@ type WriteState = {
 export function write(connection: Connection, state: WriteState) {
   const { kind, conditions, bounds } = state
   const next = (change: Partial<WriteState>): object => write(connection, { ...state, ...change })
-  let sent: Promise<Found> | undefined
   return {
-    ...awaitable(() => {
-      sent ??= send(connection, state)
-      return sent
-    }),
+    ...awaitable(once(() => send(connection, state))),
     ...(kind !== 'insert' && conditionMethods((...more) => next({ conditions: [...conditions, ...more] }))),
     [STEP]: stepOf(state),
     select: (selection: unknown = '*') => next({ columns: columnsOf(selection), mode: 'many' }),
