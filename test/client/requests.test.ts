@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { test } from 'node:test'
+import { runInNewContext } from 'node:vm'
 import { type ClientOptions, createClient } from '#client/client.ts'
 import { startLoopbackServer } from '#test/loopback-server.ts'
 
@@ -160,6 +161,16 @@ test('the session is asked for at each attempt, and sent as a token or as header
     [undefined, 'a=b', undefined, 'default'],
     [undefined, undefined, undefined, 'default'],
   ])
+  // A promise of another realm, as in a test runner.
+  const foreign = () => runInNewContext('Promise.resolve("token-3")')
+  const others = [foreign, () => new Headers({ authorization: 'Bearer token-3' })]
+  for (const session of others) {
+    await client({ session: session as () => Promise<string> })
+      .from('orders')
+      .select('id')
+      .orThrow()
+    assert.equal(received.at(-1)?.headers.authorization, 'Bearer token-3')
+  }
   const failing = client({ session: () => Promise.reject(new Error('no store')) })
   await assert.rejects(async () => failing.from('orders').select('id'), /no store/)
 })
@@ -201,5 +212,10 @@ test('the client of better-auth is for browsers: there its cookie is sent, and a
 
 test('an address that is none is a mistake', () => {
   assert.throws(() => createClient({ url: '' }), /url is the address of the service/)
-  assert.throws(() => createClient({ url: 'localhost' }), /url is the address of the service/)
+  assert.throws(() => createClient({ url: 'localhost:8080' }), /url is the address of the service/)
+  // Its message does not repeat what may be the key.
+  assert.throws(
+    () => createClient({ url: 'svc_id.secret' }),
+    ({ message }: Error) => !message.includes('secret'),
+  )
 })

@@ -22,13 +22,15 @@ export type ClientOptions = {
 
 export function connect(options: ClientOptions): Connection {
   const { url, key, session, auth, client = 'default', numbers = 'number' } = options
-  if (!URL.canParse(url)) throw new TypeError(`url is the address of the service, not ${url}`)
+  // Without the text: it may be the key.
+  if (!/^https?:/i.test(url) || !URL.canParse(url))
+    throw new TypeError('url is the address of the service: https://api.example.com')
   if (auth !== undefined) requireBrowser(session)
   const fixed = { 'x-service-client': client, ...(key !== undefined && { apikey: key }) }
   const send = options.fetch ?? globalThis.fetch
   const own = (): Headers | Promise<Headers> => {
     const given = session?.()
-    return given instanceof Promise ? given.then(headersOf) : headersOf(given)
+    return isThenable(given) ? Promise.resolve(given).then(headersOf) : headersOf(given)
   }
   return {
     url: url.replace(/\/+$/, ''),
@@ -56,5 +58,14 @@ function requireBrowser(session: unknown): void {
 
 type Headers = Readonly<Record<string, string>>
 
+/** Promises of libraries and of other realms are no `Promise` of this one; without their session a request would be that of the key alone. */
+const isThenable = (given: Session | PromiseLike<Session>): given is PromiseLike<Session> =>
+  typeof given === 'object' && given !== null && typeof given.then === 'function'
+
 const headersOf = (session: Session): Headers =>
-  typeof session === 'string' ? { authorization: `Bearer ${session}` } : (session ?? {})
+  typeof session === 'string'
+    ? { authorization: `Bearer ${session}` }
+    : // A Headers of a request has no members of its own.
+      session instanceof globalThis.Headers
+      ? Object.fromEntries(session)
+      : (session ?? {})
