@@ -98,6 +98,7 @@ async function tests(): Promise<void> {
   test('an address with nonsense in it shows a list or says what is wrong', async () => {
     for (const path of [
       '/users?offset=-5&sort=nothing&filter=%3Cb%3E',
+      '/users?filter=constructor',
       '/users/not-an-id',
       '/audit?from=nothing&cursor=x',
       '/data?client=none&table=%3Cb%3E&where=[1,{}]&offset=x&columns=-3',

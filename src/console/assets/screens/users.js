@@ -60,7 +60,7 @@ const FILTERS = {
 function Users({ caller, query }) {
   const { search = '', in: field = 'email', filter = '', sort = 'createdAt', dir = 'desc', count } = query
   const offset = Number(query.offset ?? 0) || 0
-  const [, filterField, filterValue] = FILTERS[filter] ?? []
+  const [, filterField, filterValue] = (Object.hasOwn(FILTERS, filter) && FILTERS[filter]) || []
   const asked = {
     ...(search !== '' && { searchValue: search, searchField: field }),
     ...(filterField !== undefined && { filterField, filterValue }),
