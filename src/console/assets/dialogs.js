@@ -5,6 +5,7 @@ import { useAct, useStore } from './hooks.js'
 import { html } from './html.js'
 import { loadSession, session } from './session.js'
 import { SignInForm, take } from './sign-in.js'
+import { Value } from './values.js'
 
 /**
  * A dialog that keeps the focus. Escape closes it.
@@ -25,7 +26,7 @@ export function Dialog({ title, onClose, children }) {
     onClose()
   }
   return html`<dialog ref=${dialog} aria-labelledby=${id} onCancel=${cancel} onClose=${onClose}>
-    <h2 id=${id}>${title}</h2>
+    <h2 id=${id}><${Value} value=${title} /></h2>
     ${children}
   </dialog>`
 }
@@ -41,7 +42,7 @@ export function Questions() {
       <${ProofForm} accepts=${question.accepts} onDone=${() => question.answer(true)} onClose=${close} />
     <//>`
   return html`<${Dialog} title=${question.title} onClose=${close}>
-    <p>${question.text}</p>
+    <p><${Value} value=${question.text} most=${1_000} /></p>
     <div class="row">
       <button type="button" class=${question.isDangerous ? 'danger' : 'primary'} onClick=${() => question.answer(true)}>
         ${question.verb}
@@ -56,10 +57,12 @@ function SignInAgain({ onDone }) {
   const state = session.get()
   const before = state.kind === 'in' ? state.caller.person : undefined
   const finish = async () => {
-    const { user } = await call(auth('/get-session'), { isEntry: true })
-    // What this page shows and holds is of the user before.
-    if (before !== undefined && user.id !== before.id) return location.assign('/console')
     await loadSession()
+    const now = session.get()
+    // What waits here is never done by whoever has the cookie by now.
+    if (now.kind !== 'in') return onDone(false)
+    // What this page shows and holds is of the user before.
+    if (before !== undefined && now.caller.person?.id !== before.id) return location.assign('/console')
     onDone(true)
   }
   const leave = () => {

@@ -1,5 +1,6 @@
 import { createStore, useStore } from './hooks.js'
 import { html } from './html.js'
+import { Value } from './values.js'
 
 /** @typedef {{ id: number, text: string }} Message */
 
@@ -20,6 +21,6 @@ export function Messages() {
   const all = useStore(messages)
   return html`<div class="messages" role="status">${all.map(
     (message) =>
-      html`<p key=${message.id}>${message.text}<button type="button" class="plain" onClick=${() => drop(message)}>Dismiss</button></p>`,
+      html`<p key=${message.id}><${Value} value=${message.text} /><button type="button" class="plain" onClick=${() => drop(message)}>Dismiss</button></p>`,
   )}</div>`
 }
