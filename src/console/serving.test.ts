@@ -117,14 +117,15 @@ test('the pages answer at the own host only, so that a name that leads here late
     for (const host of foreign) assert.equal(await ask(path, host), 421, `${path} ${host}`)
   }
   // Through a proxy on this machine the console is used from elsewhere, and the first admin's page is not.
-  const forwarded = 'X-Forwarded-For: 203.0.113.9\r\n'
-  assert.deepEqual(
-    [
-      await ask('/console', 'localhost', forwarded),
-      await ask('/console/first-admin', 'localhost', forwarded),
-    ],
-    [200, 421],
-  )
+  for (const header of ['X-Forwarded-For', 'X-Forwarded-Host', 'X-Real-IP', 'Forwarded', 'Via']) {
+    const forwarded = `${header}: 203.0.113.9\r\n`
+    for (const [path, status] of [
+      ['/console', 200],
+      ['/console/first-admin', 421],
+      ['/dev/mail', 421],
+    ] as const)
+      assert.equal(await ask(path, 'localhost', forwarded), status, `${path} ${header}`)
+  }
   const { body } = await t.anon.get('/console', { headers: { host: 'evil.example' } })
   assert.match(body.error, /server\.public_url/)
 })
