@@ -126,6 +126,8 @@ test('the pages answer at the own host only, so that a name that leads here late
     ] as const)
       assert.equal(await ask(path, 'localhost', forwarded), status, `${path} ${header}`)
   }
+  for (const origin of ['http://localhost:3000', 'https://evil.example', 'null'])
+    assert.equal(await ask('/dev/mail', 'localhost', `Origin: ${origin}\r\n`), 421, origin)
   const { body } = await t.anon.get('/console', { headers: { host: 'evil.example' } })
   assert.match(body.error, /server\.public_url/)
 })

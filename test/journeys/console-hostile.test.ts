@@ -44,6 +44,10 @@ async function tests(): Promise<void> {
     await page.waitForLoadState('networkidle')
     assert.ok(!asked.some((url) => url.includes('stolen')))
     await expectAccessible(page, 'a hostile user')
+    // One agrees to what one reads.
+    await page.getByRole('button', { name: 'Delete' }).click()
+    await page.getByRole('dialog').locator('.code-point', { hasText: 'U+202E' }).waitFor()
+    await page.getByRole('button', { name: 'Cancel' }).click()
   })
 
   test('rows with markup, long texts, big numbers and bidirectional characters are text, with every digit', async () => {

@@ -120,12 +120,15 @@ test('what is wrong in the form uses up no link, and an address that is taken ne
   assert.equal((await use(t, token)).status, 200)
 })
 
-test('the link is for browsers on this machine: a forwarded request, and another name, are refused', async () => {
+test('the link is for browsers on this machine: a forwarded request, another name, and a page of another origin are refused', async () => {
   const t = await testService()
   const token = await offered(t)
   assert.equal((await use(t, token, {}, { 'x-forwarded-for': '203.0.113.9' })).status, 421)
   assert.equal((await use(t, token, {}, { host: 'evil.example' })).status, 421)
-  assert.equal((await use(t, token)).status, 200)
+  for (const origin of ['http://evil.example', 'http://localhost:3000', 'null'])
+    assert.equal((await use(t, token, {}, { origin })).status, 421, origin)
+  const own = new URL(t.url)
+  assert.equal((await use(t, token, {}, { origin: own.origin, host: own.host })).status, 200)
 })
 
 test('the database has the hash of the link only', async () => {

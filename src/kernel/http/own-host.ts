@@ -23,7 +23,10 @@ export const thisMachine = (kernel: Kernel): Access => ({
     expectOwnHost(kernel, request)
     const { headers, clientAddress } = request
     const isForwarded = Object.keys(headers).some((name) => OF_PROXIES.test(name))
-    if (isForwarded || !isLoopback(clientAddress)) throw edge('misdirected_request')
+    // Also a trusted origin, whose pages may read other answers.
+    const isOfOtherPage =
+      headers.origin !== undefined && URL.parse(headers.origin)?.host !== headers.host?.toLowerCase()
+    if (isForwarded || isOfOtherPage || !isLoopback(clientAddress)) throw edge('misdirected_request')
   },
 })
 
