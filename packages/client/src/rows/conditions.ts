@@ -43,7 +43,7 @@ function isPlain(value: unknown): value is Operand {
 }
 
 /**
- * What JSON drops or turns into null would make another condition, which may match more rows, also those of other users: `{ owner: undefined }`
+ * A value that JSON drops or turns into null would make another condition, which may match more rows, also those of other users: `{ owner: undefined }`
  * is contained in every object, and each number is less than NaN. So it is a mistake of the program.
  */
 export function compare(column: string, operator: string, value: unknown): Condition {
