@@ -193,8 +193,9 @@ test('the client of better-auth is for browsers: there its cookie is sent, and a
   const auth = { getSession: async () => ({}) }
   const url = 'http://localhost'
   assert.throws(() => createClient({ url, auth }), /On a server, pass session/)
-  const page = globalThis as { document?: object } // as in a browser
+  const page = globalThis as { document?: object; location?: object } // as in a browser
   page.document = {}
+  page.location = {}
   try {
     const sent: unknown[] = []
     const fetch = async (_address: unknown, init?: RequestInit) => {
@@ -203,10 +204,11 @@ test('the client of better-auth is for browsers: there its cookie is sent, and a
     }
     await createClient({ url, auth, fetch }).from('orders').select('id').orThrow()
     await createClient({ url, fetch }).from('orders').select('id').orThrow()
-    assert.deepEqual(sent, ['include', undefined])
+    assert.deepEqual(sent, ['include', 'omit'])
     assert.throws(() => createClient({ url, auth, session: () => 'token' }), /exclude each other/)
   } finally {
     delete page.document
+    delete page.location
   }
 })
 

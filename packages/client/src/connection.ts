@@ -32,6 +32,10 @@ export function connect(options: ClientOptions): Connection {
     const given = session?.()
     return isThenable(given) ? Promise.resolve(given).then(headersOf) : headersOf(given)
   }
+  // A page of the service's own origin would send its cookie by default: rows of a user whom nobody has named. Some servers refuse the member.
+  const cookies: RequestInit = !('location' in globalThis)
+    ? {}
+    : { credentials: auth === undefined ? 'omit' : 'include' }
   return {
     url: url.replace(/\/+$/, ''),
     fixed,
@@ -39,10 +43,7 @@ export function connect(options: ClientOptions): Connection {
     sendsCookies: auth !== undefined,
     headers: async () => ({ ...fixed, ...(await own()) }),
     // Not a method of this object: browsers refuse a fetch whose `this` is not the window.
-    fetch:
-      auth === undefined
-        ? (...args) => send(...args)
-        : (input, init) => send(input, { ...init, credentials: 'include' }),
+    fetch: (input, init) => send(input, { ...init, ...cookies }),
     numbers,
   }
 }
