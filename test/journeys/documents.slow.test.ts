@@ -135,7 +135,8 @@ async function cloned(settings: string) {
   }
   // Replaces npx, which takes a second to find the program.
   const npx = path.join(places, 'npx')
-  await writeFile(npx, `#!/bin/sh\nshift\nexec node ${path.join(ROOT, 'bin/gatehouse.mjs')} "$@"\n`)
+  const gatehouse = path.join(ROOT, 'bin/gatehouse.mjs')
+  await writeFile(npx, `#!/bin/sh\n[ "$1" = gatehouse ] || exec "$@"\nshift\nexec node ${gatehouse} "$@"\n`)
   await chmod(npx, 0o755)
   const env = {
     PATH: `${places}:${path.join(ROOT, 'node_modules/.bin')}:${process.env.PATH}`,
