@@ -70,14 +70,29 @@ export function loadAssets(): Assets {
 
 const digestOf = (content: Buffer): string => hash('sha256', content)
 
-const ownFiles = (): readonly (readonly [string, Asset])[] =>
+const filesHere = (): readonly string[] =>
   readdirSync(FOLDER, { recursive: true, encoding: 'utf8' })
     .map((file) => file.replaceAll(path.sep, '/'))
     .sort()
+
+const ownFiles = (): readonly (readonly [string, Asset])[] =>
+  filesHere()
+    .filter((name) => !isScreenStyle(name))
     .flatMap((name) => {
       const type = TYPES[path.extname(name)]
-      return type === undefined ? [] : [[name, { type, plain: readFileSync(path.join(FOLDER, name)) }]]
+      const plain = () => (name === STYLES ? styles() : readFileSync(path.join(FOLDER, name)))
+      return type === undefined ? [] : [[name, { type, plain: plain() }]]
     })
+
+/** What every screen uses. The styles of a screen stand beside its module, and are served with these as one file. */
+const STYLES = 'console.css'
+
+const isScreenStyle = (name: string): boolean => name.startsWith('screens/') && name.endsWith('.css')
+
+const styles = (): Buffer =>
+  Buffer.concat(
+    [STYLES, ...filesHere().filter(isScreenStyle)].map((name) => readFileSync(path.join(FOLDER, name))),
+  )
 
 const packageFiles = (): readonly (readonly [string, Asset])[] =>
   Object.entries(PACKAGES).map(([name, url]) => {
