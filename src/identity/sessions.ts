@@ -1,4 +1,5 @@
 import { type RawBuilder, type Selectable, sql } from 'kysely'
+import { type AuditRecord, insertRecords } from '#kernel/audit/record-act.ts'
 import type { Config } from '#kernel/config/config.ts'
 import type { Db } from '#kernel/db/connect.ts'
 import type { SessionTable } from '#kernel/db/tables.ts'
@@ -66,7 +67,7 @@ export async function insertImpersonation(
 }
 
 /**
- * Starts a session, ends the user's oldest ones beyond `max`, and notes the device. It keeps what the user has at this moment. One
+ * Starts a session, ends the user's oldest ones beyond `max`, notes the device, and writes the row of the trail. It keeps what the user has at this moment. One
  * statement, since each of them costs a twentieth of what the hash leaves of a sign-in.
  */
 export async function insertSession(
@@ -76,9 +77,12 @@ export async function insertSession(
     max,
     device,
     organization,
+    record,
   }: {
     readonly max: number
     readonly device: DeviceNote
+    /** The row of the audit trail. */
+    readonly record: AuditRecord
     /** The one that is active in it. */
     readonly organization: RawBuilder<string | null>
   },
@@ -86,6 +90,7 @@ export async function insertSession(
   const { isFull, deviceHash, ...started } = await db
     .with('surplusDevices', () => sql<object>`(${device.deleteSurplus})`)
     .with('device', () => sql<object>`(${device.insert})`)
+    .with('recorded', () => sql<object>`(${insertRecords([record])})`)
     .insertInto('session')
     .values({
       ...session,

@@ -1,5 +1,12 @@
 import type { Action } from '#kernel/audit/actions.ts'
-import { type Act, type Recorder, recordAct, recordActs } from '#kernel/audit/record-act.ts'
+import {
+  type Act,
+  type AuditRecord,
+  auditRecord,
+  type Recorder,
+  recordAct,
+  recordActs,
+} from '#kernel/audit/record-act.ts'
 import { emit, type Kernel } from '#kernel/kernel.ts'
 
 type OfUser = Act & { readonly targetId: string }
@@ -40,6 +47,16 @@ export async function tell<A extends Action>(kernel: Teller<A>, action: A, act: 
   await recordAct(kernel, action, act)
   await emitFor(kernel, action, act)
 }
+
+/**
+ * The same where a statement of the act writes the row of the trail itself (`insertRecords`). `emit` writes the event, after that statement.
+ */
+export const tellWithin = <A extends Action>(kernel: Teller<A>, action: A, act: ActOf<A>): ToldWithin => ({
+  record: auditRecord(kernel, action, act),
+  emit: () => emitFor(kernel, action, act),
+})
+
+export type ToldWithin = { readonly record: AuditRecord; readonly emit: () => Promise<void> }
 
 async function emitFor<A extends Action>(kernel: Teller<A>, action: A, act: ActOf<A>): Promise<void> {
   const events: { readonly [A in Action]?: (kernel: never, act: never) => Promise<void> } = EVENTS

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { sql } from 'kysely'
 import { actOnAddressTicket } from '#identity/act.ts'
+import { auditRecord } from '#kernel/audit/record-act.ts'
 import type { Db } from '#kernel/db/connect.ts'
 import { atomically, type Kernel } from '#kernel/kernel.ts'
 import { uuidv7 } from '#kernel/random.ts'
@@ -118,7 +119,12 @@ test('a ticket ends with the session that asked for it, by deletion or expiry', 
     await insertSession(
       kernel.db,
       { id, userId: ada.id, tokenHash: kernel.random(32), ...more, ...NOTHING_SHOWN },
-      { max: 100, device: noteDevice(kernel, ada, undefined), organization: sql`null` },
+      {
+        max: 100,
+        device: noteDevice(kernel, ada, undefined),
+        organization: sql`null`,
+        record: auditRecord(kernel, 'user.signed_in', { targetId: ada.id }),
+      },
     )
     const ticket = { userId: ada.id, sessionId: id, address: ada.email, lifetime: HOUR, payload: {} }
     return { id, token: await issueTicket(kernel, 'delete-user', ticket) }

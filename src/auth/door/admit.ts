@@ -4,7 +4,7 @@ import { noteDevice } from '#identity/known-devices.ts'
 import type { Proof } from '#identity/proof.ts'
 import { endWithinMaxAge, insertSession, type Session } from '#identity/sessions.ts'
 import { afterShowing, NOTHING_SHOWN, type Shown, type ShownWay, wordsOf } from '#identity/shown.ts'
-import { tell } from '#identity/tell.ts'
+import { tellWithin } from '#identity/tell.ts'
 import { tokenHash } from '#identity/tokens.ts'
 import { isBanned, type User } from '#identity/users.ts'
 import type { Kernel } from '#kernel/kernel.ts'
@@ -110,10 +110,15 @@ async function startSession(
   const lifetime = remember ? expires_in : Math.min(DAY, expires_in)
   const expiresAt = endWithinMaxAge(kernel.config, now, new Date(now.getTime() + lifetime))
   const device = noteDevice(kernel, user, presented)
+  const id = uuidv7(now, kernel.random)
+  const { record, emit } = tellWithin(kernel, 'user.signed_in', {
+    targetId: user.id,
+    details: { sessionId: id, way },
+  })
   const { session, deviceHash } = await insertSession(
     kernel.db,
     {
-      id: uuidv7(now, kernel.random),
+      id,
       tokenHash: tokenHash(token),
       userId: user.id,
       expiresAt,
@@ -123,10 +128,15 @@ async function startSession(
       ipAddress,
       userAgent: userAgent?.slice(0, 512) ?? null,
     },
-    { max: max_per_user, device, organization: initialOrganization(kernel.config, user.id, proofs.shown) },
+    {
+      max: max_per_user,
+      device,
+      record,
+      organization: initialOrganization(kernel.config, user.id, proofs.shown),
+    },
   )
   expectConsentToSignIn(kernel, user, { way, amr: session.amr })
-  await tell(kernel, 'user.signed_in', { targetId: user.id, details: { sessionId: session.id, way } })
+  await emit()
   const maxAge = remember ? expiresAt.getTime() - now.getTime() : undefined
   return { token, session, user, maxAge, trustedDevice, knownDevice: device.cookieOf(deviceHash) }
 }

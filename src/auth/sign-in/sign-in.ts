@@ -42,33 +42,33 @@ type Claim = { readonly by: 'email' | 'username'; readonly value: string; readon
 /** A claim and the device that it comes from. */
 type SentClaim = Claim & Pick<SignInContext, 'knownDevice'>
 
+/** The password was right, but its hash is not the stored one any more. */
+const CHANGED = new Error('the stored hash has changed')
+
 /** Checks the password a second time when another sign-in has replaced the stored hash during the first check. */
 async function signIn(kernel: Kernel, claim: Claim, context: SignInContext): Promise<Admission> {
-  const changed = wrongPassword(claim)
   try {
-    return await signInOnce(kernel, claim, context, changed)
+    return await signInOnce(kernel, claim, context)
   } catch (error) {
-    if (error !== changed) throw error
-    return await signInOnce(kernel, claim, context, changed)
+    if (error !== CHANGED) throw error
+  }
+  try {
+    return await signInOnce(kernel, claim, context)
+  } catch (error) {
+    throw error === CHANGED ? wrongPassword(claim) : error
   }
 }
 
 const wrongPassword = ({ by }: Claim) =>
   fail(by === 'email' ? 'INVALID_EMAIL_OR_PASSWORD' : 'INVALID_USERNAME_OR_PASSWORD')
 
-/** Throws `changed` when the password was right but its hash is not the stored one any more. */
-async function signInOnce(
-  kernel: Kernel,
-  claim: Claim,
-  context: SignInContext,
-  changed: Error,
-): Promise<Admission> {
+async function signInOnce(kernel: Kernel, claim: Claim, context: SignInContext): Promise<Admission> {
   kernel.hashQueue.expectRoom()
   const found = await findUserWithPassword(kernel, claim.by, claim.value)
   try {
-    return await signInAs(kernel, { ...claim, found }, context, changed)
+    return await signInAs(kernel, { ...claim, found }, context)
   } catch (error) {
-    if (error !== changed && error instanceof Failure && REFUSALS.has(error.code))
+    if (error instanceof Failure && REFUSALS.has(error.code))
       await recordFailure(kernel, 'sign_in.failed', { targetId: found?.id, reason: error.code })
     throw error
   }
@@ -87,7 +87,6 @@ async function signInAs(
   kernel: Kernel,
   { found, ...claim }: Claim & { readonly found: UserWithPassword | undefined },
   context: SignInContext,
-  changed: Error,
 ): Promise<Admission> {
   const { password } = claim
   const source = { knownDevice: context.knownDevice }
@@ -103,7 +102,7 @@ async function signInAs(
   const { id: userId } = found
   if (found.mustChangePassword === true) await refuseUntilChanged(kernel, found, source)
   const proof = { userId, password: stored }
-  const entrance = { way: 'password', shown: ['password'], proof, refuse: () => changed } as const
+  const entrance = { way: 'password', shown: ['password'], proof, refuse: () => CHANGED } as const
   const admission = await admit(kernel, entrance, context)
   await rehashPassword(kernel, { userId, stored, password })
   return admission

@@ -11,6 +11,7 @@ import type pg from 'pg'
 import type { Clock } from '../clock.ts'
 import { createAlarm } from './connection-alarm.ts'
 import { createPool, type PoolOptions } from './guarded-pool.ts'
+import { joinBegin } from './joined-begin.ts'
 import type { DB } from './tables.ts'
 
 /** The control database, or a transaction on it; the first argument of every store function. */
@@ -82,12 +83,10 @@ function preparingClient(
   client: pg.PoolClient,
   nameOf: (text: string) => string | undefined,
 ): PostgresPoolClient {
-  const query = (text: string, values: readonly unknown[] = []) => {
+  const query = joinBegin(client, (text, values) => {
     const name = nameOf(text)
-    return client.query(
-      name === undefined ? { text, values: [...values] } : { name, text, values: [...values] },
-    )
-  }
+    return name === undefined ? { text, values: [...values] } : { name, text, values: [...values] }
+  })
   // Kysely's type also has cursors, which it uses only for streams; there are none here.
   return {
     query,

@@ -1,7 +1,7 @@
 import type pg from 'pg'
 import type { Clock } from '../../clock.ts'
 import { tooMany } from '../failures.ts'
-import { CLOCK_TOLERANCE } from './limiter-table.ts'
+import { ASYNCHRONOUSLY, CLOCK_TOLERANCE } from './limiter-table.ts'
 
 /** Whether the attempt was right; undefined when it counts neither as wrong nor as right. */
 export type Verdict = boolean | undefined
@@ -131,8 +131,9 @@ const countIn = (key: string, from: string) => `
  * their own bucket do not count in the total, or one device could use it up for all.
  */
 const COUNT = `
-  with turn as (select key, points, expire from service.rate_limit as known where key = $1 and ${IS_OPEN}),
-  own as (${countIn('$2::text', 'where not exists (select from turn)')}),
+  with ${ASYNCHRONOUSLY},
+  turn as (select key, points, expire from service.rate_limit as known where key = $1 and ${IS_OPEN}),
+  own as (${countIn('$2::text', 'from async where not exists (select from turn)')}),
   total as (${countIn('$5::text', 'from own where own.points <= $6::int and $5 is not null')})
   select key, points, expire from turn union all select key, points, expire from own
   union all select key, points, expire from total`
@@ -150,7 +151,7 @@ const uncountTotal = (key: string, expire: string) => `
     where key = ${key} and expire = ${expire}::bigint and points > 0 and (select count(*) from own) >= 0`
 
 /** The usual case. A parameter that is null makes PostgreSQL plan a statement anew each time. */
-const CLEAR_OWN = 'delete from service.rate_limit where key = $1'
+const CLEAR_OWN = `with ${ASYNCHRONOUSLY} delete from service.rate_limit using async where key = $1`
 
 /** $1 own, $2 turn, $3 total, $4 the end of its window. */
 const CLEAR = `

@@ -25,9 +25,16 @@ export const createLimiterTable =
 /** How far the estimates of the database's time may be apart, in two processes or before a lock and after it, milliseconds. */
 export const CLOCK_TOLERANCE = 5_000
 
+/**
+ * Part of a statement that counts, whose commit need not wait for the disk: a crash of the database server takes back the counts of its last
+ * half second, which no caller can bring about. The setting ends with the statement.
+ */
+export const ASYNCHRONOUSLY = `async as (select set_config('synchronous_commit', 'off', true))`
+
 /** An end that is further away was written before the database's clock was set back, so it counts as over. */
 const UPSERT = `
-  insert into service.rate_limit as known (key, points, expire) values ($1, $2, $3)
+  with ${ASYNCHRONOUSLY}
+  insert into service.rate_limit as known (key, points, expire) select $1, $2, $3 from async
   on conflict (key) do update set
     points = case when known.expire > $4 and known.expire <= $5 then known.points else 0 end + excluded.points,
     expire = case when known.expire > $4 and known.expire <= $5 then known.expire else excluded.expire end

@@ -1,0 +1,76 @@
+import pg from 'pg'
+
+type Statement = pg.QueryConfig
+
+type Send = (text: string, values?: readonly unknown[]) => Promise<pg.QueryResult>
+
+/**
+ * Sends statements of Kysely on a connection of the pool. BEGIN goes with the first statement of its transaction, so that the server is
+ * woken once for both. They have one Sync, so that when BEGIN fails, the server skips the statement (PostgreSQL, "Pipelining").
+ */
+export function joinBegin(
+  client: pg.PoolClient,
+  statementOf: (text: string, values: readonly unknown[]) => Statement,
+): Send {
+  let isBeginning = false
+  let isPrepared = false
+  return async (text, values = []) => {
+    if (text === BEGIN.text && isPrepared) {
+      isBeginning = true
+      return answered('BEGIN')
+    }
+    if (text === BEGIN.text) {
+      const result = await client.query(BEGIN)
+      isPrepared = isPreparing(client)
+      return result
+    }
+    if (!isBeginning) return client.query(statementOf(text, values))
+    isBeginning = false
+    // A transaction without a statement never began.
+    if (text === 'commit' || text === 'rollback') return answered(text.toUpperCase())
+    return withBegin(client, statementOf(text, values))
+  }
+}
+
+/** Named, so that after its first time on a connection it has no answer but its completion. */
+const BEGIN = { name: 'begin', text: 'begin' } as const
+
+const answered = (command: string): pg.QueryResult => ({
+  command,
+  rowCount: null,
+  oid: 0,
+  fields: [],
+  rows: [],
+})
+
+/** Not in pg's types. */
+type WireQuery = { queryMode: string; prepare(connection: Wire): void }
+type Wire = {
+  readonly parsedStatements: Readonly<Record<string, string>>
+  bind(message: { readonly statement: string; readonly values: readonly unknown[] }): void
+  execute(message: { readonly portal: string }): void
+}
+
+/** False behind a pooler that supports no prepared statements. */
+const isPreparing = (client: pg.PoolClient): boolean =>
+  (client as unknown as { readonly connection: Wire }).connection.parsedStatements[BEGIN.name] !== undefined
+
+function withBegin(client: pg.PoolClient, statement: Statement): Promise<pg.QueryResult> {
+  return new Promise((resolve, reject) => {
+    const query = new pg.Query(statement, (error, results) => {
+      if (error) reject(error)
+      // One for BEGIN, and one for the statement.
+      else resolve((results as unknown as readonly [pg.QueryResult, pg.QueryResult])[1])
+    })
+    const wire = query as unknown as WireQuery
+    // Also without a name or values, since the simple protocol has a Sync of its own.
+    wire.queryMode = 'extended'
+    const prepare = wire.prepare.bind(query)
+    wire.prepare = (connection) => {
+      connection.bind({ statement: BEGIN.name, values: [] })
+      connection.execute({ portal: '' })
+      prepare(connection)
+    }
+    client.query(query)
+  })
+}
