@@ -935,3 +935,23 @@ begin
   perform pg_notify('gatehouse', tg_argv[0]);
   return null;
 end $function$
+
+CREATE OR REPLACE FUNCTION service.write_outcomes(ids uuid[], leases timestamp with time zone[], statuses text[], attempts integer[], next_attempts timestamp with time zone[], response_statuses integer[], response_bodies text[], errors text[], durations integer[])
+ RETURNS TABLE(id uuid, is_failing boolean)
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET enable_seqscan TO 'off'
+ SET enable_hashjoin TO 'off'
+ SET enable_mergejoin TO 'off'
+AS $function$
+#variable_conflict use_column
+begin
+  return query
+    update service.webhook_delivery d
+    set status = o.status, attempt = o.attempt, next_attempt_at = o.next_attempt_at, claimed_until = null,
+      response_status = o.response_status, response_body = o.response_body, error = o.error, duration_ms = o.duration_ms
+    from unnest(ids, leases, statuses, attempts, next_attempts, response_statuses, response_bodies, errors, durations)
+      as o (id, claimed_until, status, attempt, next_attempt_at, response_status, response_body, error, duration_ms)
+    where d.id = o.id and d.claimed_until = o.claimed_until
+    returning d.id, exists (select from service.webhook w where w.id = d.webhook_id and w.failing_since is not null);
+end $function$

@@ -34,7 +34,7 @@ const { kernel } = await startKernel({
   log: createLog({ level: 'warn', format: 'pretty' }),
 })
 createDeliveryWorkers(kernel).start()
-await addWebhook(kernel, { url: receiverUrl })
+const webhook = await addWebhook(kernel, { url: receiverUrl })
 process.on('disconnect', () => process.exit())
 process.on('message', async ({ kind, events }: EventsOrder) => {
   const began = performance.now()
@@ -45,16 +45,20 @@ process.send?.('ready')
 
 async function deliver(kernel: Kernel, events: number): Promise<void> {
   await repeat(CALLERS, events, () => emit(kernel, 'gateway_insert', DATA))
-  while ((await waiting(kernel)) > 0) await sleep(10)
+  while (await areSomeWaiting(kernel)) await sleep(10)
 }
 
-async function waiting({ db }: Kernel): Promise<number> {
-  const { waiting } = await db
+/** One look into the index, so that the wait is no work of the database. */
+async function areSomeWaiting({ db }: Kernel): Promise<boolean> {
+  const first = await db
     .selectFrom('webhookDelivery')
-    .select(({ fn }) => fn.countAll<string>().as('waiting'))
+    .select('id')
+    .where('webhookId', '=', webhook.id)
     .where('nextAttemptAt', 'is not', null)
-    .executeTakeFirstOrThrow()
-  return Number(waiting)
+    .orderBy('nextAttemptAt')
+    .limit(1)
+    .executeTakeFirst()
+  return first !== undefined
 }
 
 async function post({ outbound, now, random }: Kernel, events: number): Promise<void> {

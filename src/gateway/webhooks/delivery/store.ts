@@ -102,18 +102,10 @@ export async function writeOutcomes(
 ): Promise<ReadonlyMap<string, { readonly isFailing: boolean }>> {
   const column = <Name extends keyof Outcome>(name: Name) => outcomes.map((outcome) => outcome[name])
   const { rows } = await sql<{ id: string; isFailing: boolean }>`
-    update service.webhook_delivery d
-    set status = o.status, attempt = o.attempt, next_attempt_at = o.next_attempt_at, claimed_until = null,
-      response_status = o.response_status, response_body = o.response_body, error = o.error, duration_ms = o.duration_ms
-    from (${ASYNCHRONOUSLY}) async, unnest(${column('id')}::uuid[], ${column('claimedUntil')}::timestamptz[], ${column('status')}::text[],
-      ${column('attempt')}::integer[], ${column('nextAttemptAt')}::timestamptz[], ${column('responseStatus')}::integer[],
-      ${column('responseBody')}::text[], ${column('error')}::text[], ${column('durationMs')}::integer[])
-      as o (id, claimed_until, status, attempt, next_attempt_at, response_status, response_body, error, duration_ms)
-    where d.id = o.id and d.claimed_until = o.claimed_until
-    returning d.id,
-      exists (select from service.webhook w where w.id = d.webhook_id and w.failing_since is not null) as "isFailing"`.execute(
-    db,
-  )
+    select written.id, written.is_failing as "isFailing"
+    from (${ASYNCHRONOUSLY}) async, service.write_outcomes(${column('id')}, ${column('claimedUntil')}, ${column('status')},
+      ${column('attempt')}, ${column('nextAttemptAt')}, ${column('responseStatus')}, ${column('responseBody')}, ${column('error')},
+      ${column('durationMs')}) as written`.execute(db)
   return new Map(rows.map((row) => [row.id, row]))
 }
 
