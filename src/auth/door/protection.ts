@@ -23,6 +23,8 @@ declare module 'fastify' {
     captcha?: boolean
     /** A caller with a session has to solve it too: else one session would add any number of users. */
     captchaInSession?: boolean
+    /** The route hashes a password. While the queue of hashes is full it is refused first of all, so that a flood costs the database nothing. */
+    hashes?: boolean
   }
 }
 
@@ -40,7 +42,8 @@ export function protect(app: App, kernel: Kernel): void {
   app.decorateRequest('isBeyondConsole', false)
   app.addHook('onRequest', async function protectRoute(request) {
     checkOrigin(kernel, request)
-    const { limit } = request.routeOptions.config
+    const { limit, hashes } = request.routeOptions.config
+    if (hashes === true) kernel.hashQueue.expectRoom()
     if (limit !== undefined) await kernel.limits.consume(limit, request.clientAddress)
     // Reads with a valid credential are not counted; others may be guesses.
     else if (!isGet(request) || request.knownCaller === undefined)

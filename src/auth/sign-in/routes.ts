@@ -26,6 +26,7 @@ export function signInRoutes(app: App, kernel: Kernel): void {
     access: open,
     startsSession: true,
     captcha: true,
+    hashes: true,
     limit: 'sign_in',
     redirects: ['callbackURL'],
   } as const

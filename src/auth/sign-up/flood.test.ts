@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { mock, test } from 'node:test'
+import pg from 'pg'
 import { PASSWORD, testService } from '#test/harness.ts'
 
 test('of 200 sign-ups with one email at once exactly one succeeds', async () => {
@@ -67,4 +68,32 @@ test('past the bound of the queue the answer is 503 with Retry-After, and get-se
   assert.equal(count(200) + count(503), 12, `${statuses}`)
   const { text } = await t.admin.get('/metrics')
   assert.match(text, new RegExp(`^gatehouse_password_queue_full_total ${count(503)}$`, 'm'))
+})
+
+test('while the queue of hashes is full, sign-ins and sign-ups are refused without a statement, and do not use up their limits', async () => {
+  const t = await testService({
+    config: {
+      auth: { password: { queue: 0, concurrency: 1 } },
+      rate_limits: { enabled: true, rules: { sign_in: { requests: 2 }, sign_up: { requests: 2 } } },
+    },
+  })
+  const ada = await t.signUp('Ada')
+  const { promise: held, resolve: release } = Promise.withResolvers<void>()
+  const hashing = t.service.kernel.hashQueue(() => held)
+  const signIn = () => t.anon.post('/api/auth/sign-in/email', { email: ada.email, password: PASSWORD })
+  const query = mock.method(pg.Client.prototype, 'query')
+  for (let attempt = 0; attempt < 3; attempt++) {
+    assert.equal((await signIn()).status, 503)
+    const form = { name: 'Bob', email: 'bob@example.com', password: PASSWORD }
+    assert.equal((await t.anon.post('/api/auth/sign-up/email', form)).status, 503)
+  }
+  const statements = query.mock.calls.map(({ arguments: [statement] }) => JSON.stringify(statement))
+  query.mock.restore()
+  assert.deepEqual(
+    statements.filter((text) => /rate_limit|"user"/.test(text)),
+    [],
+  )
+  release()
+  await hashing
+  assert.equal((await signIn()).status, 200)
 })

@@ -45,6 +45,7 @@ export function signUpRoutes(app: App, kernel: Kernel, access: AuthAccess): void
       startsSession: true,
       captcha: true,
       captchaInSession: true,
+      hashes: true,
       limit: 'sign_up',
       redirects: ['callbackURL'],
       failures: [
