@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyRequest, RouteOptions } from 'fastify'
 import { HEADER } from '#kernel/http/header-names.ts'
 import { isGet } from '#kernel/http/methods.ts'
@@ -39,11 +40,12 @@ export function protect(app: App, kernel: Kernel): void {
     ]
     route.config = { ...route.config, failures }
   })
+  const expectRoomToHash = createRoomCheck(kernel)
   app.decorateRequest('isBeyondConsole', false)
   app.addHook('onRequest', async function protectRoute(request) {
     checkOrigin(kernel, request)
     const { limit, hashes } = request.routeOptions.config
-    if (hashes === true) kernel.hashQueue.expectRoom()
+    if (hashes === true) await expectRoomToHash()
     if (limit !== undefined) await kernel.limits.consume(limit, request.clientAddress)
     // Reads with a valid credential are not counted; others may be guesses.
     else if (!isGet(request) || request.knownCaller === undefined)
@@ -61,6 +63,30 @@ export function protect(app: App, kernel: Kernel): void {
     if (captcha !== true || (knownCaller !== undefined && !captchaInSession)) return
     await expectCaptcha(kernel, { response: headers[HEADER.captcha], address })
   })
+}
+
+/** Milliseconds. */
+const PAUSE = 200
+/** Refusals that may wait at once, which bounds their memory. */
+const MAX_PAUSED = 1_000
+
+/**
+ * Refuses while the queue of hashes is full, after a pause: callers who do not heed Retry-After would else ask again some hundred times a second
+ * each, and all other requests would wait in line with theirs.
+ */
+function createRoomCheck({ hashQueue }: Kernel): () => Promise<void> {
+  let paused = 0
+  return async () => {
+    try {
+      hashQueue.expectRoom()
+    } catch (refusal) {
+      if (paused >= MAX_PAUSED) throw refusal
+      paused++
+      await sleep(PAUSE)
+      paused--
+      throw refusal
+    }
+  }
 }
 
 /** The failures of these rules, for the API reference. */
