@@ -84,7 +84,7 @@ const ownFiles = (): readonly (readonly [string, Asset])[] =>
       return type === undefined ? [] : [[name, { type, plain: plain() }]]
     })
 
-/** What every screen uses. The styles of a screen stand beside its module, and are served with these as one file. */
+/** The styles that every screen uses. Those of one screen stand beside its module, and are served with these as one file. */
 const STYLES = 'console.css'
 
 const isScreenStyle = (name: string): boolean => name.startsWith('screens/') && name.endsWith('.css')
