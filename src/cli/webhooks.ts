@@ -31,7 +31,7 @@ const listCommand = (): Command =>
     .option('--json', 'as JSON')
     .action(({ client, json }: { client?: string; json?: boolean }, command: Command) =>
       withReadOnlyKernel(command, async ({ db }) => {
-        const found = await listWebhooks(db, client, { limit: 10_000, offset: 0 })
+        const found = await listWebhooks(db, { clientName: client }, { limit: 10_000, offset: 0 })
         const rows = found.map((webhook) => ({
           id: webhook.id,
           event: webhook.routeKeys.join(', '),

@@ -6,7 +6,9 @@ import { withoutBrowser } from '#test/browser/chromium.ts'
 import { openConsole, userOf } from '#test/console.ts'
 import { withClient } from '#test/database.ts'
 import { PASSWORD } from '#test/harness.ts'
+import { TO_LOOPBACK } from '#test/identity-provider/visits.ts'
 import { ROOT } from './pages.ts'
+import { picturedWebhooks } from './pictured.ts'
 
 const FOLDER = process.env.PICTURES_IN ?? path.join(ROOT, 'docs/pictures/console')
 const isWritten = process.env.PICTURES !== undefined
@@ -19,6 +21,7 @@ const NAMES =
 
 async function tests(): Promise<void> {
   const { t, root, enter } = await openConsole({
+    config: { outbound: TO_LOOPBACK },
     doctor: () => async () => [
       { subject: 'configuration', ok: true, says: 'every setting is valid' },
       {
@@ -59,11 +62,13 @@ async function tests(): Promise<void> {
           table_name: table,
           conditions: [{ column: 'id', operator, value: 3 }],
         })
+    const webhooks = await picturedWebhooks(t)
     const screens = {
       home: '',
       users: '/users?sort=name&dir=asc',
       user: `/users/${people[4]?.id}`,
       data: '/data?table=books&sort=pages&dir=desc',
+      ...webhooks,
       audit: '/audit',
       settings: '/settings',
     }

@@ -28,6 +28,7 @@ const CHANGES: readonly (readonly [method: string, path: string, body: object])[
   ['POST', '/admin/webhooks', webhookTo('https://example.com/held')],
   ['PATCH', `/admin/webhooks/${webhook}`, { description: 'held' }],
   ['POST', `/admin/webhooks/${webhook}/rotate-secret`, {}],
+  ['POST', `/admin/webhooks/${webhook}/replay`, { status: 'failed' }],
   ['DELETE', `/admin/webhooks/${webhook}`, {}],
   ['POST', '/admin/clients', { client_name: 'held', url: t.clientUrl }],
 ]

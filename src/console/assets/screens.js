@@ -18,6 +18,13 @@ export const SCREENS = [
   },
   { path: '/data', title: 'Data', letter: 'd', needs: ['gateway'], load: () => import('./screens/data.js') },
   {
+    path: '/webhooks',
+    title: 'Webhooks',
+    letter: 'w',
+    needs: ['operator:webhooks'],
+    load: () => import('./screens/webhooks.js'),
+  },
+  {
     path: '/audit',
     title: 'Audit',
     letter: 'a',

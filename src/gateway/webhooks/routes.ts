@@ -1,27 +1,33 @@
 import { Type } from 'typebox'
 import type { Clients } from '#databases/clients/clients.ts'
-import { parseJson } from '#databases/request/json.ts'
 import { examplePayload } from '#kernel/events/documented-events.ts'
 import { EVENT_NAMES, ROUTE_KEYS } from '#kernel/events/route-keys.ts'
 import { EVENTS } from '#kernel/events.ts'
 import { named } from '#kernel/http/document/components.ts'
-import { Id, NOT_EMPTY, Nullable, OneOf, Parsed, PathId, Timestamp } from '#kernel/http/schemas.ts'
+import { NOT_EMPTY, Nullable, OneOf, Parsed, PathId } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import type { GatewayAccess } from '../caller/access.ts'
 import { calledClientName } from '../caller/called-client.ts'
-import { CreatedBy, creatorFor } from '../created-by.ts'
 import { conditionsOf } from '../data/grammar.ts'
 import { success, successOf } from '../envelope.ts'
 import { pagination } from '../pagination.ts'
 import { DEFAULT_TIMEOUT } from './definition.ts'
-import { openHeaders } from './headers.ts'
-import { countWebhooks, listWebhooks, type Webhook } from './store.ts'
+import { lastDeliveries } from './log/store.ts'
+import {
+  ClientName,
+  IssuedWebhookRecord,
+  LastDelivery,
+  lastDeliveryOf,
+  recordOf,
+  WebhookFields,
+  WebhookRecord,
+} from './record.ts'
+import { countWebhooks, listWebhooks, WEBHOOK_STATES } from './store.ts'
 import { changeWebhook, createWebhook, existingWebhook, removeWebhook, rotateSecret } from './webhooks.ts'
 
 const MAX_TIMEOUT = 30_000
 const PAGES = pagination({ usual: 50, maximum: 500 })
-const ClientName = Nullable(Type.String({ maxLength: 63, examples: ['default'] }))
 const Url = Type.String({ minLength: 1, maxLength: 2_048, examples: ['https://example.com/hooks/gatehouse'] })
 const Headers = Type.Record(Type.String(), Type.String({ maxLength: 8_192 }), {
   ...named('WebhookHeaders'),
@@ -80,31 +86,9 @@ const fieldsOf = ({ limits }: Kernel['config']) => ({
   secret: Type.Optional(Secret),
 })
 
-const WebhookFields = {
-  id: Id,
-  client_name: ClientName,
-  route_key: Nullable(Type.String({ description: 'Null where it has several' })),
-  route_keys: Type.Array(Type.String()),
-  table_name: Nullable(Type.String()),
-  url: Type.String(),
-  description: Nullable(Type.String()),
-  is_active: Type.Boolean(),
-  headers: Type.Record(Type.String(), Type.String(), { description: 'Names; the values are not shown' }),
-  filter: Type.Unknown({ description: 'Conditions as they were given, or null' }),
-  timeout_ms: Type.Integer(),
-  consecutive_failures: Type.Integer(),
-  disabled_reason: Nullable(Type.String()),
-  created_at: Timestamp,
-  created_by: CreatedBy,
-  updated_at: Timestamp,
-}
-const WebhookRecord = Type.Object(WebhookFields, named('WebhookRecord'))
-const IssuedWebhookRecord = Type.Object(
-  { ...WebhookFields, secret: Type.String({ description: 'Shown only once' }) },
-  named('IssuedWebhookRecord'),
-)
+const ListedWebhook = Type.Object({ ...WebhookFields, last_delivery: LastDelivery }, named('ListedWebhook'))
 const WebhookList = Type.Object({
-  webhooks: Type.Array(WebhookRecord),
+  webhooks: Type.Array(ListedWebhook),
   total: Type.Integer(),
   limit: Type.Integer(),
   offset: Type.Integer(),
@@ -121,26 +105,6 @@ const EventEntry = Type.Object(
   named('WebhookEvent'),
 )
 const ById = Type.Object({ id: PathId })
-
-/** Shown instead of the value of a header. */
-const MASK = '***'
-
-const recordOf = (kernel: Kernel, webhook: Webhook) => ({
-  ...webhook,
-  client_name: webhook.clientName,
-  route_key: webhook.routeKeys.length === 1 ? (webhook.routeKeys[0] ?? null) : null,
-  route_keys: webhook.routeKeys,
-  table_name: webhook.tableName,
-  is_active: webhook.isActive,
-  headers: Object.fromEntries(Object.keys(openHeaders(kernel, webhook) ?? {}).map((name) => [name, MASK])),
-  filter: webhook.filter === null ? null : parseJson(webhook.filter),
-  timeout_ms: webhook.timeoutMs,
-  consecutive_failures: webhook.consecutiveFailures,
-  disabled_reason: webhook.disabledReason,
-  created_at: webhook.createdAt,
-  ...creatorFor(kernel, webhook),
-  updated_at: webhook.updatedAt,
-})
 
 const eventList = EVENT_NAMES.map((name) => {
   const { category, title, description, tableScope = false } = EVENTS[name]
@@ -167,17 +131,27 @@ export function webhookRoutes(app: App, kernel: Kernel, clients: Clients, access
       summary: 'List webhooks',
       querystring: Type.Object({
         client_name: Type.Optional(Type.String({ maxLength: 63 })),
+        state: Type.Optional(
+          OneOf(WEBHOOK_STATES, {
+            description: 'failing: the last attempts have failed, or the service has set it inactive',
+          }),
+        ),
         ...PAGES.query,
       }),
       response: { 200: successOf(WebhookList) },
     },
-    handler: async ({ kernel, query: { client_name: clientName, ...asked } }) => {
+    handler: async ({ kernel, query: { client_name: clientName, state, ...asked } }) => {
       const page = PAGES.pageOf(asked)
       const [found, total] = await Promise.all([
-        listWebhooks(kernel.db, clientName, page),
-        countWebhooks(kernel.db, clientName),
+        listWebhooks(kernel.db, { clientName, state }, page),
+        countWebhooks(kernel.db, { clientName, state }),
       ])
-      const webhooks = found.map((webhook) => recordOf(kernel, webhook))
+      const ids = found.map(({ id }) => id)
+      const last = await lastDeliveries(kernel.db, ids)
+      const webhooks = found.map((webhook) => ({
+        ...recordOf(kernel, webhook),
+        last_delivery: lastDeliveryOf(last.find(({ webhookId }) => webhookId === webhook.id)),
+      }))
       return success(`Listed ${webhooks.length} webhooks`, { webhooks, total, ...page })
     },
   })

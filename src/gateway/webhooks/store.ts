@@ -1,6 +1,6 @@
-import { type Insertable, type Selectable, sql, type Updateable } from 'kysely'
+import { type ExpressionBuilder, type Insertable, type Selectable, sql, type Updateable } from 'kysely'
 import type { Db } from '#kernel/db/connect.ts'
-import type { WebhookTable } from '#kernel/db/tables.ts'
+import type { DB, WebhookTable } from '#kernel/db/tables.ts'
 import type { Page } from '../pagination.ts'
 
 export type Webhook = Selectable<WebhookTable>
@@ -20,24 +20,32 @@ export const lockWebhook = (db: Db, id: string): Promise<Webhook | undefined> =>
     .forNoKeyUpdate()
     .executeTakeFirst()
 
-export function listWebhooks(
-  db: Db,
-  clientName: string | undefined,
-  { limit, offset }: Page,
-): Promise<Webhook[]> {
-  const webhooks = db.selectFrom('webhook').selectAll().where('deletedAt', 'is', null)
-  const chosen = clientName === undefined ? webhooks : webhooks.where('clientName', '=', clientName)
-  return chosen.orderBy('createdAt').orderBy('id').limit(limit).offset(offset).execute()
+export const WEBHOOK_STATES = ['active', 'inactive', 'failing'] as const
+
+type WebhookFilter = {
+  readonly clientName?: string | undefined
+  readonly state?: (typeof WEBHOOK_STATES)[number] | undefined
 }
 
-export async function countWebhooks(db: Db, clientName: string | undefined): Promise<number> {
-  const webhooks = db
-    .selectFrom('webhook')
-    .select(({ fn }) => fn.countAll<string>().as('count'))
-    .where('deletedAt', 'is', null)
-  const chosen = clientName === undefined ? webhooks : webhooks.where('clientName', '=', clientName)
-  return Number((await chosen.executeTakeFirstOrThrow()).count)
+/** Oldest first. */
+export const listWebhooks = (db: Db, filter: WebhookFilter, { limit, offset }: Page): Promise<Webhook[]> =>
+  matching(db, filter).selectAll().orderBy('createdAt').orderBy('id').limit(limit).offset(offset).execute()
+
+export async function countWebhooks(db: Db, filter: WebhookFilter): Promise<number> {
+  const counted = matching(db, filter).select(({ fn }) => fn.countAll<string>().as('count'))
+  return Number((await counted.executeTakeFirstOrThrow()).count)
 }
+
+function matching(db: Db, { clientName, state }: WebhookFilter) {
+  const webhooks = db.selectFrom('webhook').where('deletedAt', 'is', null)
+  const chosen = clientName === undefined ? webhooks : webhooks.where('clientName', '=', clientName)
+  if (state === undefined) return chosen
+  return state === 'failing' ? chosen.where(isFailing) : chosen.where('isActive', '=', state === 'active')
+}
+
+/** Its last attempts failed, or the service has set it inactive. */
+const isFailing = ({ or, eb }: ExpressionBuilder<DB, 'webhook'>) =>
+  or([eb('failingSince', 'is not', null), eb('disabledReason', 'is not', null)])
 
 export const updateWebhook = (
   db: Db,
@@ -278,7 +286,7 @@ export function listFailingWebhooks(db: Db) {
     .selectFrom('webhook')
     .select(['id', 'isActive', 'disabledReason', 'consecutiveFailures', 'failingSince'])
     .where('deletedAt', 'is', null)
-    .where(({ or, eb }) => or([eb('failingSince', 'is not', null), eb('disabledReason', 'is not', null)]))
+    .where(isFailing)
     .orderBy('failingSince')
     .limit(100)
     .execute()

@@ -1,5 +1,5 @@
 import { call } from '../api.js'
-import { Failure, Line, Loading, Mark, Panel, Table, Title } from '../controls.js'
+import { Failure, Line, Link, Loading, Mark, Panel, Table, Title } from '../controls.js'
 import { useLoad } from '../hooks.js'
 import { html } from '../html.js'
 import { may } from '../session.js'
@@ -143,20 +143,17 @@ function Webhooks({ caller }) {
   // The route asks for a client, and lists the webhooks of all.
   const client = Object.keys(caller.clients).find((name) => name !== '*') ?? 'default'
   const { data, failure, reload } = useLoad(
-    (signal) => call('/admin/webhooks', { query: { limit: 100 }, client, signal }),
+    (signal) => call('/admin/webhooks', { query: { state: 'failing', limit: 100 }, client, signal }),
     [client],
   )
-  /** @type {readonly { id: string, url: string, consecutive_failures: number, is_active: boolean, disabled_reason: string | null }[]} */
-  const all = data?.data.webhooks ?? []
-  const failing = all.filter(
-    ({ consecutive_failures, disabled_reason }) => consecutive_failures > 0 || disabled_reason !== null,
-  )
-  return html`<${Panel} title="Failing deliveries" note=${data && countOf(data.data.total, 'webhook')}>
+  /** @type {readonly { id: string, url: string, consecutive_failures: number, disabled_reason: string | null }[]} */
+  const failing = data?.data.webhooks ?? []
+  return html`<${Panel} title="Failing deliveries" actions=${html`<${Link} to="/webhooks">Webhooks<//>`}>
     <${Failure} of=${failure} again=${reload} />
     ${data !== undefined && failing.length === 0 && html`<p class="empty">No webhook fails.</p>`}
     <ul class="list">${failing.map(
       ({ id, url, consecutive_failures, disabled_reason }) => html`<${Line} key=${id}
-        left=${html`<${Value} value=${url} />`}
+        left=${html`<${Link} to=${`/webhooks/${id}`}><${Value} value=${url} /><//>`}
         note=${disabled_reason === null ? undefined : html`<${Value} value=${disabled_reason} />`}
         right=${html`<${Mark} tone="bad">${countOf(consecutive_failures, 'failure')}<//>`} />`,
     )}</ul>

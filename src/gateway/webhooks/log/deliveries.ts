@@ -16,6 +16,7 @@ import type { DeliveryWorkers } from '../delivery/workers.ts'
 import { endOfFormer, expectToHold, expectToHoldFormer, isHeld } from '../reach.ts'
 import type { EndpointRow, Webhook } from '../store.ts'
 import { existingWebhook } from '../webhooks.ts'
+import { type ReplaySelection, type ReplayStep, replayStep } from './replay.ts'
 import {
   countDeliveries,
   findDelivery,
@@ -33,20 +34,38 @@ export async function deliveriesOf(
 ) {
   const { db } = kernel
   const webhook = await existingWebhook(kernel, webhookId)
-  const [found, counted, isSeen, isFormerSeen] = await Promise.all([
+  const [found, counted, sees] = await Promise.all([
     listDeliveries(db, { webhookId, status }, { ...page, limit: page.limit + 1 }),
     countDeliveries(db, { webhookId, status }),
-    isHeld(() => expectToHold(kernel, clients, webhook, { goesOn: true })),
-    isHeld(() => expectToHoldFormer(kernel, { goesOn: true })),
+    sightOf(kernel, clients, webhook),
   ])
-  const sees = (delivery: LoggedDelivery) => (isFormer(webhook, delivery) ? isFormerSeen : isSeen)
   const deliveries = found
     .slice(0, page.limit)
     .map((each) => (sees(each) ? each : { ...each, responseBody: null }))
   return { deliveries, ...totalBeside(counted, page, found.length) }
 }
 
-const isFormer = (webhook: Webhook, { createdAt }: LoggedDelivery): boolean => {
+/** A delivery with the body that was sent; null, as its answer, for who may not read what the webhook sends. */
+export async function sentDelivery(kernel: Kernel, clients: Clients, webhookId: string, id: string) {
+  const webhook = await existingWebhook(kernel, webhookId)
+  const found = await findDelivery(kernel.db, webhookId, id)
+  if (found === undefined) throw fail('delivery_not_found')
+  const sees = await sightOf(kernel, clients, webhook)
+  return sees(found)
+    ? { ...found, requestBody: found.body }
+    : { ...found, requestBody: null, responseBody: null }
+}
+
+/** Which deliveries of the webhook the caller may read. */
+async function sightOf(kernel: Kernel, clients: Clients, webhook: Webhook) {
+  const [isSeen, isFormerSeen] = await Promise.all([
+    isHeld(() => expectToHold(kernel, clients, webhook, { goesOn: true })),
+    isHeld(() => expectToHoldFormer(kernel, { goesOn: true })),
+  ])
+  return (delivery: LoggedDelivery) => (isFormer(webhook, delivery) ? isFormerSeen : isSeen)
+}
+
+const isFormer = (webhook: Webhook, { createdAt }: Pick<LoggedDelivery, 'createdAt'>): boolean => {
   const end = endOfFormer(webhook)
   return end !== undefined && createdAt <= end
 }
@@ -75,6 +94,22 @@ export function retryDelivery(
     await tell(kernel, 'webhook.delivery_retried', { targetId: webhookId, details: { deliveryId: id } })
     kernel.afterCommit(() => workers.wake([webhookId]))
     return { ...logged, ...due }
+  })
+}
+
+/** One step of a replay, as a request makes it: the first deliveries after `after`. */
+export function replaySome(
+  { kernel, clients, workers }: Retry,
+  selection: ReplaySelection,
+  after: string | undefined,
+): Promise<ReplayStep> {
+  const { webhookId } = selection
+  return replayStep(kernel, selection, after, async (kernel, deliveries) => {
+    const webhook = await existingWebhook(kernel, webhookId)
+    if (!webhook.isActive) throw fail('webhook_inactive')
+    await expectToHold(kernel, clients, webhook)
+    if (deliveries.some((delivery) => isFormer(webhook, delivery))) await expectToHoldFormer(kernel)
+    kernel.afterCommit(() => workers.wake([webhookId]))
   })
 }
 

@@ -8,40 +8,61 @@ import { named } from '#kernel/http/document/components.ts'
 import { Id, Nullable, OneOf, PathId, Timestamp } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { DeliveryWorkers } from '../delivery/workers.ts'
-import { createTestDeliveries, deliveriesOf, retryDelivery } from './deliveries.ts'
+import { DeliveryStatus, statusOf } from '../record.ts'
+import { createTestDeliveries, deliveriesOf, replaySome, retryDelivery, sentDelivery } from './deliveries.ts'
+import { REPLAYABLE } from './replay.ts'
 import type { LoggedDelivery } from './store.ts'
 
-const STATUSES = ['pending', 'succeeded', 'failed', 'retrying', 'expired'] as const
-const Status = OneOf(STATUSES, {
-  ...named('DeliveryStatus'),
-  description:
-    'expired: it waited when an archive was made that was restored later; it may have been delivered since then, so it is not sent by itself',
-})
-
-const DeliveryRecord = Type.Object(
+const DeliveryFields = {
+  id: Id,
+  event_id: Type.String({ format: 'uuid', description: 'The same in header webhook-id of each attempt' }),
+  route_key: Type.String(),
+  status: DeliveryStatus,
+  attempt: Type.Integer({ description: 'Attempts that were made' }),
+  response_status: Nullable(Type.Integer()),
+  response_body: Nullable(
+    Type.String({
+      description:
+        'The first 4 KB of the last answer; null for a session whose roles may not read what the webhook sends',
+    }),
+  ),
+  error: Nullable(Type.String()),
+  duration_ms: Nullable(Type.Integer()),
+  next_attempt_at: Nullable({
+    ...Timestamp,
+    description: 'Null while an attempt is under way, and after the last one',
+  }),
+  created_at: Timestamp,
+}
+const DeliveryRecord = Type.Object(DeliveryFields, named('WebhookDelivery'))
+const SentDelivery = Type.Object(
   {
-    id: Id,
-    event_id: Type.String({ format: 'uuid', description: 'The same in header webhook-id of each attempt' }),
-    route_key: Type.String(),
-    status: Status,
-    attempt: Type.Integer({ description: 'Attempts that were made' }),
-    response_status: Nullable(Type.Integer()),
-    response_body: Nullable(
+    ...DeliveryFields,
+    request_body: Nullable(
       Type.String({
         description:
-          'The first 4 KB of the last answer; null for a session whose roles may not read what the webhook sends',
+          'What each attempt sends; null for a session whose roles may not read what the webhook sends',
       }),
     ),
-    error: Nullable(Type.String()),
-    duration_ms: Nullable(Type.Integer()),
-    next_attempt_at: Nullable({
-      ...Timestamp,
-      description: 'Null while an attempt is under way, and after the last one',
-    }),
-    created_at: Timestamp,
   },
-  named('WebhookDelivery'),
+  named('SentDelivery'),
 )
+const Replay = Type.Object(
+  {
+    status: OneOf(REPLAYABLE, { description: 'Deliveries in this state', examples: ['failed'] }),
+    cursor: Type.Optional(
+      Type.String({
+        format: 'uuid',
+        description: '`next_cursor` of the answer before, with the same members',
+      }),
+    ),
+  },
+  named('WebhookReplay'),
+)
+const Replayed = Type.Object({
+  replayed: Type.Integer({ description: 'Deliveries that are due now, at most 1,000' }),
+  next_cursor: Nullable(Type.String({ description: 'For the next ones; null when there are no more' })),
+})
 
 const PAGES = pagination({ usual: 50, maximum: 500 })
 const Deliveries = Type.Object({
@@ -62,8 +83,7 @@ const recordOf = (delivery: LoggedDelivery) => ({
   ...delivery,
   event_id: delivery.eventId,
   route_key: delivery.routeKey,
-  // The constraint of the column allows no other word.
-  status: delivery.status as (typeof STATUSES)[number],
+  status: statusOf(delivery),
   response_status: delivery.responseStatus,
   response_body: delivery.responseBody,
   duration_ms: delivery.durationMs,
@@ -87,7 +107,7 @@ export function deliveryRoutes(
       operationId: 'listWebhookDeliveries',
       summary: 'Deliveries of a webhook, newest first',
       params: ByWebhook,
-      querystring: Type.Object({ ...PAGES.query, status: Type.Optional(Status) }),
+      querystring: Type.Object({ ...PAGES.query, status: Type.Optional(DeliveryStatus) }),
       response: { 200: successOf(Deliveries) },
     },
     handler: async ({ kernel, params, query: { status, ...asked } }) => {
@@ -103,6 +123,38 @@ export function deliveryRoutes(
         ...page,
       }
       return success(`Listed ${deliveries.length} deliveries`, data)
+    },
+  })
+  app.route({
+    method: 'GET',
+    url: '/admin/webhooks/:id/deliveries/:delivery_id',
+    config: { ...config, failures: ['webhook_not_found', 'delivery_not_found'] },
+    schema: {
+      operationId: 'getWebhookDelivery',
+      summary: 'One delivery, with the body that was sent',
+      params: ByDelivery,
+      response: { 200: successOf(SentDelivery) },
+    },
+    handler: async ({ kernel, params: { id, delivery_id } }) => {
+      const { requestBody, ...sent } = await sentDelivery(kernel, clients, id, delivery_id)
+      return success('Delivery found', { ...recordOf(sent), request_body: requestBody })
+    },
+  })
+  app.route({
+    method: 'POST',
+    url: '/admin/webhooks/:id/replay',
+    config: { ...config, failures: ['webhook_not_found', 'webhook_inactive'] },
+    schema: {
+      operationId: 'replayWebhookDeliveries',
+      summary: 'Deliver many events again, oldest first, with all attempts; up to 1,000 by each call',
+      params: ByWebhook,
+      body: Replay,
+      response: { 200: successOf(Replayed) },
+    },
+    handler: async ({ kernel, params, body: { status, cursor } }) => {
+      const selection = { webhookId: params.id, status, since: new Date(0) }
+      const { replayed, last } = await replaySome({ kernel, clients, workers }, selection, cursor)
+      return success(`${replayed} deliveries are due`, { replayed, next_cursor: last ?? null })
     },
   })
   app.route({

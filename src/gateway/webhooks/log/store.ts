@@ -30,6 +30,15 @@ export function listDeliveries(
     .execute()
 }
 
+/** The newest delivery of each of these webhooks that has any. */
+export async function lastDeliveries(db: Db, webhookIds: readonly string[]) {
+  const { rows } = await sql<Pick<Delivery, 'webhookId' | 'status' | 'responseStatus' | 'createdAt'>>`
+    select d.* from unnest(${webhookIds}::uuid[]) as w (id) cross join lateral (
+      select webhook_id, status, response_status, created_at from service.webhook_delivery
+      where webhook_id = w.id order by id desc limit 1) d`.execute(db)
+  return rows
+}
+
 export const countDeliveries = (db: Db, filter: DeliveryFilter, mode?: CountMode): Promise<Total> =>
   countRows(db, matching(db, filter).select('d.id'), mode)
 
@@ -42,27 +51,29 @@ function matching(db: Db, { webhookId, status, from }: DeliveryFilter) {
 }
 
 /** Oldest first. */
-export async function listIdsAfter(
+export function listAfter(
   db: Db,
   { webhookId, status }: { readonly webhookId: string; readonly status: string },
   after: string,
   max: number,
-): Promise<readonly string[]> {
-  const rows = await matching(db, { webhookId, status })
-    .select('d.id')
+): Promise<readonly Pick<Delivery, 'id' | 'createdAt'>[]> {
+  return matching(db, { webhookId, status })
+    .select(['d.id', 'd.createdAt'])
     .where('d.id', '>', after)
     .orderBy('d.id')
     .limit(max)
     .execute()
-  return rows.map(({ id }) => id)
 }
 
-export function findDelivery(db: Db, webhookId: string, id: string): Promise<LoggedDelivery | undefined> {
+export type SentDelivery = LoggedDelivery & { readonly body: string }
+
+/** With the body of its event. */
+export function findDelivery(db: Db, webhookId: string, id: string): Promise<SentDelivery | undefined> {
   return db
     .selectFrom('webhookDelivery as d')
     .innerJoin('webhookEvent as e', 'e.id', 'd.eventId')
     .selectAll('d')
-    .select('e.routeKey')
+    .select(['e.routeKey', 'e.body'])
     .where('d.id', '=', id)
     .where('d.webhookId', '=', webhookId)
     .executeTakeFirst()

@@ -1,0 +1,27 @@
+import type { TestService } from '#test/harness.ts'
+import { addEvents, addWebhook, startReceiver } from '#test/webhooks.ts'
+
+/** Webhooks, one of which fails, and the addresses of their screens. */
+export async function picturedWebhooks({ service: { kernel, deliveries } }: TestService) {
+  let status = 200
+  const { url } = await startReceiver((response) => {
+    response.writeHead(status).end(status === 200 ? '{"received": true}' : 'Service unavailable')
+  })
+  const { id } = await addWebhook(kernel, { url: `${url}/orders`, headers: { authorization: 'Bearer 1' } })
+  const failing = await addWebhook(kernel, { url: `${url}/search`, routeKey: 'schema.*' })
+  await addWebhook(kernel, { url: `${url}/people`, routeKey: 'auth.*', clientName: null })
+  for (status of [200, 503, 200, 200]) {
+    await addEvents(kernel, id, 2)
+    await deliveries.drain()
+  }
+  status = 503
+  await addEvents(kernel, failing.id)
+  await deliveries.drain()
+  const listed = kernel.db.selectFrom('webhookDelivery').select('id').where('webhookId', '=', id)
+  const first = await listed.orderBy('id').executeTakeFirst()
+  return {
+    webhooks: '/webhooks',
+    webhook: `/webhooks/${id}`,
+    delivery: `/webhooks/${id}/deliveries/${first?.id}`,
+  }
+}
