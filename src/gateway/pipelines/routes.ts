@@ -17,6 +17,7 @@ import type { PipelineRegistry } from './registry.ts'
 import { runPipeline } from './run/run.ts'
 import type { RunEnd, RunRequest } from './run/run-request.ts'
 import { resultJson } from './run/run-result.ts'
+import { RUN_TYPES, sendProgress, wantsProgress } from './run/send-progress.ts'
 
 const PipelineRun = Type.Object(
   {
@@ -50,6 +51,9 @@ const PipelineRun = Type.Object(
   named('PipelineRun'),
 )
 
+const PROGRESS =
+  'With `Accept: application/x-ndjson` the answer has lines: `progress` after batches (`rows_fetched`, `rows_inserted`, `rows_refused`), and then `result` or `failure`. What fails before the first batch is answered with its status.'
+
 /** Codes of a run beside those of data operations. */
 const CODES = [
   'unknown_pipeline',
@@ -82,6 +86,7 @@ export function pipelineRoutes(
     config: {
       access: access.fixed(['pipelines.run'], { asData: true }),
       failures: [...FAILURES_OF.data, ...CODES],
+      produces: RUN_TYPES,
       timeout: gateway.pipelines.timeout + LAST_STATEMENT,
     },
   } as const
@@ -102,11 +107,10 @@ export function pipelineRoutes(
     const release = await runs.acquire(
       dryRun ? [asked.source.client] : [asked.source.client, asked.sink.client],
     )
-    try {
-      return sendWhole(reply, resultJson(await runPipeline(request.kernel, asked)))
-    } finally {
-      release()
-    }
+    const begin = (more: Pick<RunRequest, 'onProgress'> = {}) =>
+      runPipeline(request.kernel, { ...asked, ...more }).finally(release)
+    if (wantsProgress(request)) return sendProgress(reply, (onProgress) => begin({ onProgress }))
+    return sendWhole(reply, resultJson(await begin()))
   }
 
   app.route({
@@ -115,6 +119,7 @@ export function pipelineRoutes(
     schema: {
       operationId: 'runPipeline',
       summary: 'Read rows from one table, transform them, and insert them into another',
+      description: PROGRESS,
       body: PipelineBody,
       response: { 200: PipelineRun },
     },
@@ -127,6 +132,7 @@ export function pipelineRoutes(
     schema: {
       operationId: 'simulatePipeline',
       summary: 'Run a pipeline without inserting rows',
+      description: PROGRESS,
       body: PipelineBody,
       response: { 200: PipelineRun },
     },
