@@ -6,9 +6,8 @@ import { withoutBrowser } from '#test/browser/chromium.ts'
 import { openConsole, userOf } from '#test/console.ts'
 import { withClient } from '#test/database.ts'
 import { PASSWORD } from '#test/harness.ts'
-import { TO_LOOPBACK } from '#test/identity-provider/visits.ts'
 import { ROOT } from './pages.ts'
-import { picturedWebhooks } from './pictured.ts'
+import { picturedPipelines, picturedWebhooks } from './pictured.ts'
 
 const FOLDER = process.env.PICTURES_IN ?? path.join(ROOT, 'docs/pictures/console')
 const isWritten = process.env.PICTURES !== undefined
@@ -21,7 +20,7 @@ const NAMES =
 
 async function tests(): Promise<void> {
   const { t, root, enter } = await openConsole({
-    config: { outbound: TO_LOOPBACK },
+    ...picturedPipelines,
     doctor: () => async () => [
       { subject: 'configuration', ok: true, says: 'every setting is valid' },
       {
@@ -68,6 +67,11 @@ async function tests(): Promise<void> {
       users: '/users?sort=name&dir=asc',
       user: `/users/${people[4]?.id}`,
       data: '/data?table=books&sort=pages&dir=desc',
+      pipeline: {
+        path: '/pipelines/edit?from=named:pages-by-author',
+        button: 'Dry run',
+        until: 'would go to totals',
+      },
       ...webhooks,
       audit: '/audit',
       settings: '/settings',
@@ -80,9 +84,14 @@ async function tests(): Promise<void> {
       for (const colorScheme of ['light', 'dark'] as const) {
         if (kind !== '' && process.env.PICTURES_IN === undefined) continue
         const { page } = await enter(root, '', { colorScheme, viewport: size })
-        for (const [name, address] of Object.entries(screens)) {
+        for (const [name, screen] of Object.entries(screens)) {
+          const { path: address, ...more } = typeof screen === 'string' ? { path: screen } : screen
           await page.goto(`${t.service.kernel.publicUrl()}/console${address}`)
           await page.getByRole('heading', { level: 1 }).waitFor()
+          if ('button' in more) {
+            await page.getByRole('button', { name: more.button }).click()
+            await page.getByText(more.until).waitFor()
+          }
           await page.waitForLoadState('networkidle')
           const picture = await page.screenshot()
           if (isWritten) await writeFile(path.join(FOLDER, `${name}${kind}.${colorScheme}.png`), picture)

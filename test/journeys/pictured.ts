@@ -1,5 +1,30 @@
+import { parsePipelines } from '#gateway/pipelines/pipelines-file.ts'
+import { createPipelineRegistry } from '#gateway/pipelines/registry.ts'
+import { defaultConfig } from '#kernel/config/config.ts'
 import type { TestService } from '#test/harness.ts'
+import { TO_LOOPBACK } from '#test/identity-provider/visits.ts'
 import { addEvents, addWebhook, startReceiver } from '#test/webhooks.ts'
+
+const PIPELINES = `
+pipelines:
+  pages-by-author:
+    description: How much each author has written
+    source: { table_name: books, columns: [author, pages] }
+    transform: { group_by: author, aggregation_column: pages, column_aliases: { pages: total, count: books } }
+    sink: { table_name: totals }
+  archive:
+    description: Old books to the reports, every night
+    source: { table_name: books }
+    sink: { client: reports, table_name: books }
+`
+
+/** What the pictures of the console show of pipelines and webhooks, as options of the service. */
+export const picturedPipelines = {
+  pipelines: createPipelineRegistry(
+    parsePipelines(defaultConfig(), { name: 'pipelines.yaml', text: PIPELINES }, {}),
+  ),
+  config: { outbound: TO_LOOPBACK },
+}
 
 /** Webhooks, one of which fails, and the addresses of their screens. */
 export async function picturedWebhooks({ service: { kernel, deliveries } }: TestService) {

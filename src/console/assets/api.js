@@ -3,7 +3,7 @@ import { parse } from './json.js'
 
 /**
  * @typedef {Readonly<Record<string, string | number | boolean | undefined>>} Parameters
- * @typedef {{ method?: string, query?: Parameters, body?: unknown, client?: string, signal?: AbortSignal, isEntry?: boolean, isRead?: boolean }} Asked
+ * @typedef {{ method?: string, query?: Parameters, body?: unknown, client?: string, signal?: AbortSignal, isEntry?: boolean, isRead?: boolean, accept?: string }} Asked
  * `isEntry`: a way in, which nobody is signed in for. `isRead`: a POST that changes nothing.
  */
 
@@ -48,11 +48,27 @@ export const otherUser = createStore(/** @type {{ id: string, name: string } | u
  * @param {Asked} [asked]
  * @returns {Promise<any>}
  */
-export async function call(path, asked = {}) {
+export const call = (path, asked = {}) => withQuestions(asked, () => send(path, asked))
+
+/**
+ * The result of an endpoint that tells its progress in lines before it.
+ * @param {string} path
+ * @param {Asked & { onProgress: (progress: any) => void }} asked
+ * @returns {Promise<any>}
+ */
+export const callLines = (path, asked) => withQuestions(asked, () => follow(path, asked))
+
+/**
+ * @template T
+ * @param {Asked} asked
+ * @param {() => Promise<T>} work
+ * @returns {Promise<T>}
+ */
+async function withQuestions(asked, work) {
   for (;;) {
     try {
       if (isWrite(asked) && asked.isEntry !== true) await expectSameUser()
-      return await send(path, asked)
+      return await work()
     } catch (error) {
       const question = asked.isEntry === true ? undefined : questionFor(error)
       if (question === undefined || !(await ask(question))) throw error
@@ -91,21 +107,46 @@ function questionFor(error) {
 const WITHOUT_SESSION = ['unauthorized', 'session_required', 'invalid_session']
 
 /** @param {string} path @param {Asked} asked */
-async function send(path, { method = 'GET', query, body, client, signal }) {
+async function send(path, asked) {
+  const response = await request(path, asked)
+  const text = await response.text().catch(unreachable)
+  if (response.ok) return text === '' ? undefined : parse(text)
+  throw failureOf(response, text)
+}
+
+/** @param {string} path @param {Asked & { onProgress: (progress: any) => void }} asked */
+async function follow(path, asked) {
+  const response = await request(path, { ...asked, accept: 'application/x-ndjson' })
+  if (!response.ok || response.body === null)
+    throw failureOf(response, await response.text().catch(unreachable))
+  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader()
+  for (let rest = ''; ; ) {
+    const { value, done } = await reader.read().catch(unreachable)
+    if (done) return unreachable(undefined)
+    const lines = (rest + value).split('\n')
+    rest = lines.pop() ?? ''
+    for (const line of lines) {
+      const { progress, result, failure } = parse(line)
+      if (failure !== undefined) throw failureOf(response, JSON.stringify(failure))
+      if (result !== undefined) return result
+      asked.onProgress(progress)
+    }
+  }
+}
+
+/** @param {string} path @param {Asked} asked */
+async function request(path, { method = 'GET', query, body, client, signal, accept = 'application/json' }) {
   /** @type {Record<string, string>} */
-  const headers = { accept: 'application/json' }
+  const headers = { accept }
   if (credential.by === 'key') headers.apikey = credential.key
   else headers['x-service-session'] = '1'
   if (client !== undefined) headers['x-service-client'] = client
   if (body !== undefined) headers['content-type'] = 'application/json'
-  const response = await fetch(path + searchOf(query), {
+  return fetch(path + searchOf(query), {
     ...{ method, headers, cache: 'no-store', credentials: credential.by === 'key' ? 'omit' : 'same-origin' },
     ...(body !== undefined && { body: JSON.stringify(body) }),
     ...(signal && { signal }),
   }).catch(unreachable)
-  const text = await response.text().catch(unreachable)
-  if (response.ok) return text === '' ? undefined : parse(text)
-  throw failureOf(response, text)
 }
 
 /** @param {Parameters} [query] */

@@ -18,6 +18,13 @@ export const SCREENS = [
   },
   { path: '/data', title: 'Data', letter: 'd', needs: ['gateway'], load: () => import('./screens/data.js') },
   {
+    path: '/pipelines',
+    title: 'Pipelines',
+    letter: 'p',
+    needs: ['pipelines.run'],
+    load: () => import('./screens/pipelines.js'),
+  },
+  {
     path: '/webhooks',
     title: 'Webhooks',
     letter: 'w',

@@ -108,10 +108,21 @@ tabs.addEventListener('message', ({ data }) => {
 })
 
 /**
- * Whether one of these is allowed; nothing is needed by an empty list. `gateway`: rights on any client.
+ * Whether one of these is allowed; nothing is needed by an empty list. `gateway`: rights on any client. `pipelines.run`: this one on any.
  * @param {Caller} caller
  * @param {readonly string[]} needs
  */
 export const may = ({ allows, clients }, needs) =>
   needs.length === 0 ||
-  needs.some((need) => (need === 'gateway' ? Object.keys(clients).length > 0 : allows.has(need)))
+  needs.some((need) => {
+    if (need === 'gateway') return Object.keys(clients).length > 0
+    return need.includes('.')
+      ? Object.values(clients).some((rights) => includes(rights, need))
+      : allows.has(need)
+  })
+
+/** @param {readonly string[]} rights on a client @param {string} right with a name of its own */
+const includes = (rights, right) =>
+  rights.some(
+    (one) => one === '*' || one === right || (one.endsWith('.*') && right.startsWith(one.slice(0, -1))),
+  )
