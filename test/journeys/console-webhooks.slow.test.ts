@@ -49,6 +49,7 @@ async function tests(): Promise<void> {
   }
 
   test('by keyboard alone a webhook is made, and its secret is shown once', async () => {
+    await page.getByText('No webhook. One sends').waitFor()
     await expectAccessible(page, 'no webhook')
     await tabTo(page.getByRole('button', { name: 'New webhook' }))
     await page.keyboard.press('Enter')
@@ -81,7 +82,9 @@ async function tests(): Promise<void> {
 
   test('a test shows request and answer, and a hostile answer is text', async () => {
     const { id } = await addWebhook(kernel, { url: receiver.url, headers: { 'x-key': 's3cret' } })
+    await db.updateTable('webhook').set({ description: HOSTILE }).where('id', '=', id).execute()
     await open(`/webhooks/${id}`, receiver.url)
+    assert.deepEqual(await page.locator('.code-point').allTextContents(), ['U+202E', 'U+200B'])
     await press('Send a test')
     await page.getByText('status 200').waitFor()
     await page.getByRole('link', { name: 'Request and answer' }).click()
@@ -95,6 +98,17 @@ async function tests(): Promise<void> {
     assert.ok(!(await page.content()).includes('s3cret'))
     await expectAccessible(page, 'a delivery')
     assert.deepEqual(await trailOf(id), ['webhook.tested'])
+  })
+
+  test('a long event is shown in part, with every digit', async () => {
+    const { id } = await addWebhook(kernel, { url: receiver.url })
+    const [event = ''] = await addEvents(kernel, id)
+    const body = `{"big": 12345678901234567890.10, "long": "${'x'.repeat(1_048_576)}"}`
+    await db.updateTable('webhookEvent').set({ body }).where('id', '=', event).execute()
+    await open(`/webhooks/${id}`, receiver.url)
+    await page.getByRole('region', { name: 'Deliveries' }).getByRole('link').last().click()
+    await page.getByText('"big": 12345678901234567890.10').waitFor()
+    await page.getByText(/… and 1,0\d\d,\d{3} more characters/).waitFor()
   })
 
   test('one delivery is replayed, or all that have failed, in the state that the address names', async () => {
@@ -209,6 +223,7 @@ async function tests(): Promise<void> {
       .execute()
     for (const path of ['', '/new', `/${id}`, `/${id}/edit`, `/${id}/deliveries/${delivery?.id}`]) {
       await page.goto(`${at}/webhooks${path}`)
+      await page.getByRole('heading', { level: 1 }).waitFor()
       await page.waitForLoadState('networkidle')
       await expectNoOverflow(page, path)
       await expectAccessible(page, `${path} at 360 px`)
