@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { withClient } from '#test/database.ts'
+import { eventually } from '#test/embedded.ts'
 import { testService } from '#test/harness.ts'
 
 const t = await testService()
@@ -8,7 +9,9 @@ const key = await t.key(['*'])
 await withClient(t.clientUrl, (client) =>
   client.query(`create table source as select n from generate_series(1, 20000) n;
     create view breaking as select n, 1 / (90000 - n) as broken from generate_series(1, 100000) n;
-    create table sink (n int check (n <> 7), broken int)`),
+    create view stuck as select n, repeat('x', 20000) as text, case when n > 500 then pg_sleep(600)::text end as slept from generate_series(1, 1000) n;
+    create table sink (n int check (n <> 7), broken int);
+    create table kept (n int, text text, slept text)`),
 )
 
 async function linesOf(path: string, body: object) {
@@ -54,6 +57,22 @@ test('what fails before the first batch is answered with its status, later in th
   assert.equal(status, 200)
   assert.equal(failure.details.step, 'source')
   assert.ok(failure.details.rows_inserted > 0)
+})
+
+test('a run whose caller leaves after a line ends', async () => {
+  const leave = new AbortController()
+  const headers = { ...key.headers, accept: 'application/x-ndjson', 'content-type': 'application/json' }
+  const body = JSON.stringify({ source: { table_name: 'stuck' }, sink: { table_name: 'kept' } })
+  const asked = { method: 'POST', headers, body, signal: leave.signal }
+  const { body: answer } = await fetch(new URL('/pipelines', t.url), asked)
+  const first = await answer?.getReader().read()
+  const told = JSON.parse(new TextDecoder().decode(first?.value).split('\n')[0] ?? '').progress.rows_inserted
+  assert.ok(told > 0 && told <= 500)
+  leave.abort()
+  const running = `select pid from pg_stat_activity where datname = current_database() and state = 'active' and pid <> pg_backend_pid()`
+  await eventually(async () =>
+    withClient(t.clientUrl, async (client) => (await client.query(running)).rows.length === 0),
+  )
 })
 
 test('another media type is refused, and JSON is the usual one', async () => {
