@@ -78,7 +78,7 @@ export function Editor({ from, named, caller, client: asked }) {
       }
     })
   }
-  return html`<div class="beginning">
+  return html`<div class="pipeline-start">
       <${Field} label="Begin from" value=${from} onChange=${take((next) => goWith({ from: next }))}>
         ${Object.entries(STARTERS).map(([name, { title }]) => html`<option value=${name}>${title}</option>`)}
         ${named.map(({ name }) => html`<option value=${NAMED + name}>${name}</option>`)}

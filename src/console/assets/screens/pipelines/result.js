@@ -27,7 +27,7 @@ export function Rows({ label, rows }) {
 }
 
 /** Rows that are read beside those that would be written. @param {{ input: readonly Row[], result: Result, sink: string }} props */
-export const DryRun = ({ input, result, sink }) => html`<div class="sides">
+export const DryRun = ({ input, result, sink }) => html`<div class="dry-run">
   <${Panel} title="Input" note=${`${counted(result.rows_fetched)} read, the first ${counted(Math.min(input.length, SHOWN))} here`}><${Rows} label="Rows that are read" rows=${input} /><//>
   <${Panel} title="Output" note=${html`${counted(result.would_insert)} would go to <${Value} value=${sink} />`}><${Rows} label="Rows for the sink" rows=${result.data} /><//>
 </div>`

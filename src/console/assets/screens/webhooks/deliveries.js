@@ -56,7 +56,7 @@ export function Deliveries({ webhook, caller, query, turn }) {
   )
   const actions = html`<button type="button" class="plain" disabled=${isLoading} onClick=${reload}>Read again</button>`
   return html`<${Panel} title="Deliveries" note="kept for 30 days" actions=${actions}>
-      <div class="tools deliveries">
+      <div class="tools delivery-tools">
         <label>State <select value=${status} onChange=${take((value) => goWith({ status: value, offset: undefined }))}>
           <option value="">All</option>${STATUSES.map((name) => html`<option value=${name}>${name}</option>`)}
         </select></label>

@@ -104,7 +104,7 @@ function Answer({
 const Body = ({ label, text }) =>
   text === null
     ? html`<p class="soft">Your roles do not read what this webhook sends, so they do not see this.</p>`
-    : html`<pre class="body" role="region" aria-label=${label} tabindex="0"><${Value} value=${indented(text)} most=${SHOWN} /></pre>`
+    : html`<pre class="sent-body" role="region" aria-label=${label} tabindex="0"><${Value} value=${indented(text)} most=${SHOWN} /></pre>`
 
 /** JSON on lines of its own, with every digit; anything else as it is. @param {string} text */
 function indented(text) {

@@ -77,7 +77,7 @@ function Category({ title, startsOpen, children }) {
   const [isOpen, setOpen] = useState(startsOpen)
   const follow = (/** @type {{ currentTarget: HTMLDetailsElement }} */ { currentTarget }) =>
     setOpen(currentTarget.open)
-  return html`<details open=${isOpen} onToggle=${follow}><summary>${title}</summary><div class="choices">${children}</div></details>`
+  return html`<details open=${isOpen} onToggle=${follow}><summary>${title}</summary><div class="event-choices">${children}</div></details>`
 }
 
 /** @type {Readonly<Record<string, string>>} */

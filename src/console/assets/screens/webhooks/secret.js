@@ -33,9 +33,9 @@ export function Secret({ secret, onClose }) {
   const mark = (/** @type {{ currentTarget: HTMLInputElement }} */ { currentTarget }) =>
     currentTarget.select()
   return html`<${Panel} title="Secret" note="shown once" actions=${html`<button type="button" onClick=${onClose}>I have it</button>`}>
-    <div class="secret">
+    <div class="issued-secret">
       <label for=${id} class="hidden">Secret</label>
-      <input id=${id} class="mono" readonly value=${secret} onFocus=${mark} />
+      <input id=${id} readonly value=${secret} onFocus=${mark} />
       <button type="button" class="primary" onClick=${copy}>Copy</button>
       <span class="soft" role="status">${copied}</span>
     </div>
@@ -44,4 +44,4 @@ export function Secret({ secret, onClose }) {
 
 /** How a receiver checks a request. */
 export const SignatureHelp = () =>
-  html`<p class="soft">Signed by <a href="https://www.standardwebhooks.com" target="_blank" rel="noopener">Standard Webhooks</a>: <code>webhook-signature</code> holds <code>v1,</code> and the base64 of HMAC-SHA256 over <code>webhook-id.webhook-timestamp.body</code>, with the bytes that the secret has in base64 after <code>whsec_</code>.</p>`
+  html`<p class="soft signature">Signed by <a href="https://www.standardwebhooks.com" target="_blank" rel="noopener">Standard Webhooks</a>: <code>webhook-signature</code> holds <code>v1,</code> and the base64 of HMAC-SHA256 over <code>webhook-id.webhook-timestamp.body</code>, with the bytes that the secret has in base64 after <code>whsec_</code>.</p>`
