@@ -384,7 +384,7 @@ const RULES: readonly Rule[] = [
         : uses(
             source.text,
             CONNECTIONS.includes(source.file),
-            /\bnew pg\.\w+|\bextends pg\.(?:Client|Pool)\b/g,
+            /\bnew pg\.(?!Query\b)\w+|\bextends pg\.(?:Client|Pool)\b/g,
           ),
     wrong: [
       { file: 'cli/a.ts', text: 'const client = new pg.Client({ connectionString: url })\n' },

@@ -49,14 +49,16 @@ export async function tell<A extends Action>(kernel: Teller<A>, action: A, act: 
 }
 
 /**
- * The same where a statement of the act writes the row of the trail itself (`insertRecords`). `emit` writes the event, after that statement.
+ * The same where a statement of the act writes the row of the trail itself (`insertRecords`). `emitEvent` writes the event, after that statement.
  */
-export const tellWithin = <A extends Action>(kernel: Teller<A>, action: A, act: ActOf<A>): ToldWithin => ({
+export const tellWithin = <A extends Action>(
+  kernel: Teller<A>,
+  action: A,
+  act: ActOf<A>,
+): { readonly record: AuditRecord; readonly emitEvent: () => Promise<void> } => ({
   record: auditRecord(kernel, action, act),
-  emit: () => emitFor(kernel, action, act),
+  emitEvent: () => emitFor(kernel, action, act),
 })
-
-export type ToldWithin = { readonly record: AuditRecord; readonly emit: () => Promise<void> }
 
 async function emitFor<A extends Action>(kernel: Teller<A>, action: A, act: ActOf<A>): Promise<void> {
   const events: { readonly [A in Action]?: (kernel: never, act: never) => Promise<void> } = EVENTS

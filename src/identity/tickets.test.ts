@@ -114,18 +114,11 @@ test('a ticket ends with the session that asked for it, by deletion or expiry', 
     const id = uuidv7(kernel.now(), kernel.random)
     const createdAt = kernel.now()
     const expiresAt = new Date(createdAt.getTime() + lifetime)
-    const place = { ipAddress: null, userAgent: null }
-    const more = { createdAt, expiresAt, remembered: true, ...place }
-    await insertSession(
-      kernel.db,
-      { id, userId: ada.id, tokenHash: kernel.random(32), ...more, ...NOTHING_SHOWN },
-      {
-        max: 100,
-        device: noteDevice(kernel, ada, undefined),
-        organization: sql`null`,
-        record: auditRecord(kernel, 'user.signed_in', { targetId: ada.id }),
-      },
-    )
+    const more = { createdAt, expiresAt, remembered: true, ipAddress: null, userAgent: null }
+    const session = { id, userId: ada.id, tokenHash: kernel.random(32), ...more, ...NOTHING_SHOWN }
+    const record = auditRecord(kernel, 'user.signed_in', { targetId: ada.id })
+    const device = noteDevice(kernel, ada, undefined)
+    await insertSession(kernel.db, session, { max: 100, device, organization: sql`null`, record })
     const ticket = { userId: ada.id, sessionId: id, address: ada.email, lifetime: HOUR, payload: {} }
     return { id, token: await issueTicket(kernel, 'delete-user', ticket) }
   }

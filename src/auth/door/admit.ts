@@ -111,7 +111,7 @@ async function startSession(
   const expiresAt = endWithinMaxAge(kernel.config, now, new Date(now.getTime() + lifetime))
   const device = noteDevice(kernel, user, presented)
   const id = uuidv7(now, kernel.random)
-  const { record, emit } = tellWithin(kernel, 'user.signed_in', {
+  const { record, emitEvent } = tellWithin(kernel, 'user.signed_in', {
     targetId: user.id,
     details: { sessionId: id, way },
   })
@@ -136,7 +136,7 @@ async function startSession(
     },
   )
   expectConsentToSignIn(kernel, user, { way, amr: session.amr })
-  await emit()
+  await emitEvent()
   const maxAge = remember ? expiresAt.getTime() - now.getTime() : undefined
   return { token, session, user, maxAge, trustedDevice, knownDevice: device.cookieOf(deviceHash) }
 }
