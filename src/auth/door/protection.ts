@@ -66,7 +66,7 @@ export function protect(app: App, kernel: Kernel): void {
 }
 
 /** Milliseconds. */
-const PAUSE = 200
+const PAUSE = 500
 /** Refusals that may wait at once, which bounds their memory. */
 const MAX_PAUSED = 1_000
 

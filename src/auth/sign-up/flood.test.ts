@@ -51,7 +51,7 @@ test('past the bound of the queue the answer is 503 with Retry-After, and get-se
   const signIns = Array.from({ length: 12 }, () =>
     t.anon.post('/api/auth/sign-in/email', { email: ada.email, password: PASSWORD }),
   )
-  // After the first 503 the queue is full, and none of its five is done yet.
+  // The first 503 comes after a pause, in which the five of the full queue are not done by far.
   const refused = await Promise.race(signIns)
   assert.deepEqual([refused.status, refused.body.code], [503, 'SERVICE_UNAVAILABLE'])
   assert.match(refused.headers.get('retry-after') ?? '', /^[1-9]\d*$/)
