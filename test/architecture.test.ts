@@ -617,7 +617,7 @@ const NOT_IN_PAGES: Readonly<Record<string, RegExp>> = {
   storage: /\b(?:localStorage|sessionStorage|indexedDB|caches|document\.cookie)\b/g,
   requests: /(?<![.\w])fetch\(|XMLHttpRequest|sendBeacon|EventSource|WebSocket/g,
 }
-const IN_PAGES = ['api.js: fetch(', 'foot.js: localStorage', 'foot.js: localStorage']
+const IN_PAGES = ['api.js: fetch(', 'shell.js: localStorage', 'shell.js: localStorage']
 
 test('pages of the console show values as text, store nothing but the theme, and call the API in one place', () => {
   const complaints = (file: string, text: string) =>

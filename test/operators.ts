@@ -1,4 +1,4 @@
-import { CONSOLE_COOKIE } from '#kernel/http/header-names.ts'
+import { sessionCookieName } from '#kernel/http/session-cookie.ts'
 import { type Actor, actor, type TestService } from './harness.ts'
 import { createPerson, type Person } from './organizations.ts'
 
@@ -16,7 +16,8 @@ export const byCookie = (
   t: TestService,
   { token }: Pick<Person, 'token'>,
   headers: Readonly<Record<string, string>> = { origin: new URL(t.service.kernel.publicUrl()).origin },
-): Actor => sending(t, { cookie: `${CONSOLE_COOKIE}=${token}`, ...headers })
+): Actor =>
+  sending(t, { cookie: `${sessionCookieName(t.config, { headers: OPERATE })}=${token}`, ...headers })
 
 /** A user of this role, whose session has shown a proof so many minutes ago. */
 export async function operatorOf(t: TestService, role: string, minutes = 0): Promise<Person> {

@@ -156,7 +156,7 @@ async function create(kernel: Kernel, options: Create): Promise<void> {
     fields,
   }
   await actAsOperator(kernel, async (kernel) => {
-    const [outcome] = await addUsers(kernel.db, [user])
+    const [outcome] = await addUsers(kernel, [user])
     if (outcome === 'field_taken') throw new Error('Another user has the value of a unique field.')
     if (outcome !== 'added') throw new Error(`There is an account with ${email} already.`)
     await tell(kernel, 'user.created', { targetId: id, details: { role } })

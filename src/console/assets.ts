@@ -12,6 +12,8 @@ export type Assets = {
   /** Ends with a digest of all files, so that what is below never changes. */
   readonly base: string
   readonly names: readonly string[]
+  /** The modules that these import, themselves or by others, and these. */
+  withImports(entries: readonly string[]): readonly string[]
   /** Undefined when there is no file of that name. */
   read(name: string, accepted: string): Promise<EncodedAsset | undefined>
 }
@@ -55,6 +57,7 @@ export function loadAssets(): Assets {
   return {
     base: `/console/assets/${digest.slice(0, 16)}`,
     names: [...files.keys()],
+    withImports: (entries) => withImports(files, entries),
     async read(name, accepted) {
       const asset = files.get(name)
       if (asset === undefined) return undefined
@@ -67,6 +70,21 @@ export function loadAssets(): Assets {
     },
   }
 }
+
+function withImports(files: ReadonlyMap<string, Asset>, entries: readonly string[]): readonly string[] {
+  const found = new Set(entries)
+  for (const name of found)
+    for (const [, path] of String(files.get(name)?.plain ?? '').matchAll(IMPORT)) {
+      const imported = path === undefined ? undefined : (IMPORTS[path] ?? besides(name, path))
+      if (imported !== undefined && files.has(imported)) found.add(imported)
+    }
+  return [...found]
+}
+
+/** Of our own modules, and the packages, which are minified. What a module loads later is no statement. */
+const IMPORT = /^(?:import|export)\b[^'"();]*?from\s*['"]([^'"]+)['"]/gm
+
+const besides = (name: string, path: string): string => new URL(path, `file:///${name}`).pathname.slice(1)
 
 const digestOf = (content: Buffer): string => hash('sha256', content)
 

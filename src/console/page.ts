@@ -7,15 +7,13 @@ import { type Assets, IMPORTS } from './assets.ts'
 
 type ConsolePage = { readonly text: string; readonly headers: Readonly<Record<string, string>> }
 
+/** The module that begins. */
+const ENTRY = 'shell.js'
 /** The screen that most visits begin with. */
 const HOME = 'screens/home.js'
 
-/** Loaded with the page, so that no module waits for the one that imports it. Screens are loaded when they are opened. */
-const isPreloaded = (name: string): boolean =>
-  name.endsWith('.js') && (name === HOME || !name.startsWith('screens/'))
-
 /** The one page of the console. Everything that it shows comes from the API, so it is the same for everyone. */
-export function consolePage(config: Config, { base, names }: Assets): ConsolePage {
+export function consolePage(config: Config, { base, withImports }: Assets): ConsolePage {
   const importMap = JSON.stringify({
     imports: Object.fromEntries(Object.entries(IMPORTS).map(([name, file]) => [name, `${base}/${file}`])),
   })
@@ -25,8 +23,8 @@ export function consolePage(config: Config, { base, names }: Assets): ConsolePag
     docs: config.docs.enabled,
     mail: hasDevMail(config),
   })
-  const preloads = names
-    .filter(isPreloaded)
+  // So that no module waits for the one that imports it. Other screens are loaded when they are opened.
+  const preloads = withImports([ENTRY, HOME])
     .map((name) => html`<link rel="modulepreload" href="${`${base}/${name}`}">`)
   const { html: text } = html`<!doctype html>
 <html lang="en">
@@ -40,7 +38,7 @@ export function consolePage(config: Config, { base, names }: Assets): ConsolePag
 <link rel="stylesheet" href="${`${base}/console.css`}">
 <script type="importmap">${{ html: importMap }}</script>
 ${preloads}
-<script type="module" src="${`${base}/app.js`}"></script>
+<script type="module" src="${`${base}/${ENTRY}`}"></script>
 <div id="app"></div>
 <noscript>The console needs JavaScript. The command <code>gatehouse</code> and the API do without.</noscript>
 </html>

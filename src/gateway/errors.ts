@@ -121,6 +121,7 @@ const KEY_FAILURES: readonly string[] = [
   // Of a session in place of a key.
   'session_required',
   'invalid_session',
+  'another_user',
   'ambiguous_session',
   'session_not_fresh',
   'two_factor_required',

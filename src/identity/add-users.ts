@@ -1,6 +1,9 @@
 import { type RawBuilder, sql } from 'kysely'
 import type { Db } from '#kernel/db/connect.ts'
+import type { Kernel } from '#kernel/kernel.ts'
 import type { CustomFields } from './custom-fields.ts'
+import { isAdmin } from './permissions.ts'
+import { lockAdmins } from './roles.ts'
 
 /** A user from an import or from the operator, whose word proves the address, with the hash of a password if there is one. */
 export type UserToAdd = {
@@ -28,9 +31,14 @@ export type Added = 'added' | 'email_taken' | 'username_taken' | 'field_taken' |
 /**
  * Adds the users that do not exist, each with its password or not at all, in one statement. Returns the outcomes in the order of
  * the users. Their ids, emails, usernames and values of unique fields must differ. Throws for such a value that a concurrent statement
- * adds (`takenField`).
+ * adds (`takenField`). To be called in a transaction.
  */
-export async function addUsers(db: Db, users: readonly UserToAdd[]): Promise<readonly Added[]> {
+export async function addUsers(
+  kernel: Pick<Kernel, 'db' | 'config'>,
+  users: readonly UserToAdd[],
+): Promise<readonly Added[]> {
+  const { db } = kernel
+  if (users.some((user) => isAdmin(kernel, user))) await lockAdmins(db)
   const added = await insertUsers(db, users.toSorted(byEmail))
   const left = users.filter(({ id }) => !added.has(id))
   const taken = left.length === 0 ? new Map<string, Added>() : await findTaken(db, left)

@@ -9,7 +9,7 @@ import { type User, withoutExpiredBan } from './users.ts'
 /** For a user whose row is locked. Ends the impersonations by and of the user that the new role does not allow. */
 export async function changeRole(kernel: Kernel, user: User, role: string): Promise<User> {
   if (role === user.role) return withoutExpiredBan(user, kernel.now())
-  if (isAdmin(kernel, user)) await lockAdmins(kernel.db)
+  if (isAdmin(kernel, user) || isAdmin(kernel, { ...user, role })) await lockAdmins(kernel.db)
   const now = kernel.now()
   const loses = !coversPermissions(kernel, { id: user.id, role }, user)
   const changed = await kernel.db
@@ -58,8 +58,8 @@ export const adminsOf = ({ db, config }: Pick<Kernel, 'db' | 'config'>) =>
     .where('isAnonymous', '=', false)
 
 /**
- * One lock for every verb that removes an admin, and for the link that makes the first one, taken after the users' rows: the next one sees the
- * result of this one.
+ * One lock for every verb that makes or removes an admin, and for the link that makes the first one: the next one sees the result of this one.
+ * Taken after the rows of users that exist, and before one is added, who waits for another with the same address.
  */
 export const lockAdmins = (db: Db) =>
   sql`select pg_advisory_xact_lock(hashtextextended('gatehouse admins', 0))`.execute(db)

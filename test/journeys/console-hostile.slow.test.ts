@@ -115,6 +115,19 @@ async function tests(): Promise<void> {
     }
   })
 
+  test('an address alone makes no database count', async () => {
+    const { page, asked } = await visitor('/users?count=exact')
+    const bodies: string[] = []
+    page.on('request', (request) => void bodies.push(request.postData() ?? ''))
+    await page.getByRole('cell', { name: root.email }).waitFor()
+    await page.getByRole('link', { name: 'Data' }).click()
+    await page.goto(`${page.url()}?table=wide&count=exact`)
+    await page.getByText(/^1–50 of/).waitFor()
+    assert.ok(![...asked, ...bodies].some((text) => text.includes('exact') && !text.includes('/console/')))
+    await page.getByRole('button', { name: 'Count exactly' }).click()
+    await page.getByText('1–50 of 120', { exact: true }).waitFor()
+  })
+
   test('settings and the trail are shown, secrets masked', async () => {
     const { page } = await visitor('/settings')
     await page.getByRole('cell', { name: 'session.expires_in', exact: true }).waitFor()

@@ -170,6 +170,13 @@ async function tests(): Promise<void> {
     await page.getByText('Another user has signed in in this browser').first().waitFor()
     assert.equal((await bannedOf(ada))?.banned, false)
     await page.keyboard.press('Escape')
+    // Neither is anything read as that user, nor that session ended.
+    await page.getByRole('link', { name: 'Audit' }).click()
+    await page.getByRole('main').getByText('another_user').waitFor()
+    assert.equal(await page.getByRole('table').count(), 0)
+    await press(page, 'Sign out')
+    await page.getByRole('banner').getByText('another_user').waitFor()
+    assert.equal((await sessionsOf(bea.id)).length, 2)
     await page.getByRole('button', { name: 'Continue as Bea' }).click()
     await page.getByText(bea.email).waitFor()
   })

@@ -49,7 +49,7 @@ async function tests(): Promise<void> {
     await page.getByRole('dialog').waitFor({ state: 'detached' })
   })
 
-  test('the first view is at most 30 requests and 120 kB, and nothing comes from elsewhere', async () => {
+  test('the first view is at most 24 requests and 120 kB, and nothing comes from elsewhere', async () => {
     const { page } = await enter()
     await page.waitForLoadState('networkidle')
     const { page: first } = await visit()
@@ -65,7 +65,7 @@ async function tests(): Promise<void> {
     await first.getByRole('heading', { name: 'Components' }).waitFor()
     await first.waitForLoadState('networkidle')
     const bytes = sizes.reduce((sum, size) => sum + size, 0)
-    assert.ok(sizes.length <= 30 && sizes.length > 5, `${sizes.length} requests`)
+    assert.ok(sizes.length <= 24 && sizes.length > 5, `${sizes.length} requests`)
     assert.ok(bytes <= 120 * 1_024, `${bytes} bytes`)
     assert.deepEqual([...origins], [new URL(at).origin])
   })
@@ -137,6 +137,12 @@ async function tests(): Promise<void> {
     await page.getByText('Loading the users …').waitFor()
     release()
     await page.getByRole('cell', { name: root.email }).waitFor()
+    // A proxy in between answers in its own way.
+    const json = { code: 404, message: { text: 'No' }, error: 7 }
+    await page.route('**/admin/list-users**', (route) => route.fulfill({ status: 404, json }))
+    await page.getByLabel('Show').selectOption('Admins')
+    await page.getByText('The service has answered 404').waitFor()
+    await page.getByText('status_404').waitFor()
     await page.route('**/screens/settings.js', (route) => route.fulfill({ status: 404, body: '' }))
     await page.getByRole('link', { name: 'Settings' }).click()
     await page.getByText('Settings could not be loaded').waitFor()
@@ -237,11 +243,22 @@ async function tests(): Promise<void> {
     await page.getByRole('button', { name: 'Create the administrator' }).click()
     await page.getByText('password_too_short').waitFor()
     await page.getByLabel('Password').fill(PASSWORD)
+    // The administrator is made, and the sign-in fails: another press goes on where the first one has ended.
+    await page.route('**/sign-in/email', (route) => route.abort(), { times: 1 })
+    await page.getByRole('button', { name: 'Create the administrator' }).click()
+    await page.getByText('The service does not answer').waitFor()
     await page.getByRole('button', { name: 'Create the administrator' }).click()
     await page.getByRole('heading', { name: 'Home' }).waitFor()
     assert.deepEqual(
       await page.getByRole('navigation', { name: 'Screens' }).getByRole('link').allTextContents(),
       SCREENS,
     )
+    const late = await page.context().newPage()
+    await late.goto(`${fresh.service.kernel.publicUrl()}/console/first-admin#${token}`)
+    await late.getByLabel('Name').fill('Other')
+    await late.getByLabel('Email').fill('other@example.com')
+    await late.getByLabel('Password').fill(PASSWORD)
+    await late.getByRole('button', { name: 'Create the administrator' }).click()
+    await late.getByText('The link was used, has expired, or somebody administers').waitFor()
   })
 }

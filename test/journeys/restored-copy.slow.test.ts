@@ -6,13 +6,14 @@ import path from 'node:path'
 import { after, test } from 'node:test'
 import { ListObjectsV2Command, S3Client } from '@aws-sdk/client-s3'
 import { startService } from '#app'
+import { offerFirstAdmin } from '#identity/first-admin.ts'
 import { type Config, defaultConfig } from '#kernel/config/config.ts'
 import { createLog } from '#kernel/log.ts'
 import { secureRandom, uuidv7 } from '#kernel/random.ts'
 import { createSecrets } from '#kernel/secrets.ts'
 import { openDatabases } from '#startup/open-databases.ts'
 import { backupService, NEEDS_PROGRAMS } from '#test/backup-service.ts'
-import { type Actor, ADMIN_KEY, actor, TEST_SECRET } from '#test/harness.ts'
+import { type Actor, ADMIN_KEY, actor, PASSWORD, TEST_SECRET } from '#test/harness.ts'
 import { WITHOUT_S3 } from '#test/s3/program.ts'
 import { startS3Server } from '#test/s3/server.ts'
 import { removeFolder } from '#test/temporary-folder.ts'
@@ -83,6 +84,8 @@ async function goOnSideBySide(name: string, backups: Backups, files: () => Promi
     .insertInto('backupJob')
     .values(unfinished.map((row) => ({ ...row, installationId: installation.id })))
     .execute()
+  const link = await kernel.db.transaction().execute((db) => offerFirstAdmin({ ...kernel, db }))
+  assert.ok(link)
   await original.nightly()
   const [used, first] = (await jobsOf(original.admin)).filter(({ status }) => status === 'completed')
   assert.ok(used && first)
@@ -100,6 +103,10 @@ async function goOnSideBySide(name: string, backups: Backups, files: () => Promi
   })
   assert.equal(restored.code, 0, restored.stderr)
   const copy = await open(`${name}-copy`, backups)
+  const made = await copy.admin.post('/api/auth/admin/create-first-admin', {
+    ...{ token: link, name: 'Root', email: 'root@example.com', password: PASSWORD },
+  })
+  assert.deepEqual([made.status, made.body.code], [401, 'INVALID_TOKEN'], 'an open link is not restored')
   await copy.look()
   const statuses = async () =>
     Object.fromEntries((await jobsOf(copy.admin)).map(({ id, status }) => [id, status]))

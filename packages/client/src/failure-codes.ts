@@ -23,6 +23,8 @@ export type GatewayFailures = {
   not_acceptable: { status: 406; details: FailureDetails & { readonly available?: readonly string[] } }
   /** The request did not arrive in time */
   request_timeout: { status: 408; details: FailureDetails }
+  /** The session is of another user than the request expects; nothing was done */
+  another_user: { status: 409; details: FailureDetails }
   /** The body is too large */
   payload_too_large: { status: 413; details: FailureDetails & { readonly maximum_bytes?: number; readonly maximum_values?: number } }
   /** Send the body as application/json */

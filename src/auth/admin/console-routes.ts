@@ -15,6 +15,7 @@ const Actions = Type.Record(Type.String(), Type.Array(Type.String()))
 
 const OwnPermissions = Type.Object(
   {
+    user: Type.Object({ id: Id, name: Type.String(), email: Type.String() }, named('PermittedUser')),
     permissions: Type.Unsafe<Record<string, readonly string[]>>({
       ...Actions,
       description: 'Resource → actions, `operator` among them; each is held by one of the roles',
@@ -38,7 +39,7 @@ export function adminConsoleRoutes(app: App, kernel: Kernel, access: AuthAccess)
       summary: 'Everything that the roles of the caller allow',
       response: { 200: OwnPermissions },
     },
-    handler: async ({ caller: { user } }) => permissionsOf(kernel, user),
+    handler: async ({ caller: { user } }) => ({ ...permissionsOf(kernel, user), user }),
   })
   if (!kernel.config.console.enabled) return
   app.route({

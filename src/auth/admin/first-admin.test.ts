@@ -90,7 +90,7 @@ test('a link that is used, expired, replaced, unknown or too late fails alike', 
     emailVerified: true,
     image: null,
   }
-  await addUsers(kernel.db, [
+  await addUsers(kernel, [
     {
       ...other,
       username: null,

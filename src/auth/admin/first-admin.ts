@@ -38,7 +38,7 @@ export async function createFirstAdmin(kernel: Kernel, asked: FirstAdmin): Promi
   }
   await actAsOperator(actingAsUser(kernel, id), async (kernel) => {
     if (!(await redeemFirstAdmin(kernel, asked.token))) throw refuse()
-    const [outcome] = await addUsers(kernel.db, [user])
+    const [outcome] = await addUsers(kernel, [user])
     if (outcome !== 'added') throw fail('USER_ALREADY_EXISTS')
     await tell(kernel, 'user.created', { targetId: id, details: { role: ROLE } })
   })

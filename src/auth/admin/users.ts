@@ -1,5 +1,7 @@
 import { act } from '#identity/act.ts'
 import { hashPassword } from '#identity/passwords.ts'
+import { isAdmin } from '#identity/permissions.ts'
+import { lockAdmins } from '#identity/roles.ts'
 import { deleteTickets } from '#identity/tickets.ts'
 import { hasProvenEmail, type User, type UserChange, updateUser, withoutExpiredBan } from '#identity/users.ts'
 import { isConflict } from '#kernel/db/conflicts.ts'
@@ -47,6 +49,7 @@ export async function createUser(kernel: Kernel, caller: Caller, asked: CreateUs
       if (role === undefined) return addUser(kernel, user, 'by operator', password)
       expectPermission(kernel, admin, TO.SET_ROLE)
       expectToCover(kernel, admin, { id: user.id, role })
+      if (isAdmin(kernel, { id: user.id, role })) await lockAdmins(kernel.db)
       return addUser(kernel, { ...user, role }, 'by operator', password)
     }),
   )

@@ -8,6 +8,7 @@ import { type Access, open } from '#kernel/http/access.ts'
 import { isGet } from '#kernel/http/methods.ts'
 import { beyondReach } from '#kernel/http/origins.ts'
 import { presentedToken } from '#kernel/http/presented-token.ts'
+import { expectUser } from '#kernel/http/session-cookie.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import type { AdminPermission } from '../admin/permissions.ts'
 import { fail } from '../errors.ts'
@@ -57,7 +58,7 @@ export type AuthAccess = {
 }
 
 const SECURITY = [{ sessionToken: [] }, { sessionCookie: [] }]
-const SESSION_FAILURES = ['UNAUTHORIZED', 'TWO_FACTOR_REQUIRED', 'TOO_MANY_REQUESTS']
+const SESSION_FAILURES = ['UNAUTHORIZED', 'TWO_FACTOR_REQUIRED', 'ANOTHER_USER', 'TOO_MANY_REQUESTS']
 
 export function createAuthAccess(kernel: Kernel, sessions: Sessions): AuthAccess {
   const { config } = kernel
@@ -68,6 +69,7 @@ export function createAuthAccess(kernel: Kernel, sessions: Sessions): AuthAccess
   ): Promise<'TWO_FACTOR_REQUIRED' | undefined> => {
     const presented = presentedToken(config, request)
     const found = presented && (await sessions.find(presented.token, request.clientAddress))
+    if (found !== undefined) expectUser(request, found.user.id)
     if (found?.session.impersonatedBy != null) await expectOpenTo(kernel, found, request)
     // A page that may not use the cookie is refused later (protection.ts). It must not be sent the token before.
     const mayExtend = presented?.by !== 'cookie' || beyondReach(kernel, request) === undefined
@@ -103,6 +105,7 @@ export function createAuthAccess(kernel: Kernel, sessions: Sessions): AuthAccess
   const known: Access = {
     name: 'open (knows a session)',
     security: [...SECURITY, {}],
+    failures: ['ANOTHER_USER'],
     authorize: async (request, reply) => void (await identify(request, reply)),
   }
   const fresh: Access = {

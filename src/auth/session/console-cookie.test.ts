@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setRoleByOperator } from '#auth/admin/operator.ts'
-import { CONSOLE_COOKIE } from '#kernel/http/header-names.ts'
+import { CONSOLE_COOKIE, SECURE_CONSOLE_COOKIE } from '#kernel/http/header-names.ts'
 import { type Answer, PASSWORD, testService, type User } from '#test/harness.ts'
 import { OPERATE } from '#test/operators.ts'
 import { codeOf, insertFactor, TRUSTED_COOKIE } from '#test/second-factor.ts'
@@ -82,7 +82,19 @@ test('a sign-in with the header sets the cookie of the console, which is Strict 
   const headers = { ...OPERATE, origin: 'https://auth.example.com' }
   const body = { email: ada.email, password: PASSWORD }
   const answer = await weak.anon.post(`${AUTH}/sign-in/email`, body, { headers })
-  assert.match(linesOf(answer)[CONSOLE_COOKIE] ?? '', /; HttpOnly; Secure; SameSite=Strict$/)
+  const line = linesOf(answer)[SECURE_CONSOLE_COOKIE] ?? ''
+  assert.match(
+    line,
+    /^__Host-service-auth\.console=[\w-]{43}; Max-Age=\d+; Path=\/; HttpOnly; Secure; SameSite=Strict$/,
+  )
+  const [cookie] = line.split(';')
+  const whoIs = (cookie = '') => weak.anon.get(`${AUTH}/get-session`, { headers: { ...headers, cookie } })
+  assert.equal((await whoIs(cookie)).body.user.email, ada.email)
+  assert.equal(
+    (await whoIs(cookie?.replace('__Host-', ''))).status,
+    401,
+    'what a page of http can set is not read',
+  )
 })
 
 test('the console and the application of one browser have two sessions, and each reads its own only', async () => {

@@ -1,10 +1,9 @@
 import { createStore } from './hooks.js'
-import { parse } from './json.js'
 
 /**
  * @typedef {Readonly<Record<string, string | number | boolean | undefined>>} Parameters
- * @typedef {{ method?: string, query?: Parameters, body?: unknown, client?: string, signal?: AbortSignal, isEntry?: boolean, isRead?: boolean, accept?: string }} Asked
- * `isEntry`: a way in, which nobody is signed in for. `isRead`: a POST that changes nothing.
+ * @typedef {{ method?: string, query?: Parameters, body?: unknown, client?: string, signal?: AbortSignal, isEntry?: boolean, asksNothing?: boolean, isRead?: boolean, accept?: string }} Asked
+ * `isEntry`: a way in, which nobody is signed in for. `asksNothing`: fails where another call would ask the person. `isRead`: a POST that changes nothing.
  */
 
 /** Facts of the installation that are no secret, in the page. @type {{ auth: string, version: string, docs: boolean, mail: boolean }} */
@@ -30,6 +29,8 @@ export class ApiError extends Error {
 
 /**
  * By what requests act: the cookie of a session, which no script can read, or a key that was pasted. It lives here only, and ends with the page.
+ * The tabs of a browser share the cookie, and pages of other ports may replace it: each request names the user whom this page shows, and is
+ * refused as another one.
  * @type {{ by: 'session', userId?: string | undefined } | { by: 'key', key: string }}
  */
 let credential = { by: 'session' }
@@ -67,28 +68,21 @@ export const callLines = (path, asked) => withQuestions(asked, () => follow(path
 async function withQuestions(asked, work) {
   for (;;) {
     try {
-      if (isWrite(asked) && asked.isEntry !== true) await expectSameUser()
       return await work()
     } catch (error) {
-      const question = asked.isEntry === true ? undefined : questionFor(error)
+      if (error instanceof ApiError && error.code === 'another_user') throw await anotherUser()
+      const question = asked.isEntry || asked.asksNothing ? undefined : questionFor(error)
       if (question === undefined || !(await ask(question))) throw error
     }
   }
 }
 
-/** @param {Asked} asked */
-const isWrite = ({ method = 'GET', isRead = false }) => method !== 'GET' && !isRead
-
-/**
- * The tabs of a browser share the cookie. Before an act this one asks whose it is by now.
- */
-async function expectSameUser() {
-  if (credential.by !== 'session' || credential.userId === undefined) return
-  const { user } = await send(auth('/get-session'), {})
-  if (user.id === credential.userId) return
+/** Shows who has signed in in place of this page's user. */
+async function anotherUser() {
+  const { user } = await send(auth('/get-session'), { isEntry: true })
   otherUser.set({ id: user.id, name: user.name })
-  throw new ApiError({
-    status: 0,
+  return new ApiError({
+    status: 409,
     code: 'another_user',
     message: 'Another user has signed in in this browser. Nothing was done.',
     hint: 'Continue as that user, or sign in as yourself again.',
@@ -135,18 +129,32 @@ async function follow(path, asked) {
 }
 
 /** @param {string} path @param {Asked} asked */
-async function request(path, { method = 'GET', query, body, client, signal, accept = 'application/json' }) {
-  /** @type {Record<string, string>} */
-  const headers = { accept }
-  if (credential.by === 'key') headers.apikey = credential.key
-  else headers['x-service-session'] = '1'
-  if (client !== undefined) headers['x-service-client'] = client
-  if (body !== undefined) headers['content-type'] = 'application/json'
+async function request(path, { method = 'GET', query, body, client, signal, accept, isEntry = false }) {
+  const headers = { accept: accept ?? 'application/json', ...credentialHeaders(isEntry) }
+  const more = {
+    ...(client !== undefined && { 'x-service-client': client }),
+    ...(body !== undefined && { 'content-type': 'application/json' }),
+  }
   return fetch(path + searchOf(query), {
-    ...{ method, headers, cache: 'no-store', credentials: credential.by === 'key' ? 'omit' : 'same-origin' },
+    ...{
+      method,
+      headers: { ...headers, ...more },
+      cache: 'no-store',
+      credentials: credential.by === 'key' ? 'omit' : 'same-origin',
+    },
     ...(body !== undefined && { body: JSON.stringify(body) }),
     ...(signal && { signal }),
   }).catch(unreachable)
+}
+
+/** @param {boolean} isEntry @returns {Record<string, string>} */
+function credentialHeaders(isEntry) {
+  if (credential.by === 'key') return { apikey: credential.key }
+  const { userId } = credential
+  return {
+    'x-service-session': '1',
+    ...(userId !== undefined && !isEntry && { 'x-service-expected-user': userId }),
+  }
 }
 
 /** @param {Parameters} [query] */
@@ -174,13 +182,18 @@ function failureOf(response, text) {
   const requestId = headers.get('x-request-id')
   const wait = headers.get('retry-after')
   const known = envelopeIn(text)
-  const { message = `The service has answered ${status}`, code = `status_${status}`, error, data } = known
-  const details = known.details ?? data?.details
-  const hint = wait !== null ? `Try again in ${wait} seconds.` : error === message ? undefined : error
+  const message = textIn(known.message) ?? `The service has answered ${status}`
+  const code = textIn(known.code) ?? `status_${status}`
+  const details = known.details ?? known.data?.details
+  const advice = textIn(known.error)
+  const hint = wait !== null ? `Try again in ${wait} seconds.` : advice === message ? undefined : advice
   return new ApiError({ status, code, message, hint, details, requestId })
 }
 
-/** A proxy in between may answer something else than JSON. @param {string} text @returns {any} */
+/** @param {unknown} value */
+const textIn = (value) => (typeof value === 'string' ? value : undefined)
+
+/** A proxy in between may answer something else than our JSON, or than JSON. @param {string} text @returns {any} */
 function envelopeIn(text) {
   try {
     const value = parse(text)
@@ -188,6 +201,24 @@ function envelopeIn(text) {
   } catch {
     return {}
   }
+}
+
+/**
+ * Numbers of the database have more digits than those of JavaScript. One that would lose some is kept as its text, in an object that
+ * JSON.stringify writes as it was read.
+ * @param {string} text
+ * @returns {any}
+ */
+export const parse = (text) => JSON.parse(text, /** @type {any} */ (keepDigits))
+
+/**
+ * @param {string} _name
+ * @param {unknown} value
+ * @param {{ source?: string }} [context] absent in browsers that do not tell the source
+ */
+function keepDigits(_name, value, { source } = {}) {
+  if (typeof value !== 'number' || source === undefined || String(value) === source) return value
+  return /** @type {{ rawJSON(text: string): unknown }} */ (/** @type {unknown} */ (JSON)).rawJSON(source)
 }
 
 /**

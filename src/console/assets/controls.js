@@ -91,12 +91,12 @@ function Heading({ column: { name, title, sorts = false, isNumber = false }, sor
 }
 
 /**
- * The pages of a list, by the parameter `offset` of the address.
- * @param {{ shown: number, offset: number, limit: number, total?: number | undefined, isEstimated?: boolean, hasMore?: boolean }} props
+ * The pages of a list, by a parameter of the address.
+ * @param {{ name?: string, shown: number, offset: number, limit: number, total?: number | undefined, isEstimated?: boolean, hasMore?: boolean }} props
  */
-export function Pager({ shown, offset, limit, total, isEstimated = false, hasMore }) {
+export function Pager({ name = 'offset', shown, offset, limit, total, isEstimated = false, hasMore }) {
   const isLast = hasMore === undefined ? offset + shown >= (total ?? 0) : !hasMore
-  const to = (/** @type {number} */ next) => () => goWith({ offset: next <= 0 ? undefined : next })
+  const to = (/** @type {number} */ next) => () => goWith({ [name]: next <= 0 ? undefined : next })
   return html`<nav class="pager" aria-label="Pages">
     <span aria-live="polite">${shown === 0 ? 'None' : `${counted(offset + 1)}–${counted(offset + shown)}`}${
       total !== undefined && ` of ${isEstimated ? 'about ' : ''}${counted(total)}`

@@ -31,6 +31,28 @@ export function Dialog({ title, onClose, children }) {
   </dialog>`
 }
 
+/**
+ * A form in a dialog. Its failure stands in it, and what was typed stays.
+ * @param {{ title: string, verb: string, onClose: () => void, work: () => Promise<unknown>, isDangerous?: boolean, children?: unknown }} props
+ */
+export function ActForm({ title, verb, onClose, work, isDangerous = false, children }) {
+  const { run, isBusy, failure } = useAct()
+  const submit = (/** @type {Event} */ event) => {
+    event.preventDefault()
+    return run(work)
+  }
+  return html`<${Dialog} title=${title} onClose=${onClose}>
+    <form onSubmit=${submit}>
+      ${children}
+      <${Failure} of=${failure} />
+      <div class="row">
+        <button class=${isDangerous ? 'danger' : 'primary'} disabled=${isBusy}>${verb}</button>
+        <button type="button" onClick=${onClose}>Cancel</button>
+      </div>
+    </form>
+  <//>`
+}
+
 /** The question that an act waits for. */
 export function Questions() {
   const question = useStore(openQuestion)
@@ -92,12 +114,12 @@ function ProofForm({ accepts, onDone, onClose }) {
   const submit = (/** @type {Event} */ event) => {
     event.preventDefault()
     return run(async () => {
-      await call(auth('/reauthenticate'), { method: 'POST', body: { [way]: value }, isEntry: true })
+      await call(auth('/reauthenticate'), { method: 'POST', body: { [way]: value }, asksNothing: true })
       onDone()
     })
   }
   const mail = () =>
-    run(() => call(auth('/two-factor/send-otp'), { method: 'POST', body: {}, isEntry: true }))
+    run(() => call(auth('/two-factor/send-otp'), { method: 'POST', body: {}, asksNothing: true }))
   const change = (/** @type {string} */ next) => {
     setWay(next)
     setValue('')

@@ -82,6 +82,17 @@ export function useLoad(load, keys) {
 }
 
 /**
+ * Whether the rows of a list are to be counted exactly, which costs more than a page of them. It is asked for by a button, for the list as it
+ * is then: an address alone makes no database work.
+ * @param {string} list its filters
+ * @returns {readonly [isExact: boolean, countExactly: () => void]}
+ */
+export function useExactCount(list) {
+  const [counted, setCounted] = useState(/** @type {string | undefined} */ (undefined))
+  return [counted === list, () => setCounted(list)]
+}
+
+/**
  * An act of a button or a form: one at a time, with its failure beside it. What was typed stays until it has succeeded.
  * @returns {{ isBusy: boolean, failure: unknown, run(work: () => Promise<unknown>): Promise<boolean>, forget(): void }}
  */

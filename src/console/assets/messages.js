@@ -1,3 +1,4 @@
+import { render } from 'preact'
 import { createStore, useStore } from './hooks.js'
 import { html } from './html.js'
 import { Value } from './values.js'
@@ -17,10 +18,16 @@ export function say(text) {
 /** @param {Message} message */
 const drop = (message) => messages.set(messages.get().filter((one) => one !== message))
 
-export function Messages() {
-  const all = useStore(messages)
-  return html`<div class="messages" role="status">${all.map(
+function Messages() {
+  return useStore(messages).map(
     (message) =>
       html`<p key=${message.id}><${Value} value=${message.text} /><button type="button" class="plain" onClick=${() => drop(message)}>Dismiss</button></p>`,
-  )}</div>`
+  )
 }
+
+// Loaded with the first screen that acts. A screen reader follows only what is there before it changes.
+const region = document.createElement('div')
+region.className = 'messages'
+region.setAttribute('role', 'status')
+document.body.append(region)
+render(html`<${Messages} />`, region)

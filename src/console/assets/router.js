@@ -48,6 +48,9 @@ export function goWith(changes, how) {
   go(addressOf(path, { ...query, ...changes }), how)
 }
 
+/** The beginning of a page, which an address may have as anything. @param {string | undefined} text */
+export const offsetIn = (text) => (/^\d{1,9}$/.test(text ?? '') ? Number(text) : 0)
+
 addEventListener('popstate', () => place.set(placeOf(location)))
 
 /**

@@ -2,7 +2,7 @@ import { ApiError, actBy, auth, call, otherUser } from './api.js'
 import { createStore } from './hooks.js'
 
 /**
- * @typedef {{ id: string, name: string, email: string, role: string }} Person
+ * @typedef {{ id: string, name: string, email: string }} Person
  * @typedef {{ name: string, detail: string, person?: Person, allows: ReadonlySet<string>, clients: Readonly<Record<string, readonly string[]>> }} Caller
  * `allows`: `user:list`, `operator:keys`, … `clients`: rights on the gateway by client, `*` for every client.
  * @typedef {{ kind: 'unknown' } | { kind: 'out', failure?: unknown } | { kind: 'in', caller: Caller }} Session
@@ -16,19 +16,9 @@ const tabs = new BroadcastChannel('gatehouse-console')
 
 /** Finds out whose session this browser has, and what it may do. */
 export async function loadSession() {
-  actBy({ by: 'session' })
-  const [known, permitted] = await Promise.allSettled([
-    call(auth('/get-session'), { isEntry: true }),
-    call(auth('/admin/list-permissions'), { isEntry: true }),
-  ])
-  if (known.status === 'rejected') {
-    const isOut = known.reason instanceof ApiError && known.reason.status === 401
-    return session.set({ kind: 'out', ...(!isOut && { failure: known.reason }) })
-  }
-  // For example a role that requires a second factor, which this session lacks.
-  if (permitted.status === 'rejected') return session.set({ kind: 'out', failure: permitted.reason })
-  const { user } = known.value
-  const { permissions, gateway } = permitted.value
+  const known = await call(auth('/admin/list-permissions'), { isEntry: true }).catch(outBy)
+  if (known === undefined) return
+  const { user, permissions, gateway } = known
   actBy({ by: 'session', userId: user.id })
   otherUser.set(undefined)
   session.set({
@@ -42,6 +32,13 @@ export async function loadSession() {
     },
   })
   tabs.postMessage({ id: user.id, name: user.name })
+}
+
+/** @param {unknown} failure */
+function outBy(failure) {
+  const isOut = failure instanceof ApiError && failure.status === 401
+  // Others: for example, the role requires a second factor, which this session lacks.
+  session.set({ kind: 'out', ...(!isOut && { failure }) })
 }
 
 /** @param {Readonly<Record<string, readonly string[]>>} permissions */
@@ -90,7 +87,7 @@ function unlessLacking(error) {
 export async function signOut() {
   const state = session.get()
   if (state.kind === 'in' && state.caller.person !== undefined)
-    await call(auth('/sign-out'), { method: 'POST', body: {}, isEntry: true })
+    await call(auth('/sign-out'), { method: 'POST', body: {}, asksNothing: true })
   actBy({ by: 'session' })
   session.set({ kind: 'out' })
   tabs.postMessage({ id: undefined, name: 'Nobody' })

@@ -1,5 +1,4 @@
 import { html } from './html.js'
-import { isNumeric, textOf } from './json.js'
 
 /** Characters of a value that are shown. The rest is counted. */
 const SHOWN = 300
@@ -43,6 +42,24 @@ export function ShortId({ of: id }) {
 }
 
 const UUID = /^(\w*:?)[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-([0-9a-f]{12})$/
+
+/**
+ * A value as the service has written it: texts without quotes, numbers with every digit.
+ * @param {unknown} value
+ * @returns {string}
+ */
+export function textOf(value) {
+  if (typeof value === 'string') return value
+  if (value === null || value === undefined) return ''
+  return JSON.stringify(value) ?? ''
+}
+
+/** Also one whose digits are kept (api.js `parse`). @param {unknown} value */
+export const isNumeric = (value) =>
+  typeof value === 'number' ||
+  /** @type {{ isRawJSON?(value: unknown): boolean }} */ (/** @type {unknown} */ (JSON)).isRawJSON?.(
+    value,
+  ) === true
 
 /** @param {number} count */
 export const counted = (count) => new Intl.NumberFormat('en').format(count)

@@ -7,6 +7,7 @@ import { findStanding } from '#identity/standing.ts'
 import { HEADER } from '#kernel/http/header-names.ts'
 import { beyondOwnPages } from '#kernel/http/origins.ts'
 import { presentedToken } from '#kernel/http/presented-token.ts'
+import { expectUser } from '#kernel/http/session-cookie.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { fail } from '../errors.ts'
 import type { SessionGrant } from './grant.ts'
@@ -43,6 +44,7 @@ export const createSessionGrants =
       await kernel.limits.consume('default', request.clientAddress)
       throw fail('invalid_session')
     }
+    expectUser(request, live.user.id)
     refuseRestricted(kernel, request, live)
     const known = request.operating
     request.operating =

@@ -78,7 +78,7 @@ async function addInTurn(kernel: Kernel, users: readonly UserToAdd[]): Promise<r
     try {
       return await atomically(kernel, async (kernel) => {
         await sql`select pg_advisory_xact_lock(${LOCK})`.execute(kernel.db)
-        const outcomes = await addUsers(kernel.db, users)
+        const outcomes = await addUsers(kernel, users)
         const count = outcomes.filter((outcome) => outcome === 'added').length
         if (count > 0) await tell(kernel, 'user.imported', { count })
         for (const [index, user] of users.entries())

@@ -14,6 +14,10 @@ test('the session cookie of the application has another name than that of the co
     session('service-auth.console'),
     at('session.cookie_name', 'is the cookie of requests with x-service-session: 1; choose another name'),
   )
+  assert.deepEqual(
+    session('__Host-service-auth.console'),
+    at('session.cookie_name', 'is the cookie of requests with x-service-session: 1; choose another name'),
+  )
   for (const name of ['service-auth.trusted-device', 'service-auth.state', 'service-auth.console.two-factor'])
     assert.deepEqual(
       session(name),

@@ -1,4 +1,10 @@
-import { CONSOLE_COOKIE, COOKIE_PREFIX, MULTI_SESSION, SIDE_COOKIES } from '../http/header-names.ts'
+import {
+  CONSOLE_COOKIE,
+  COOKIE_PREFIX,
+  MULTI_SESSION,
+  SECURE_CONSOLE_COOKIE,
+  SIDE_COOKIES,
+} from '../http/header-names.ts'
 import type { Rule } from './rule.ts'
 import type { Config } from './settings.ts'
 
@@ -19,7 +25,7 @@ export const cookieRules = ({ session, auth: { last_login_method } }: Config): R
       },
       {
         settings: [at],
-        broken: () => name === CONSOLE_COOKIE,
+        broken: () => name === CONSOLE_COOKIE || name === SECURE_CONSOLE_COOKIE,
         says: 'is the cookie of requests with x-service-session: 1; choose another name',
       },
       {

@@ -13,6 +13,7 @@ export const EDGE_FAILURES = {
   method_not_allowed: [405, 'This address does not take that method'],
   not_acceptable: [406, 'The answer has none of the media types that the header Accept names'],
   request_timeout: [408, 'The request did not arrive in time'],
+  another_user: [409, 'The session is of another user than the request expects; nothing was done'],
   payload_too_large: [413, 'The body is too large'],
   unsupported_media_type: [415, 'Send the body as application/json'],
   misdirected_request: [

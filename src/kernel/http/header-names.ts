@@ -13,6 +13,7 @@ export const HEADER = {
   count: 'x-service-count',
   requestId: 'x-request-id',
   serviceSession: 'x-service-session',
+  expectedUser: 'x-service-expected-user',
   userHint: 'x-user-id',
   organizationHint: 'x-organization-id',
   companyHint: 'x-company-id',
@@ -34,8 +35,11 @@ export const shownHeader = (name: string): string =>
 /** Cookies besides the session's begin with this. */
 export const COOKIE_PREFIX = 'service-auth'
 
-/** The session cookie of requests with `x-service-session: 1`. */
+/** The session cookie of requests with `x-service-session: 1`, where `server.public_url` is not https. */
 export const CONSOLE_COOKIE = `${COOKIE_PREFIX}.console`
+
+/** The same under https. Browsers take this prefix from a secure page of the same host alone (RFC 6265bis section 4.1.3.2). */
+export const SECURE_CONSOLE_COOKIE = `__Host-${CONSOLE_COOKIE}`
 
 /** Cookies beside a session's: the browser's, or of a sign-in that has begun. Some of them the console has too. */
 export const SIDE_COOKIES = [

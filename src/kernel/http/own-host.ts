@@ -48,24 +48,33 @@ export const onThisMachine = (kernel: Kernel, access: Access): Access => {
   }
 }
 
-function expectOwnHost(kernel: Kernel, { headers }: FastifyRequest): void {
-  if (isOwnHost(kernel, headers.host ?? '')) return
+function expectOwnHost(kernel: Kernel, { headers, originalUrl }: FastifyRequest): void {
+  const host = headers.host?.toLowerCase() ?? ''
+  const target = authorityOf(originalUrl)
+  if (isOwnHost(kernel, host) && (target === undefined || target === host)) return
   throw edge('misdirected_request', {
     message: `This page answers only at ${kernel.publicUrl()}, at localhost and at loopback addresses`,
     hint: 'Open it there, or set server.public_url (SERVICE_SERVER__PUBLIC_URL) to the address that browsers use',
   })
 }
 
+/** The host of a request target in absolute form, which counts in place of Host (RFC 9112 section 3.2.2). Undefined for a path. */
+const authorityOf = (target: string): string | undefined =>
+  target.startsWith('/') ? undefined : (/^https?:\/\/([^/?#]*)/i.exec(target)?.[1]?.toLowerCase() ?? '')
+
 const isLoopback = (address: string): boolean => address.startsWith('127.') || address === '::1'
 
 /** Whether it names the host of `server.public_url`, localhost or a loopback address. */
 function isOwnHost({ publicUrl }: Kernel, host: string): boolean {
-  const name = URL.parse(`http://${host}`)?.hostname
-  if (name === undefined) return false
+  const [, name, port = '0'] = HOST.exec(host) ?? []
+  if (name === undefined || Number(port) > 65_535) return false
   return (
     name === new URL(publicUrl()).hostname ||
     name === 'localhost' ||
     name === '[::1]' ||
-    /^127(\.\d+){3}$/.test(name)
+    /^127(\.\d{1,3}){3}$/.test(name)
   )
 }
+
+/** Exactly host or host:port. Parsers of URLs take more, and read other names in it. */
+const HOST = /^(\[[\da-f:.]+\]|[\w.-]+)(?::(\d{1,5}))?$/

@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import type { Config } from '../config/config.ts'
-import { CONSOLE_COOKIE, HEADER } from './header-names.ts'
+import { edge } from './failures.ts'
+import { CONSOLE_COOKIE, HEADER, SECURE_CONSOLE_COOKIE } from './header-names.ts'
 
 type Asking = Pick<FastifyRequest, 'headers'>
 
@@ -8,8 +9,20 @@ type Asking = Pick<FastifyRequest, 'headers'>
 export const asksToOperate = ({ headers }: Asking): boolean => headers[HEADER.serviceSession] === '1'
 
 /** The cookie that a request reads its session from, and that its answer sets: a console has its own, beside that of the application. */
-export const sessionCookieName = ({ session }: Pick<Config, 'session'>, request: Asking): string =>
-  asksToOperate(request) ? CONSOLE_COOKIE : session.cookie_name
+export const sessionCookieName = (config: Pick<Config, 'session' | 'server'>, request: Asking): string =>
+  asksToOperate(request) ? consoleCookieName(config) : config.session.cookie_name
+
+const consoleCookieName = ({ server }: Pick<Config, 'server'>): string =>
+  server.public_url?.startsWith('https:') === true ? SECURE_CONSOLE_COOKIE : CONSOLE_COOKIE
+
+/**
+ * Throws when the request expects the session of another user. A page cannot read its cookie, which other tabs, and over http also pages of
+ * other ports, may have replaced: it would show and do things as a user whom it does not know.
+ */
+export function expectUser({ headers }: Asking, userId: string): void {
+  const expected = headers[HEADER.expectedUser]
+  if (expected !== undefined && expected !== userId) throw edge('another_user')
+}
 
 /** Treats the request as one of the console, or not. A browser that follows a redirect sends no header. */
 export function continueInConsole({ headers }: Asking, isOfConsole: boolean): void {

@@ -1,11 +1,12 @@
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useState } from 'preact/hooks'
 import { auth, call } from '../api.js'
 import { Failure, Field, Link, Loading, Mark, Pager, Table, Title } from '../controls.js'
 import { Dialog } from '../dialogs.js'
-import { useAct, useLoad } from '../hooks.js'
+import { useAct, useExactCount, useLoad } from '../hooks.js'
 import { html } from '../html.js'
 import { say } from '../messages.js'
-import { addressOf, go, goWith } from '../router.js'
+import { addressOf, go, goWith, offsetIn } from '../router.js'
+import { Search } from '../search.js'
 import { may } from '../session.js'
 import { take } from '../sign-in.js'
 import { Time, Value } from '../values.js'
@@ -16,7 +17,7 @@ const LIMIT = 50
 
 /** @param {import('../screens.js').ViewProps} props */
 export function View({ caller, rest, query }) {
-  if (rest !== '') return html`<${UserView} key=${rest} id=${rest} caller=${caller} />`
+  if (rest !== '') return html`<${UserView} key=${rest} id=${rest} caller=${caller} query=${query} />`
   return html`<${Users} caller=${caller} query=${query} />`
 }
 
@@ -58,13 +59,15 @@ const FILTERS = {
 
 /** @param {Pick<import('../screens.js').ViewProps, 'caller' | 'query'>} props */
 function Users({ caller, query }) {
-  const { search = '', in: field = 'email', filter = '', sort = 'createdAt', dir = 'desc', count } = query
-  const offset = Number(query.offset ?? 0) || 0
+  const { search = '', in: field = 'email', filter = '', sort = 'createdAt', dir = 'desc' } = query
+  const [isExact, countExactly] = useExactCount(JSON.stringify([search, field, filter]))
+  const offset = offsetIn(query.offset)
   const [, filterField, filterValue] = (Object.hasOwn(FILTERS, filter) && FILTERS[filter]) || []
   const asked = {
     ...(search !== '' && { searchValue: search, searchField: field }),
     ...(filterField !== undefined && { filterField, filterValue }),
-    ...{ sortBy: sort, sortDirection: dir, limit: LIMIT, offset, count },
+    ...{ sortBy: sort, sortDirection: dir, limit: LIMIT, offset },
+    ...(isExact && { count: 'exact' }),
   }
   const { data, failure, isLoading, reload } = useLoad(
     (signal) => call(auth('/admin/list-users'), { query: asked, signal }),
@@ -75,7 +78,10 @@ function Users({ caller, query }) {
       ${may(caller, ['user:create']) && html`<button type="button" class="primary" onClick=${() => setAdding(true)}>New user</button>`}
     <//>
     <div class="tools" role="search">
-      <${Search} search=${search} field=${field} />
+      <${Search} search=${search} placeholder="Part of an address or name" />
+      <label>in <select value=${field} onChange=${take((value) => goWith({ in: value === 'email' ? undefined : value, offset: undefined }))}>
+        <option value="email">email</option><option value="name">name</option>
+      </select></label>
       <label>Show <select value=${filter} onChange=${take((value) => goWith({ filter: value, offset: undefined }))}>
         <option value="">All</option>${Object.entries(FILTERS).map(([name, [label]]) => html`<option value=${name}>${label}</option>`)}
       </select></label>
@@ -94,30 +100,8 @@ function Users({ caller, query }) {
     ${isAdding && html`<${NewUser} onClose=${() => setAdding(false)} />`}`
 }
 
-const countExactly = () => goWith({ count: 'exact' })
-
 /** @param {{ id: string }} row */
 const idOf = ({ id }) => id
-
-/** Searches when one stops typing. @param {{ search: string, field: string }} props */
-function Search({ search, field }) {
-  const [text, setText] = useState(search)
-  const input = useRef(/** @type {HTMLInputElement | null} */ (null))
-  // The address has changed otherwise than by typing.
-  useEffect(() => {
-    if (document.activeElement !== input.current) setText(search)
-  }, [search])
-  useEffect(() => {
-    if (text === search) return
-    const waiting = setTimeout(() => goWith({ search: text, offset: undefined }, { replaces: true }), 250)
-    return () => clearTimeout(waiting)
-  }, [text, search])
-  return html`<label>Search <input type="search" ref=${input} placeholder="Part of an address or name"
-      value=${text} onInput=${take(setText)} /></label>
-    <label>in <select value=${field} onChange=${take((value) => goWith({ in: value === 'email' ? undefined : value, offset: undefined }))}>
-      <option value="email">email</option><option value="name">name</option>
-    </select></label>`
-}
 
 /** @param {{ onClose: () => void }} props */
 function NewUser({ onClose }) {

@@ -79,7 +79,7 @@ const securitySchemes = ({ session }: Config) =>
       type: 'apiKey',
       in: 'header',
       name: HEADER.serviceSession,
-      description: `1: the session acts by the rights of its user’s roles (auth.admin.roles), in place of a key. Its cookie is ${CONSOLE_COOKIE}, from pages of the service itself; a sign-in with this header sets it`,
+      description: `1: the session acts by the rights of its user’s roles (auth.admin.roles), in place of a key. Its cookie is ${CONSOLE_COOKIE} (with the prefix __Host- where server.public_url is https), from pages of the service itself; a sign-in with this header sets it. With ${HEADER.expectedUser} too, the session of any other user is refused: 409 another_user`,
     },
     apiKey: {
       type: 'apiKey',

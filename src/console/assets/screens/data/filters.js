@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks'
+import { parse } from '../../api.js'
 import { html } from '../../html.js'
-import { parse } from '../../json.js'
 import { goWith } from '../../router.js'
 import { take } from '../../sign-in.js'
 import { Value } from '../../values.js'

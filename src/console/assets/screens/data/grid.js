@@ -1,10 +1,9 @@
 import { call } from '../../api.js'
 import { Failure, Loading, Pager, Table } from '../../controls.js'
-import { useLoad } from '../../hooks.js'
+import { useExactCount, useLoad } from '../../hooks.js'
 import { html } from '../../html.js'
-import { isNumeric } from '../../json.js'
-import { goWith } from '../../router.js'
-import { counted, Value } from '../../values.js'
+import { goWith, offsetIn } from '../../router.js'
+import { counted, isNumeric, Value } from '../../values.js'
 import { conditionsFrom, Filters, filtersIn } from './filters.js'
 
 const LIMIT = 50
@@ -18,8 +17,9 @@ const CELL = 160
 
 /** The rows of a table, read through the gateway. @param {{ client: string, schema: string, table: string, query: import('../../router.js').Query }} props */
 export function Grid({ client, schema, table, query }) {
-  const { sort, dir, count } = query
-  const offset = Math.max(0, Number(query.offset ?? 0) || 0)
+  const { sort, dir } = query
+  const [isExact, countExactly] = useExactCount(query.where ?? '')
+  const offset = offsetIn(query.offset)
   const filters = filtersIn(query.where)
   const named = { table_name: table, table_schema: schema }
   const structure = useLoad(
@@ -32,7 +32,7 @@ export function Grid({ client, schema, table, query }) {
     ...{ table_name: table, schema_name: schema, limit: LIMIT + 1, offset },
     ...(filters.length > 0 && { conditions: conditionsFrom(filters) }),
     ...(sort !== undefined && { sort_by: { field: sort, direction: dir === 'desc' ? 'desc' : 'asc' } }),
-    count: count === 'exact' ? 'exact' : 'estimated',
+    count: isExact ? 'exact' : 'estimated',
   }
   const { data, failure, isLoading, reload } = useLoad(
     (signal) => call('/gateway/fetch', { method: 'POST', isRead: true, client, body, signal }),
@@ -52,8 +52,8 @@ export function Grid({ client, schema, table, query }) {
     ${
       data !== undefined &&
       html`<${Wide} columns=${columns} rows=${shown} offset=${offset} query=${query} isBusy=${isLoading} />
-      <div class="row"><${Pager} shown=${shown.length} offset=${offset} limit=${LIMIT} total=${data.count} isEstimated=${count !== 'exact'} hasMore=${rows.length > LIMIT} />
-        ${count !== 'exact' && html`<button type="button" class="plain" onClick=${() => goWith({ count: 'exact' })}>Count exactly</button>`}
+      <div class="row"><${Pager} shown=${shown.length} offset=${offset} limit=${LIMIT} total=${data.count} isEstimated=${!isExact} hasMore=${rows.length > LIMIT} />
+        ${!isExact && html`<button type="button" class="plain" onClick=${countExactly}>Count exactly</button>`}
         <button type="button" class="plain" onClick=${reload}>Read again</button></div>`
     }
   </div>`

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks'
 import { ask, auth, call } from '../../api.js'
 import { Check, Failure, Field } from '../../controls.js'
-import { Dialog } from '../../dialogs.js'
+import { ActForm } from '../../dialogs.js'
 import { useAct } from '../../hooks.js'
 import { html } from '../../html.js'
 import { say } from '../../messages.js'
@@ -70,27 +70,6 @@ export function Acts({ user, caller, isSelf, reload }) {
     ${open === 'password' && html`<${NewPasswordForm} user=${user} onDone=${finish} onClose=${close} />`}
     ${open === 'ban' && html`<${BanForm} user=${user} onDone=${finish} onClose=${close} />`}
     ${open === 'impersonate' && html`<${ImpersonateForm} user=${user} onDone=${finish} onClose=${close} />`}`
-}
-
-/**
- * @param {{ title: string, verb: string, onClose: () => void, work: () => Promise<unknown>, isDangerous?: boolean, children?: unknown }} props
- */
-function ActForm({ title, verb, onClose, work, isDangerous = false, children }) {
-  const { run, isBusy, failure } = useAct()
-  const submit = (/** @type {Event} */ event) => {
-    event.preventDefault()
-    return run(work)
-  }
-  return html`<${Dialog} title=${title} onClose=${onClose}>
-    <form onSubmit=${submit}>
-      ${children}
-      <${Failure} of=${failure} />
-      <div class="row">
-        <button class=${isDangerous ? 'danger' : 'primary'} disabled=${isBusy}>${verb}</button>
-        <button type="button" onClick=${onClose}>Cancel</button>
-      </div>
-    </form>
-  <//>`
 }
 
 /** @param {FormProps} props */

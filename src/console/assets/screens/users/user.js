@@ -1,8 +1,9 @@
 import { ask, auth, call } from '../../api.js'
-import { Fact, Failure, Line, Link, Loading, Mark, Panel, Table, Title } from '../../controls.js'
+import { Fact, Failure, Line, Link, Loading, Mark, Pager, Panel, Table, Title } from '../../controls.js'
 import { useAct, useLoad } from '../../hooks.js'
 import { html } from '../../html.js'
 import { say } from '../../messages.js'
+import { offsetIn } from '../../router.js'
 import { may } from '../../session.js'
 import { countOf, ShortId, Time, Value } from '../../values.js'
 import { Acts } from './acts.js'
@@ -13,8 +14,8 @@ import { State } from './state.js'
 /** @param {{ id: string }} row */
 const idOf = ({ id }) => id
 
-/** One user. @param {{ id: string, caller: import('../../session.js').Caller }} props */
-export function UserView({ id, caller }) {
+/** One user. @param {{ id: string, caller: import('../../session.js').Caller, query: import('../../router.js').Query }} props */
+export function UserView({ id, caller, query }) {
   const { data, failure, reload } = useLoad(
     (signal) => call(auth('/admin/get-user'), { query: { id }, signal }),
     [id],
@@ -36,7 +37,7 @@ export function UserView({ id, caller }) {
     <div class="columns">
       <${Accounts} id=${id} />
       <${Factors} id=${id} />
-      ${may(caller, ['organization:list']) && html`<${Organizations} id=${id} />`}
+      ${may(caller, ['organization:list']) && html`<${Organizations} id=${id} offset=${offsetIn(query.organizations)} />`}
     </div>
     ${may(caller, ['audit:list']) && html`<${Trail} id=${id} />`}`
 }
@@ -183,21 +184,28 @@ function Factors({ id }) {
   <//>`
 }
 
-/** @param {{ id: string }} props */
-function Organizations({ id }) {
+/** Organizations of a page. */
+const LIMIT = 20
+
+/** @param {{ id: string, offset: number }} props */
+function Organizations({ id, offset }) {
+  const query = { userId: id, limit: LIMIT + 1, offset }
   const { data, failure } = useLoad(
-    (signal) => call(auth('/admin/list-user-organizations'), { query: { userId: id }, signal }),
-    [id],
+    (signal) => call(auth('/admin/list-user-organizations'), { query, signal }),
+    [id, offset],
   )
   /** @type {readonly { id: string, name: string, slug: string, role: string }[]} */
-  const organizations = data?.organizations ?? []
+  const found = data?.organizations ?? []
+  const organizations = found.slice(0, LIMIT)
+  const hasMore = found.length > LIMIT
   return html`<${Panel} title="Organizations">
     <${Failure} of=${failure} />
     ${data !== undefined && organizations.length === 0 && html`<p class="empty">A member of none.</p>`}
     <ul class="list">${organizations.map(
       ({ id, name, slug, role }) =>
-        html`<${Line} key=${id} left=${html`<${Value} value=${name} />`} note=${slug} right=${role} />`,
+        html`<${Line} key=${id} left=${html`<${Link} to=${`/organizations/${id}`}><${Value} value=${name} /><//>`} note=${slug} right=${role} />`,
     )}</ul>
+    ${(hasMore || offset > 0) && html`<${Pager} name="organizations" shown=${organizations.length} offset=${offset} limit=${LIMIT} hasMore=${hasMore} />`}
   <//>`
 }
 
