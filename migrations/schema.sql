@@ -82,6 +82,7 @@ table service."audit_event"
   constraint audit_event_pkey PRIMARY KEY (id)
   CREATE INDEX audit_event_by_action ON service.audit_event USING btree (action, id)
   CREATE INDEX audit_event_by_actor ON service.audit_event USING btree (actor_id, id)
+  CREATE INDEX audit_event_by_organization ON service.audit_event USING btree (organization_id, id) WHERE (organization_id IS NOT NULL)
   CREATE INDEX audit_event_by_target ON service.audit_event USING btree (target_id, id)
   CREATE INDEX audit_event_with_address ON service.audit_event USING btree (id) WHERE ((ip_address IS NOT NULL) OR (user_agent IS NOT NULL))
   CREATE TRIGGER audit_event_kept BEFORE TRUNCATE ON service.audit_event FOR EACH STATEMENT EXECUTE FUNCTION service.refuse_audit_change()

@@ -2,6 +2,7 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { test } from 'node:test'
+import { uuidv7 } from '#kernel/random.ts'
 import { withoutBrowser } from '#test/browser/chromium.ts'
 import { openConsole, userOf } from '#test/console.ts'
 import { withClient } from '#test/database.ts'
@@ -36,6 +37,18 @@ async function tests(): Promise<void> {
     ],
   })
 
+  async function addMembers(organizationId: string, users: readonly (string | undefined)[]) {
+    const { db, now, random } = t.service.kernel
+    for (const [index, userId = ''] of users.entries())
+      await db
+        .insertInto('member')
+        .values({
+          ...{ id: uuidv7(now(), random), organizationId, userId, createdAt: now() },
+          role: index === 0 ? 'admin' : 'member',
+        })
+        .execute()
+  }
+
   test('each screen is pictured, light and dark', async () => {
     const people = []
     for (const name of NAMES.split(' '))
@@ -62,10 +75,29 @@ async function tests(): Promise<void> {
           conditions: [{ column: 'id', operator, value: 3 }],
         })
     const webhooks = await picturedWebhooks(t)
+    const [ada, alan, ...others] = people
+    const { body: organization } = await root.post('/api/auth/organization/create', {
+      ...{ name: 'Analytical Engines', slug: 'analytical-engines', userId: ada?.id },
+      ...{ metadata: { plan: 'pro', seats: 25 }, keepCurrentActiveOrganization: true },
+    })
+    await addMembers(organization.id, [alan?.id, ...others.slice(0, 4).map(({ id }) => id)])
+    for (const { email } of others.slice(4, 6))
+      await root.post('/api/auth/admin/invite-member', {
+        organizationId: organization.id,
+        email,
+        role: 'member',
+      })
+    for (const [index, name] of ['Bletchley', 'Harvard Mark I', 'Univac', 'Whirlwind'].entries())
+      await root.post('/api/auth/organization/create', {
+        ...{ name, slug: name.toLowerCase().replaceAll(' ', '-'), userId: others[index]?.id },
+        keepCurrentActiveOrganization: true,
+      })
     const screens = {
       home: '',
       users: '/users?sort=name&dir=asc',
       user: `/users/${people[4]?.id}`,
+      organizations: '/organizations',
+      organization: `/organizations/${organization.id}`,
       data: '/data?table=books&sort=pages&dir=desc',
       pipeline: {
         path: '/pipelines/edit?from=named:pages-by-author',

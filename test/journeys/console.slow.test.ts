@@ -15,7 +15,7 @@ async function tests(): Promise<void> {
   const { t, at, root, visit, enter } = await openConsole({
     config: { auth: { admin: { roles: { support: { user: ['list'] } } } } },
   })
-  const SCREENS = ['Home', 'Users', 'Data', 'Pipelines', 'Webhooks', 'Audit', 'Settings']
+  const SCREENS = ['Home', 'Users', 'Organizations', 'Data', 'Pipelines', 'Webhooks', 'Audit', 'Settings']
 
   test('one signs in by keyboard alone, moves by shortcuts, and skips the navigation', async () => {
     const { page } = await visit()
@@ -93,7 +93,15 @@ async function tests(): Promise<void> {
       }
     }
     const { page } = await enter(root, '', { viewport: { width: 360, height: 740 } })
-    for (const path of ['', '/users', `/users/${root.id}`, '/data', '/audit', '/settings']) {
+    for (const path of [
+      '',
+      '/users',
+      `/users/${root.id}`,
+      '/organizations',
+      '/data',
+      '/audit',
+      '/settings',
+    ]) {
       await page.goto(at + path)
       await page.waitForLoadState('networkidle')
       await expectNoOverflow(page, path)

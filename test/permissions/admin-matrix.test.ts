@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type Actor, type Answer, PASSWORD, testService } from '#test/harness.ts'
-import { createPerson, type Person } from '#test/organizations.ts'
+import { createInvitation, createOrganization, createPerson, type Person } from '#test/organizations.ts'
 import { impersonated } from './impersonated.ts'
 import { expectEveryRoute, expectMatrix, type Matrix, type Row } from './matrix.ts'
 
@@ -29,8 +29,29 @@ const forAdmins = (code: string, support: 200 | 'refused', request: Request): Ro
   request,
   expected: { ...CLOSED, user: [403, code], support: support === 200 ? 200 : [403, code], admin: 200 },
 })
-type Request = (target: Person) => object
+type Request = (target: Person) => object | Promise<object>
 const userId: Request = ({ id }) => ({ userId: id })
+const NO_ORGANIZATION = 'YOU_ARE_NOT_ALLOWED_TO_MANAGE_ORGANIZATIONS'
+
+/** An organization of the target and of a member, who is named with an invitation too. */
+async function organizationOf(target: Person) {
+  const member = await createPerson(t)
+  const organization = await createOrganization(t, [
+    [target, 'owner'],
+    [member, 'member'],
+  ])
+  const { id: organizationId, memberIds } = organization
+  const invitationId = await createInvitation(t, organization, { from: target, to: 'guest@example.com' })
+  return { organizationId, memberId: memberIds.get(member), invitationId }
+}
+const organization: Request = async (target) => {
+  const { organizationId } = await organizationOf(target)
+  return { organizationId }
+}
+const membership = async (target: Person) => {
+  const { organizationId, memberId } = await organizationOf(target)
+  return { organizationId, memberId }
+}
 
 const MATRIX: Matrix<Role, Request> = {
   'POST /admin/create-user': forAdmins('YOU_ARE_NOT_ALLOWED_TO_CREATE_USERS', 'refused', ({ id }) => ({
@@ -104,6 +125,38 @@ const MATRIX: Matrix<Role, Request> = {
     'refused',
     () => ({}),
   ),
+  'GET /admin/get-organization': forAdmins(
+    'YOU_ARE_NOT_ALLOWED_TO_LIST_ORGANIZATIONS',
+    'refused',
+    organization,
+  ),
+  'GET /admin/list-organization-members': forAdmins(
+    'YOU_ARE_NOT_ALLOWED_TO_LIST_ORGANIZATIONS',
+    'refused',
+    organization,
+  ),
+  'GET /admin/list-organization-invitations': forAdmins(
+    'YOU_ARE_NOT_ALLOWED_TO_LIST_ORGANIZATIONS',
+    'refused',
+    organization,
+  ),
+  'POST /admin/update-organization': forAdmins(NO_ORGANIZATION, 'refused', async (target) => ({
+    ...(await organization(target)),
+    data: { name: 'New' },
+  })),
+  'POST /admin/delete-organization': forAdmins(NO_ORGANIZATION, 'refused', organization),
+  'POST /admin/update-member-role': forAdmins(NO_ORGANIZATION, 'refused', async (target) => ({
+    ...(await membership(target)),
+    role: 'admin',
+  })),
+  'POST /admin/remove-member': forAdmins(NO_ORGANIZATION, 'refused', membership),
+  'POST /admin/invite-member': forAdmins(NO_ORGANIZATION, 'refused', async (target) => ({
+    ...(await organization(target)),
+    ...{ email: `guest-${target.id}@example.com`, role: 'member' },
+  })),
+  'POST /admin/cancel-invitation': forAdmins(NO_ORGANIZATION, 'refused', async (target) => ({
+    invitationId: (await organizationOf(target)).invitationId,
+  })),
   'GET /admin/list-audit-events': forAdmins(
     'YOU_ARE_NOT_ALLOWED_TO_LIST_AUDIT_EVENTS',
     'refused',
@@ -147,7 +200,7 @@ type Route = { readonly method: string; readonly path: string }
 
 test('every admin endpoint answers every role as the table says', async () => {
   await expectMatrix(MATRIX, async (role, route, request) =>
-    ask(await callerAs(role), route, request(await createPerson(t))),
+    ask(await callerAs(role), route, await request(await createPerson(t))),
   )
 })
 
@@ -162,7 +215,7 @@ test('no one acts on a user who has a permission that they lack', async () => {
       path.slice('/admin/'.length),
     )
     if (expected.support !== 200 || !namesUser) continue
-    const answer = await ask(support, { method, path }, request(admin))
+    const answer = await ask(support, { method, path }, await request(admin))
     assert.deepEqual([answer.status, answer.body.code], expected.user, route)
   }
   assert.equal((await admin.get('/api/auth/get-session')).status, 200)

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type Actor, type Answer, actor, linkIn, testService, type User } from '#test/harness.ts'
-import { createPerson, type Person } from '#test/organizations.ts'
+import { createOrganization, createPerson, type Organization, type Person } from '#test/organizations.ts'
 import { sampled } from '#test/sample.ts'
 import { type Effect, PERMISSIONS, ROLES, roleOf, TOGETHER_WITH, withImplied } from './admin-pairs.ts'
 import { expectEveryRoute } from './matrix.ts'
@@ -16,6 +16,8 @@ let made = 0
 type Case = {
   readonly holder: Person
   readonly target: User & { readonly sessionId: string }
+  /** Of the bystander, with the target as a member. */
+  readonly organization: Organization
   /** An address whose mail the holder reads. */
   readonly mailbox: string
 }
@@ -27,6 +29,19 @@ const REQUESTS: Readonly<Record<string, (of: Case) => readonly object[]>> = {
   'GET /admin/list-user-accounts': userIdOf,
   'GET /admin/list-user-factors': userIdOf,
   'GET /admin/list-organizations': () => [{}],
+  'GET /admin/get-organization': organizationOf,
+  'GET /admin/list-organization-members': organizationOf,
+  'GET /admin/list-organization-invitations': organizationOf,
+  'POST /admin/update-organization': (of) =>
+    organizationOf(of).map((named) => ({ ...named, data: { name: 'Taken over' } })),
+  'POST /admin/update-member-role': (of) => memberOf(of).map((named) => ({ ...named, role: 'admin' })),
+  'POST /admin/invite-member': ({ organization: { id: organizationId }, mailbox: email }) => [
+    { organizationId, email, role: 'owner' },
+  ],
+  // With the id of one, after the request before, that of an unknown one would do as little.
+  'POST /admin/cancel-invitation': ({ organization }) => [{ invitationId: organization.id }],
+  'POST /admin/remove-member': memberOf,
+  'POST /admin/delete-organization': organizationOf,
   'GET /admin/list-user-organizations': userIdOf,
   'GET /admin/list-audit-events': () => [{}],
   'GET /admin/list-permissions': () => [{}],
@@ -79,6 +94,13 @@ function userIdOf({ target }: Case): readonly object[] {
   return [{ userId: target.id }]
 }
 
+function organizationOf({ organization: { id: organizationId } }: Case): readonly object[] {
+  return [{ organizationId }]
+}
+function memberOf({ organization: { id: organizationId, memberIds }, target }: Case): readonly object[] {
+  return [{ organizationId, memberId: memberIds.get(target) }]
+}
+
 type Before = Awaited<ReturnType<typeof rowsOf>>
 type Seen = { readonly of: Case; readonly before: Before; readonly now: Before; readonly told: string }
 
@@ -100,6 +122,12 @@ const EFFECTS: Readonly<Record<Effect, (seen: Seen) => boolean>> = {
   'session:revoke': ({ now }) => now.session === undefined,
   'session:delete': ({ now }) => now.session === undefined,
   'organization:list': ({ told }) => told.includes('"organizations"'),
+  'organization:update': ({ before, now }) =>
+    now.organization !== undefined && now.organization.name !== before.organization?.name,
+  'organization:delete': ({ now }) => now.organization === undefined,
+  'organization:manage-members': ({ before, now }) =>
+    now.invitations.length > 0 ||
+    (now.user !== undefined && now.organization !== undefined && now.member?.role !== before.member?.role),
   'audit:list': ({ told }) => told.includes('"nextCursor"'),
   'name and image': ({ before, now }) => isChanged(before, now, 'name'),
 }
@@ -112,7 +140,7 @@ const isChanged = (
   field: 'name' | 'role' | 'email' | 'emailVerified' | 'username',
 ): boolean => now.user !== undefined && now.user[field] !== before.user?.[field]
 
-async function rowsOf({ holder, target }: Case) {
+async function rowsOf({ holder, target, organization }: Case) {
   const user = (id: string) => db.selectFrom('user').selectAll().where('id', '=', id).executeTakeFirst()
   return {
     user: await user(target.id),
@@ -121,11 +149,21 @@ async function rowsOf({ holder, target }: Case) {
     password: (
       await db.selectFrom('account').select('password').where('userId', '=', target.id).executeTakeFirst()
     )?.password,
+    ...(await organizationRows(organization.id, target.id)),
     session: await db
       .selectFrom('session')
       .select('id')
       .where('id', '=', target.sessionId)
       .executeTakeFirst(),
+  }
+}
+
+async function organizationRows(id: string, userId: string) {
+  const members = db.selectFrom('member').select('role').where('organizationId', '=', id)
+  return {
+    organization: await db.selectFrom('organization').select('name').where('id', '=', id).executeTakeFirst(),
+    member: await members.where('userId', '=', userId).executeTakeFirst(),
+    invitations: await db.selectFrom('invitation').select('id').where('organizationId', '=', id).execute(),
   }
 }
 
@@ -138,7 +176,12 @@ async function newCase(role: string, { targetRole = 'user' } = {}): Promise<Case
     .execute()
   await coherence.settle()
   const { id: sessionId } = (await target.get('/api/auth/get-session')).body.session
-  return { holder, target: { ...target, sessionId }, mailbox: `mailbox-${holder.id.slice(-12)}@example.com` }
+  const member = { ...target, sessionId }
+  const organization = await createOrganization(t, [
+    [bystander, 'owner'],
+    [member, 'member'],
+  ])
+  return { holder, target: member, organization, mailbox: `mailbox-${holder.id.slice(-12)}@example.com` }
 }
 
 const ask = (who: Actor, route: string, request: object): Promise<Answer> => {

@@ -31,6 +31,9 @@ export const IMPLIED: Readonly<Record<Permission, readonly Effect[]>> = {
   'session:revoke': ['session:delete'],
   'session:delete': ['session:revoke'],
   'organization:list': [],
+  'organization:update': [],
+  'organization:delete': [],
+  'organization:manage-members': [],
   'audit:list': [],
 }
 

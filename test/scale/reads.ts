@@ -31,7 +31,7 @@ export async function readEverything(t: TestService): Promise<void> {
   }
   const prefixed = ([method, path, body]: Request): Request => [method, `/api/auth${path}`, body]
   for (const request of ofMember(organizationId)) await ask(member, prefixed(request))
-  for (const request of ofAdmin(member.id)) await ask(admin, prefixed(request))
+  for (const request of ofAdmin(member.id, organizationId)) await ask(admin, prefixed(request))
   for (const request of OF_OPERATOR) await ask(t.admin, request)
   await setRoleByOperator(kernel, admin.id, 'user')
 }
@@ -59,7 +59,7 @@ const ofMember = (organizationId: string): readonly Request[] => [
   ['POST', '/organization/set-active', { organizationId: null }],
 ]
 
-const ofAdmin = (userId: string): readonly Request[] => [
+const ofAdmin = (userId: string, organizationId: string): readonly Request[] => [
   ['GET', '/admin/list-users?limit=10'],
   ['GET', `/admin/list-users?filterField=email&filterOperator=eq&filterValue=user-7%40${FILLED}`],
   [
@@ -74,6 +74,10 @@ const ofAdmin = (userId: string): readonly Request[] => [
   ['GET', '/admin/list-users?searchField=name&searchValue=er%207777&sortBy=createdAt&limit=10'],
   ['GET', '/admin/list-organizations?limit=10'],
   ['GET', `/admin/list-user-organizations?userId=${userId}`],
+  ['GET', `/admin/get-organization?organizationId=${organizationId}`],
+  ['GET', `/admin/list-organization-members?organizationId=${organizationId}&limit=10`],
+  ['GET', `/admin/list-organization-invitations?organizationId=${organizationId}`],
+  ['GET', `/admin/list-audit-events?organizationId=${organizationId}`],
   ['GET', '/admin/list-organizations?searchValue=zation-7777&limit=10'],
   ['GET', `/admin/get-user?id=${userId}`],
   ['POST', '/admin/list-user-sessions', { userId }],

@@ -37,6 +37,23 @@ export const TO = {
     permissions: { organization: ['list'] },
     refusal: 'YOU_ARE_NOT_ALLOWED_TO_LIST_ORGANIZATIONS',
   },
+  // Members and invitations are names and addresses of people.
+  LIST_MEMBERS: {
+    permissions: { organization: ['list'], user: ['list'] },
+    refusal: 'YOU_ARE_NOT_ALLOWED_TO_LIST_ORGANIZATIONS',
+  },
+  UPDATE_ORGANIZATION: {
+    permissions: { organization: ['update'] },
+    refusal: 'YOU_ARE_NOT_ALLOWED_TO_MANAGE_ORGANIZATIONS',
+  },
+  DELETE_ORGANIZATION: {
+    permissions: { organization: ['delete'] },
+    refusal: 'YOU_ARE_NOT_ALLOWED_TO_MANAGE_ORGANIZATIONS',
+  },
+  MANAGE_MEMBERS: {
+    permissions: { organization: ['manage-members'] },
+    refusal: 'YOU_ARE_NOT_ALLOWED_TO_MANAGE_ORGANIZATIONS',
+  },
   LIST_AUDIT: { permissions: { audit: ['list'] }, refusal: 'YOU_ARE_NOT_ALLOWED_TO_LIST_AUDIT_EVENTS' },
 } as const satisfies Readonly<Record<string, AdminPermission>>
 

@@ -49,6 +49,7 @@ export function auditRoutes(app: App, kernel: Kernel, access: AuthAccess): void 
         actorId: Type.Optional(Type.String({ maxLength: 64 })),
         targetId: Type.Optional(Type.String({ maxLength: 200, description: 'For example the id of a user' })),
         action: Type.Optional(Type.String({ maxLength: 64, examples: ['user.banned'] })),
+        organizationId: Type.Optional(Type.String({ format: 'uuid', description: 'What was done in it' })),
         from: Type.Optional(Time),
         to: Type.Optional(Type.String({ maxLength: 64, description: 'Exclusive' })),
         limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 500, default: 100 })),

@@ -7,8 +7,14 @@ import { TO } from '../admin/permissions.ts'
 import { UserId } from '../admin/schemas.ts'
 import type { AuthAccess } from '../door/access.ts'
 import { COUNT, TOTAL } from '../schemas.ts'
-import { allOrganizations, organizationsOfUser } from './all-organizations.ts'
-import { ListPage } from './schemas.ts'
+import {
+  allInvitations,
+  allMembers,
+  allOrganizations,
+  organizationsOfUser,
+  readOrganization,
+} from './all-organizations.ts'
+import { Invitation, ListPage, MemberWithUser, NamedById, Organization } from './schemas.ts'
 
 const OrganizationSummary = Type.Object(
   {
@@ -64,5 +70,38 @@ export function adminOrganizationRoutes(app: App, kernel: Kernel, access: AuthAc
       response: { 200: Type.Object({ organizations: Type.Array(OrganizationOfUser) }) },
     },
     handler: async ({ query }) => ({ organizations: await organizationsOfUser(kernel, query) }),
+  })
+  app.route({
+    method: 'GET',
+    url: '/admin/get-organization',
+    config: { access: access.admin(TO.LIST_ORGANIZATIONS), failures: ['ORGANIZATION_NOT_FOUND'] },
+    schema: {
+      summary: 'One organization',
+      querystring: Type.Object(NamedById),
+      response: { 200: Organization },
+    },
+    handler: ({ query }) => readOrganization(kernel, query.organizationId),
+  })
+  app.route({
+    method: 'GET',
+    url: '/admin/list-organization-members',
+    config: { access: access.admin(TO.LIST_MEMBERS), failures: ['ORGANIZATION_NOT_FOUND'] },
+    schema: {
+      summary: 'The members of an organization, in the order in which they joined',
+      querystring: Type.Object({ ...NamedById, ...ListPage }),
+      response: { 200: Type.Object({ members: Type.Array(MemberWithUser), total: Type.Integer() }) },
+    },
+    handler: ({ query }) => allMembers(kernel, query),
+  })
+  app.route({
+    method: 'GET',
+    url: '/admin/list-organization-invitations',
+    config: { access: access.admin(TO.LIST_MEMBERS), failures: ['ORGANIZATION_NOT_FOUND'] },
+    schema: {
+      summary: 'The invitations of an organization in any state, newest first',
+      querystring: Type.Object({ ...NamedById, ...ListPage }),
+      response: { 200: Type.Object({ invitations: Type.Array(Invitation) }) },
+    },
+    handler: async ({ query }) => ({ invitations: await allInvitations(kernel, query) }),
   })
 }

@@ -45,12 +45,18 @@ export function slugFrom(text: string): string {
 /** Null removes it. */
 function metadataFrom(given: object | string | null): string {
   if (typeof given === 'string' && given.length > METADATA_MAX) throw invalidMetadata()
-  const value = typeof given === 'string' ? readJson(given).json : (given ?? {})
+  const value = typeof given === 'string' ? readJson(given, parseExactly).json : (given ?? {})
   if (typeof value !== 'object' || value === null || Array.isArray(value)) throw invalidMetadata()
   const text = JSON.stringify(value)
   if (text.length > METADATA_MAX) throw invalidMetadata()
   return text
 }
+
+/** Text may have numbers with more digits than those of JavaScript. Of one with an exponent PostgreSQL may have no room for the digits. */
+const parseExactly = (text: string): unknown =>
+  JSON.parse(text, (_name, value, { source = '' }: { source?: string } = {}) =>
+    typeof value === 'number' && /^-?\d+(\.\d+)?$/.test(source) ? JSON.rawJSON(source) : value,
+  )
 
 const invalidMetadata = () =>
   edge('validation_error', {

@@ -1,9 +1,11 @@
 import { act } from '#identity/act.ts'
+import { isPermitted } from '#identity/permissions.ts'
 import { tell } from '#identity/tell.ts'
 import { tokenHash } from '#identity/tokens.ts'
 import { findUser, hasProvenEmail, isBanned, type User } from '#identity/users.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { UUID, uuidv7 } from '#kernel/random.ts'
+import { TO as ADMIN_TO } from '../admin/permissions.ts'
 import { bySession, type Caller } from '../door/access.ts'
 import { proveInSession } from '../email/first-proof.ts'
 import { fail } from '../errors.ts'
@@ -120,19 +122,19 @@ export async function acceptInvitation(kernel: Kernel, caller: Caller, named: st
   })
 }
 
-/** Refuses when the inviter may not invite with these roles any more. */
+/** Refuses when the inviter may not invite with these roles any more: as a member, or as an administrator of the service. */
 async function expectInviter(kernel: Kernel, { organizationId, inviterId, role }: Invitation): Promise<void> {
   const [inviter, user] = [
     await findMember(kernel.db, organizationId, { userId: inviterId }),
     await findUser(kernel.db, 'id', inviterId),
   ]
+  const isOpen = user !== undefined && !isBanned(user, kernel.now()) && mayGive(kernel, user, role)
   const mayInvite =
-    inviter !== undefined &&
-    user !== undefined &&
-    !isBanned(user, kernel.now()) &&
-    isMemberPermitted(kernel, inviter.role, TO.INVITE.permissions) &&
-    coversRoles(kernel, inviter.role, role) &&
-    mayGive(kernel, user, role)
+    isOpen &&
+    (isPermitted(kernel, user, ADMIN_TO.MANAGE_MEMBERS.permissions) ||
+      (inviter !== undefined &&
+        isMemberPermitted(kernel, inviter.role, TO.INVITE.permissions) &&
+        coversRoles(kernel, inviter.role, role)))
   if (!mayInvite) throw notFound()
 }
 

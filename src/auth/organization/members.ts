@@ -101,7 +101,8 @@ export async function leaveOrganization(
   })
 }
 
-async function removeUnlessLastOwner(kernel: Kernel, member: Member): Promise<void> {
+/** In a transaction that holds the organization. */
+export async function removeUnlessLastOwner(kernel: Kernel, member: Member): Promise<void> {
   if (isOwner(member.role) && !(await hasOtherOwner(kernel.db, member)))
     throw fail('YOU_CANNOT_LEAVE_THE_ORGANIZATION_AS_THE_ONLY_OWNER')
   await deleteMember(kernel.db, member.id)
@@ -130,14 +131,19 @@ export async function changeMemberRole(
     const mayChange = [target.role, role].every((other) => coversRoles(kernel, member.role, other))
     if (!mayChange) throw fail(to.refusal)
     expectMayGive(kernel, user, role)
-    const losesOwner = isOwner(target.role) && !isOwner(role)
-    if (losesOwner && !(await hasOtherOwner(kernel.db, target)))
-      throw fail('YOU_CANNOT_LEAVE_THE_ORGANIZATION_WITHOUT_AN_OWNER')
-    await updateMemberRole(kernel.db, target.id, role)
-    const { userId } = target
-    const details = { from: target.role, to: role }
-    const changed = role === target.role ? [] : ['role']
-    await tellChange(kernel, 'member.role_changed', changed, { targetId: userId, organizationId, details })
-    return { ...target, role }
+    return giveRole(kernel, target, role)
   })
+}
+
+/** In a transaction that holds the organization. One owner stays. */
+export async function giveRole(kernel: Kernel, target: Member, role: string): Promise<Member> {
+  const { organizationId, userId: targetId } = target
+  const losesOwner = isOwner(target.role) && !isOwner(role)
+  if (losesOwner && !(await hasOtherOwner(kernel.db, target)))
+    throw fail('YOU_CANNOT_LEAVE_THE_ORGANIZATION_WITHOUT_AN_OWNER')
+  await updateMemberRole(kernel.db, target.id, role)
+  const details = { from: target.role, to: role }
+  const changed = role === target.role ? [] : ['role']
+  await tellChange(kernel, 'member.role_changed', changed, { targetId, organizationId, details })
+  return { ...target, role }
 }

@@ -108,7 +108,7 @@ async function insertWithOwner(
 }
 
 /** The unique constraint decides about slugs. */
-async function withFreeSlug<T>(code: Parameters<typeof fail>[0], work: () => Promise<T>): Promise<T> {
+export async function withFreeSlug<T>(code: Parameters<typeof fail>[0], work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (error) {
@@ -133,15 +133,24 @@ export async function changeOrganization(
     actInOrganization(kernel, caller, { key, to: TO.UPDATE, others }, async (kernel, membership) => {
       if (change.requireTwoFactor !== undefined && !isOwner(membership.member.role))
         throw fail(TO.UPDATE.refusal)
-      const { id } = membership.organization
-      const changed = await updateOrganization(kernel.db, id, change, kernel.now())
-      const fields = changedFields(membership.organization, changed, change)
-      const act = { targetId: id, organizationId: id, details: { fields } }
-      await tellChange(kernel, 'organization.updated', fields, act)
-      if (changed.requireTwoFactor) await deactivateWithoutFactor(kernel.db, id)
-      return changed
+      return applyChange(kernel, membership.organization, change)
     }),
   )
+}
+
+/** In a transaction that holds the organization, and the users whose sessions may change. */
+export async function applyChange(
+  kernel: Kernel,
+  organization: Organization,
+  change: OrganizationChange,
+): Promise<Organization> {
+  const { id } = organization
+  const changed = await updateOrganization(kernel.db, id, change, kernel.now())
+  const fields = changedFields(organization, changed, change)
+  const act = { targetId: id, organizationId: id, details: { fields } }
+  await tellChange(kernel, 'organization.updated', fields, act)
+  if (changed.requireTwoFactor) await deactivateWithoutFactor(kernel.db, id)
+  return changed
 }
 
 /** Deletes the organization with members and invitations. */
@@ -155,15 +164,17 @@ export async function deleteOrganization(
   const { organization } = await expectMembership(kernel, caller.user.id, key)
   // Their sessions change.
   const others = await listActiveUsers(kernel.db, organizationId)
-  await actInOrganization(kernel, caller, { key, to: TO.DELETE, lock: 'update', others }, async (kernel) => {
-    await deactivateEverywhere(kernel.db, [organization.id])
-    await deleteOrganizations(kernel.db, [organization.id])
-    await tell(kernel, 'organization.deleted', {
-      targetId: organization.id,
-      organizationId: organization.id,
-    })
-  })
+  await actInOrganization(kernel, caller, { key, to: TO.DELETE, lock: 'update', others }, (kernel) =>
+    removeOrganization(kernel, organization),
+  )
   return organization.id
+}
+
+/** In a transaction that holds the organization, and the users whose sessions change. */
+export async function removeOrganization(kernel: Kernel, { id }: Pick<Organization, 'id'>): Promise<void> {
+  await deactivateEverywhere(kernel.db, [id])
+  await deleteOrganizations(kernel.db, [id])
+  await tell(kernel, 'organization.deleted', { targetId: id, organizationId: id })
 }
 
 /** Makes an organization active in the caller's session, or none. Returns it. */

@@ -7,6 +7,7 @@ import type { Kernel } from '#kernel/kernel.ts'
 import type { AuthAccess } from '../door/access.ts'
 import { asAnswer } from '../redirect.ts'
 import { createOrganizationAccess, type OrganizationAccess } from './access.ts'
+import { adminOrganizationActRoutes } from './admin-act-routes.ts'
 import { adminOrganizationRoutes } from './admin-routes.ts'
 import { invitationPage } from './invitation-page.ts'
 import { invitationRoutes } from './invitation-routes.ts'
@@ -31,6 +32,7 @@ import {
   NamedById,
   NamedByIdOrSlug,
   Organization,
+  OrganizationChange,
   OrganizationFields,
   OrganizationName,
   OrganizationOrNull,
@@ -51,6 +53,7 @@ export function organizationRoutes(app: App, kernel: Kernel, auth: AuthAccess): 
   invitationRoutes(app, kernel, access)
   invitationPage(app, kernel, auth)
   adminOrganizationRoutes(app, kernel, auth)
+  adminOrganizationActRoutes(app, auth)
 }
 
 function changingRoutes(app: App, access: OrganizationAccess): void {
@@ -95,17 +98,7 @@ function changingRoutes(app: App, access: OrganizationAccess): void {
       summary: 'Change an organization',
       body: Type.Object({
         ...Named,
-        data: Type.Object({
-          name: Type.Optional(OrganizationName),
-          slug: Type.Optional(Slug),
-          ...OrganizationFields,
-          requireTwoFactor: Type.Optional(
-            Type.Boolean({
-              description:
-                'Whether the organization becomes active only in sessions with a second factor; for owners',
-            }),
-          ),
-        }),
+        data: OrganizationChange,
       }),
       response: { 200: Organization },
     },

@@ -42,6 +42,17 @@ const Metadata = Type.Optional(
   }),
 )
 export const OrganizationFields = { logo: Logo, metadata: Metadata }
+export const OrganizationChange = Type.Object({
+  name: Type.Optional(OrganizationName),
+  slug: Type.Optional(Slug),
+  ...OrganizationFields,
+  requireTwoFactor: Type.Optional(
+    Type.Boolean({
+      description:
+        'Whether the organization becomes active only in sessions with a second factor; for owners',
+    }),
+  ),
+})
 
 export const GivenRole = Type.Unsafe<string | string[]>({
   type: ['string', 'array'],
@@ -89,7 +100,7 @@ export const Organization = Type.Object(ORGANIZATION, named('Organization'))
 export const OrganizationOrNull = Nullable(
   Type.Object(ORGANIZATION, { ...named('Organization'), description: 'Null: none is active' }),
 )
-const Member = Type.Object(MEMBER, named('Member'))
+export const Member = Type.Object(MEMBER, named('Member'))
 const MemberUser = Type.Object(
   {
     id: Id,

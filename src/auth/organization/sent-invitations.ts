@@ -26,7 +26,7 @@ import { actInOrganization, expectKey, type NamedOrganization } from './membersh
 import { acceptableRoles, coversRoles, expectMayGive, TO } from './roles.ts'
 import { type Invitation, lockOrganizationsOf, type Organization } from './store.ts'
 
-type Invite = {
+export type Invite = {
   readonly email: string
   readonly role: string | readonly string[]
   /** Extends a pending invitation of the address, and mails again. */
@@ -38,32 +38,60 @@ export function inviteMember(
   kernel: Kernel,
   caller: Caller,
   named: NamedOrganization,
-  { email: typed, role: given, resend = false }: Invite,
+  asked: Invite,
 ): Promise<Invitation> {
-  const email = acceptableEmail(typed)
-  const role = acceptableRoles(kernel, given)
+  const invite = acceptableInvite(kernel, asked)
   const key = expectKey(caller, named)
   const to = TO.INVITE
-  return actInOrganization(kernel, caller, { key, to }, async (kernel, { organization, member }, inviter) => {
-    if (!coversRoles(kernel, member.role, role))
-      throw fail('YOU_ARE_NOT_ALLOWED_TO_INVITE_USER_WITH_THIS_ROLE')
-    expectMayGive(kernel, inviter, role)
-    if ((await findMember(kernel.db, organization.id, { email })) !== undefined)
-      throw fail('USER_IS_ALREADY_A_MEMBER_OF_THIS_ORGANIZATION')
-    const pending = await findPending(kernel.db, organization.id, email)
-    const isOpen = pending !== undefined && pending.expiresAt > kernel.now()
-    if (isOpen && !resend) throw fail('USER_IS_ALREADY_INVITED_TO_THIS_ORGANIZATION')
-    if (isOpen && !coversRoles(kernel, member.role, pending.role))
-      throw fail('YOU_ARE_NOT_ALLOWED_TO_INVITE_USER_WITH_THIS_ROLE')
-    const expiresAt = new Date(kernel.now().getTime() + kernel.config.auth.organization.invitation_expires_in)
-    const sent = { inviterId: inviter.id, addedBy: caller.session.id, role, expiresAt }
-    const invitation = isOpen
-      ? await renewInvitation(kernel.db, pending.id, sent)
-      : await addInvitation(kernel, organization, { ...sent, email }, pending)
-    await recordInvitation(kernel, 'invitation.created', invitation)
-    await mailInvitation(kernel, invitation, { organization, inviter })
-    return invitation
-  })
+  return actInOrganization(kernel, caller, { key, to }, (kernel, { organization, member }, inviter) =>
+    sendInvitation(kernel, invite, {
+      ...{ organization, inviter, sessionId: caller.session.id },
+      covers: (role) => coversRoles(kernel, member.role, role),
+    }),
+  )
+}
+
+type AcceptableInvite = { readonly email: string; readonly role: string; readonly resend: boolean }
+
+export const acceptableInvite = (
+  kernel: Kernel,
+  { email, role, resend = false }: Invite,
+): AcceptableInvite => ({
+  email: acceptableEmail(email),
+  role: acceptableRoles(kernel, role),
+  resend,
+})
+
+type Inviting = {
+  readonly organization: Organization
+  readonly inviter: User
+  readonly sessionId: string
+  /** Whether the inviter may give these roles. */
+  readonly covers: (role: string) => boolean
+}
+
+/** In a transaction that holds the organization. */
+export async function sendInvitation(
+  kernel: Kernel,
+  { email, role, resend }: AcceptableInvite,
+  { organization, inviter, sessionId, covers }: Inviting,
+): Promise<Invitation> {
+  if (!covers(role)) throw fail('YOU_ARE_NOT_ALLOWED_TO_INVITE_USER_WITH_THIS_ROLE')
+  expectMayGive(kernel, inviter, role)
+  if ((await findMember(kernel.db, organization.id, { email })) !== undefined)
+    throw fail('USER_IS_ALREADY_A_MEMBER_OF_THIS_ORGANIZATION')
+  const pending = await findPending(kernel.db, organization.id, email)
+  const isOpen = pending !== undefined && pending.expiresAt > kernel.now()
+  if (isOpen && !resend) throw fail('USER_IS_ALREADY_INVITED_TO_THIS_ORGANIZATION')
+  if (isOpen && !covers(pending.role)) throw fail('YOU_ARE_NOT_ALLOWED_TO_INVITE_USER_WITH_THIS_ROLE')
+  const expiresAt = new Date(kernel.now().getTime() + kernel.config.auth.organization.invitation_expires_in)
+  const sent = { inviterId: inviter.id, addedBy: sessionId, role, expiresAt }
+  const invitation = isOpen
+    ? await renewInvitation(kernel.db, pending.id, sent)
+    : await addInvitation(kernel, organization, { ...sent, email }, pending)
+  await recordInvitation(kernel, 'invitation.created', invitation)
+  await mailInvitation(kernel, invitation, { organization, inviter })
+  return invitation
 }
 
 async function addInvitation(

@@ -63,14 +63,15 @@ export async function findMembership(
   return { organization, member }
 }
 
-/** The organization, locked for a user who becomes a member. */
+/** The organization, locked for a user who becomes a member, or for an administrator. */
 export async function lockOrganization(
   { db, notes }: LockKernel,
   id: string,
+  lock: 'update' | 'no key update' = 'no key update',
 ): Promise<Organization | undefined> {
   noteOrganizationLock(notes)
   const { rows } = await sql<Organization>`
-    select ${ORGANIZATION} from service.organization o where o.id = ${id} for no key update`.execute(db)
+    select ${ORGANIZATION} from service.organization o where o.id = ${id} for ${sql.raw(lock)}`.execute(db)
   return rows[0]
 }
 

@@ -16,6 +16,13 @@ export const SCREENS = [
     needs: ['user:list'],
     load: () => import('./screens/users.js'),
   },
+  {
+    path: '/organizations',
+    title: 'Organizations',
+    letter: 'o',
+    needs: ['organization:list'],
+    load: () => import('./screens/organizations.js'),
+  },
   { path: '/data', title: 'Data', letter: 'd', needs: ['gateway'], load: () => import('./screens/data.js') },
   {
     path: '/pipelines',

@@ -3,11 +3,10 @@ import { auth, call } from '../api.js'
 import { Failure, Link, Loading, Mark, Table, Title } from '../controls.js'
 import { useLoad } from '../hooks.js'
 import { html } from '../html.js'
-import { textOf } from '../json.js'
 import { goWith } from '../router.js'
 import { may } from '../session.js'
 import { take } from '../sign-in.js'
-import { ShortId, Time, Value } from '../values.js'
+import { ShortId, Time, textOf, Value } from '../values.js'
 
 const LIMIT = 100
 
@@ -72,12 +71,13 @@ const idOf = ({ id }) => id
 
 /** The audit trail, newest first. @param {import('../screens.js').ViewProps} props */
 export function View({ caller, query }) {
-  const { actor = '', target = '', action = '', cursor = '' } = query
+  const { actor = '', target = '', action = '', organization = '', cursor = '' } = query
   const from = DAY.test(query.from ?? '') ? (query.from ?? '') : ''
   const asked = {
     actorId: actor,
     targetId: target,
     action,
+    organizationId: organization,
     from,
     cursor,
     limit: LIMIT,
@@ -89,7 +89,8 @@ export function View({ caller, query }) {
   // Links lead to users only where their list is open.
   const linksUsers = may(caller, ['user:get'])
   return html`<${Title} title="Audit" />
-    <${Filters} key=${JSON.stringify([actor, target, action, from])} actor=${actor} target=${target} action=${action} from=${from} />
+    <${Filters} key=${JSON.stringify([actor, target, action, organization, from])} actor=${actor} target=${target} action=${action}
+      organization=${organization} from=${from} />
     <${Failure} of=${failure} again=${reload} />
     ${data === undefined && failure === undefined && html`<${Loading} of="the trail" />`}
     ${
@@ -103,7 +104,7 @@ export function View({ caller, query }) {
     }`
 }
 
-/** @param {{ actor: string, target: string, action: string, from: string }} given */
+/** @param {{ actor: string, target: string, action: string, organization: string, from: string }} given */
 function Filters(given) {
   const [typed, setTyped] = useState(given)
   const set = (/** @type {keyof typeof given} */ name) =>
@@ -116,6 +117,7 @@ function Filters(given) {
     <label>Act <input type="search" value=${typed.action} onInput=${set('action')} placeholder="user.banned" /></label>
     <label>By <input value=${typed.actor} onInput=${set('actor')} placeholder="id, admin-key, cli" /></label>
     <label>On <input value=${typed.target} onInput=${set('target')} placeholder="id" /></label>
+    <label>In <input value=${typed.organization} onInput=${set('organization')} placeholder="organization id" /></label>
     <label>Since <input type="date" value=${typed.from} onInput=${set('from')} /></label>
     <button>Filter</button>
   </form>`

@@ -8,7 +8,7 @@ export const ADMIN_ACTIONS = {
     'create', 'list', 'get', 'set-role', 'ban', 'impersonate', 'delete', 'set-password', 'set-email', 'update',
   ], // biome-ignore format: one line reads better
   session: ['list', 'revoke', 'delete'],
-  organization: ['list'],
+  organization: ['list', 'update', 'delete', 'manage-members'],
   audit: ['list'],
 } as const
 
