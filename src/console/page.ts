@@ -22,10 +22,12 @@ export function consolePage(config: Config, { base, withImports }: Assets): Cons
     version: VERSION,
     docs: config.docs.enabled,
     mail: hasDevMail(config),
+    providers: providersOf(config),
   })
   // So that no module waits for the one that imports it. Other screens are loaded when they are opened.
-  const preloads = withImports([ENTRY, HOME])
-    .map((name) => html`<link rel="modulepreload" href="${`${base}/${name}`}">`)
+  const preloads = withImports([ENTRY, HOME]).map(
+    (name) => html`<link rel="modulepreload" href="${`${base}/${name}`}">`,
+  )
   const { html: text } = html`<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
@@ -45,6 +47,10 @@ ${preloads}
 `
   return { text, headers: { 'content-security-policy': policyFor(importMap) } }
 }
+
+/** They may add a user, which needs the solution of a captcha where there is one. The console shows none. */
+const providersOf = ({ auth: { social, captcha } }: Config): readonly string[] =>
+  captcha.provider === undefined ? Object.keys(social.providers) : []
 
 /** Nothing runs but files of this service and the import map. Strings become no code and no markup (Trusted Types). */
 const policyFor = (importMap: string): string =>

@@ -6,7 +6,7 @@ import { createStore } from './hooks.js'
  * `isEntry`: a way in, which nobody is signed in for. `asksNothing`: fails where another call would ask the person. `isRead`: a POST that changes nothing.
  */
 
-/** Facts of the installation that are no secret, in the page. @type {{ auth: string, version: string, docs: boolean, mail: boolean }} */
+/** Facts of the installation that are no secret, in the page. @type {{ auth: string, version: string, docs: boolean, mail: boolean, providers: readonly string[] }} */
 export const facts = JSON.parse(
   document.querySelector('meta[name=gatehouse]')?.getAttribute('content') ?? '{}',
 )

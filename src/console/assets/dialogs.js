@@ -1,10 +1,10 @@
 import { useEffect, useId, useRef, useState } from 'preact/hooks'
-import { auth, call, openQuestion } from './api.js'
+import { auth, call, facts, openQuestion } from './api.js'
 import { Failure, Field } from './controls.js'
 import { useAct, useStore } from './hooks.js'
 import { html } from './html.js'
 import { loadSession, session } from './session.js'
-import { SignInForm, take } from './sign-in.js'
+import { hasPasskeys, providerName, SignInForm, take } from './sign-in.js'
 import { Value } from './values.js'
 
 /**
@@ -99,12 +99,20 @@ function SignInAgain({ onDone }) {
 
 const BY_CODE = ['totp', 'otp', 'backup_code']
 
+/** The ways that the console can ask for, best first. @param {readonly string[]} accepts */
+const waysIn = (accepts) => [
+  ...(accepts.includes('password') ? ['password'] : []),
+  ...(accepts.some((way) => BY_CODE.includes(way)) ? ['code'] : []),
+  ...(accepts.includes('passkey') && hasPasskeys ? ['passkey'] : []),
+  ...accepts.filter((way) => facts.providers.includes(way)),
+]
+
+/** @type {Readonly<Record<string, string>>} */
+const LABELS = { password: 'Password', code: 'Code of the second factor', passkey: 'Passkey' }
+
 /** @param {{ accepts: readonly string[], onDone: () => void, onClose: () => void }} props */
 function ProofForm({ accepts, onDone, onClose }) {
-  const ways = [
-    ...(accepts.includes('password') ? ['password'] : []),
-    ...(accepts.some((way) => BY_CODE.includes(way)) ? ['code'] : []),
-  ]
+  const ways = waysIn(accepts)
   const [way, setWay] = useState(ways[0])
   const [value, setValue] = useState('')
   const { run, isBusy, failure } = useAct()
@@ -114,7 +122,9 @@ function ProofForm({ accepts, onDone, onClose }) {
   const submit = (/** @type {Event} */ event) => {
     event.preventDefault()
     return run(async () => {
-      await call(auth('/reauthenticate'), { method: 'POST', body: { [way]: value }, asksNothing: true })
+      if (facts.providers.includes(way)) return leaveFor(way)
+      const body = way === 'passkey' ? await passkey() : { [way]: value }
+      await call(auth('/reauthenticate'), { method: 'POST', body, asksNothing: true })
       onDone()
     })
   }
@@ -129,14 +139,17 @@ function ProofForm({ accepts, onDone, onClose }) {
     ${
       ways.length > 1 &&
       html`<${Field} label="By" value=${way} onChange=${take(change)}>
-      <option value="password">Password</option><option value="code">Code of the second factor</option>
+      ${ways.map((one) => html`<option value=${one}>${LABELS[one] ?? providerName(one)}</option>`)}
     <//>`
     }
     ${
-      way === 'password'
-        ? html`<${Field} key="password" label="Password" type="password" autocomplete="current-password" required autofocus
+      way === 'password' &&
+      html`<${Field} key="password" label="Password" type="password" autocomplete="current-password" required autofocus
             value=${value} onInput=${take(setValue)} />`
-        : html`<${Field} key="code" label="Code" autocomplete="one-time-code" required autofocus
+    }
+    ${
+      way === 'code' &&
+      html`<${Field} key="code" label="Code" autocomplete="one-time-code" required autofocus
             value=${value} onInput=${take(setValue)} />`
     }
     ${
@@ -144,7 +157,22 @@ function ProofForm({ accepts, onDone, onClose }) {
       accepts.includes('otp') &&
       html`<p><button type="button" disabled=${isBusy} onClick=${mail}>Mail me a code</button></p>`
     }
+    ${
+      facts.providers.includes(way) &&
+      html`<p>The page of ${providerName(way)} takes the place of this one. Afterwards the act is to be done again.</p>`
+    }
     <${Failure} of=${failure} />
     <div class="row"><button class="primary" disabled=${isBusy}>Go on</button><button type="button" onClick=${onClose}>Cancel</button></div>
   </form>`
+}
+
+async function passkey() {
+  const { showPasskey } = await import('./other-ways.js')
+  return showPasskey({ asksNothing: true })
+}
+
+/** @param {string} provider */
+async function leaveFor(provider) {
+  const { visitProvider } = await import('./other-ways.js')
+  await visitProvider('/reauthenticate', provider, { asksNothing: true })
 }

@@ -1,11 +1,11 @@
 import { render } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
-import { auth, call, facts, otherUser } from './api.js'
+import { ApiError, auth, call, facts, otherUser } from './api.js'
 import { Brand, Failure, Link, Loading, Title } from './controls.js'
 import { Dialog, Questions } from './dialogs.js'
 import { useAct, useLoad, useStore } from './hooks.js'
 import { html } from './html.js'
-import { addressOf, followLink, go, place } from './router.js'
+import { addressOf, followLink, go, goWith, place } from './router.js'
 import { SCREENS, screenAt } from './screens.js'
 import { loadSession, may, session, signOut } from './session.js'
 import { KeyForm, SignInForm } from './sign-in.js'
@@ -38,6 +38,7 @@ function FirstAdmin() {
 
 /** @param {{ failure: unknown }} props */
 function Door({ failure }) {
+  const { query } = useStore(place)
   useEffect(() => {
     document.title = 'Sign in · Gatehouse'
   }, [])
@@ -45,7 +46,8 @@ function Door({ failure }) {
     <${Brand} />
     <h1>Sign in</h1>
     ${failure !== undefined && html`<${Failure} of=${failure} /><${LeaveButton} />`}
-    <${SignInForm} onDone=${loadSession} />
+    <${VisitFailure} />
+    <${SignInForm} onDone=${finish} pending=${query.twoFactorRedirect === 'true' ? (query.methods ?? '').split(',') : undefined} />
     <details><summary>Use a key instead</summary><${KeyForm} /></details>
     <details>
       <summary>A new installation</summary>
@@ -55,6 +57,25 @@ function Door({ failure }) {
     </details>
     <footer><${ThemeSwitch} /></footer>
   </main>`
+}
+
+/** The way back from a provider is no part of the place. */
+const forgetVisit = () =>
+  goWith({ error: undefined, twoFactorRedirect: undefined, methods: undefined }, { replaces: true })
+
+const finish = async () => {
+  await loadSession()
+  forgetVisit()
+}
+
+/** A provider has led back without success. Anyone may have written the address, so it is a code or nothing. */
+function VisitFailure() {
+  const { error = '' } = useStore(place).query
+  if (!/^[a-z_]{1,64}$/i.test(error)) return null
+  const message = 'The visit to the provider did not succeed.'
+  const hint = 'Try again, or take another way in.'
+  return html`<div><${Failure} of=${new ApiError({ status: 0, code: error, message, hint })} />
+    <p><button type="button" onClick=${forgetVisit}>Dismiss</button></p></div>`
 }
 
 /** For a session that signs in and may nothing else, until its role says more or its factor is shown. */
@@ -95,6 +116,7 @@ function Inside({ caller }) {
     </header>
     <main id="content" tabindex="-1">
       <${OtherUser} />
+      <${VisitFailure} />
       ${
         found === undefined || !may(caller, found.screen.needs)
           ? html`<${Absent} />`

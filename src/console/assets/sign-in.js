@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { auth, call } from './api.js'
+import { auth, call, facts } from './api.js'
 import { Failure, Field } from './controls.js'
 import { useAct } from './hooks.js'
 import { html } from './html.js'
@@ -12,14 +12,52 @@ const METHODS = { totp: 'Authenticator app', otp: 'Code by mail', backup_code: '
 const enter = (path, body) => call(auth(path), { method: 'POST', body, isEntry: true })
 
 /**
- * Signs in by password, and by a second factor where the account has one.
- * @param {{ onDone: () => void | Promise<void>, email?: string }} props
+ * Signs in by password, passkey or provider, and by a second factor where the account has one.
+ * @param {{ onDone: () => void | Promise<void>, email?: string, pending?: readonly string[] | undefined }} props
+ * `pending`: the methods of the second factor that a sign-in by a provider waits for.
  */
-export function SignInForm({ onDone, email = '' }) {
-  const [methods, setMethods] = useState(/** @type {readonly string[] | undefined} */ (undefined))
+export function SignInForm({ onDone, email = '', pending }) {
+  const [methods, setMethods] = useState(pending)
   if (methods !== undefined)
-    return html`<${CodeForm} methods=${[...methods, 'backup_code']} onDone=${onDone} onBack=${() => setMethods(undefined)} />`
-  return html`<${PasswordForm} email=${email} onDone=${onDone} onFactor=${setMethods} />`
+    return html`<${CodeForm} methods=${[...methods.filter((one) => METHODS[one]), 'backup_code']} onDone=${onDone} onBack=${() => setMethods(undefined)} />`
+  return html`<${PasswordForm} email=${email} onDone=${onDone} onFactor=${setMethods} />
+    <${OtherWays} onDone=${onDone} onFactor=${setMethods} />`
+}
+
+/** Older browsers cannot read the options of the service. */
+export const hasPasskeys =
+  typeof PublicKeyCredential === 'function' && 'parseRequestOptionsFromJSON' in PublicKeyCredential
+
+/** @type {Readonly<Record<string, string>>} */
+const PROVIDERS = { github: 'GitHub', gitlab: 'GitLab' }
+
+/** @param {string} provider */
+export const providerName = (provider) =>
+  PROVIDERS[provider] ?? provider.slice(0, 1).toUpperCase() + provider.slice(1)
+
+/** @param {{ onDone: () => void | Promise<void>, onFactor: (methods: readonly string[]) => void }} props */
+function OtherWays({ onDone, onFactor }) {
+  const { run, isBusy, failure } = useAct()
+  const byPasskey = () =>
+    run(async () => {
+      const { showPasskey } = await import('./other-ways.js')
+      const answer = await enter('/passkey/verify-authentication', await showPasskey({ isEntry: true }))
+      if (answer.twoFactorRedirect === true) onFactor(answer.twoFactorMethods)
+      else await onDone()
+    })
+  const byProvider = (/** @type {string} */ provider) =>
+    run(async () => {
+      const { visitProvider } = await import('./other-ways.js')
+      await visitProvider('/sign-in/social', provider, { isEntry: true })
+    })
+  return html`<div class="ways">
+    ${hasPasskeys && html`<button type="button" disabled=${isBusy} onClick=${byPasskey}>Use a passkey</button>`}
+    ${facts.providers.map(
+      (provider) =>
+        html`<button type="button" disabled=${isBusy} onClick=${() => byProvider(provider)}>Continue with ${providerName(provider)}</button>`,
+    )}
+    <${Failure} of=${failure} />
+  </div>`
 }
 
 /** @param {{ email: string, onDone: () => void | Promise<void>, onFactor: (methods: readonly string[]) => void }} props */
