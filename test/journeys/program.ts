@@ -59,14 +59,15 @@ export type Env = Readonly<Record<string, string>>
 /** Exit code and output of a command. */
 export type Ended = { readonly code: number | null; readonly stdout: string; readonly stderr: string }
 
-/** Runs a command and waits for its exit. */
+/** Runs a command and waits for its exit. `root`: as of startProgram. */
 export async function runProgram(
   folder: string,
   args: readonly string[],
   env: Env = {},
   input = '',
+  root = ROOT,
 ): Promise<Ended> {
-  const child = spawnCommand(folder, args, env)
+  const child = spawnCommand(folder, args, env, [], root)
   child.stdin.end(input)
   const printed = { stdout: '', stderr: '' }
   for (const name of ['stdout', 'stderr'] as const)
