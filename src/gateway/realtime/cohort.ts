@@ -1,4 +1,4 @@
-import type { Key, RowValues } from '#databases/drivers/changes.ts'
+import type { Key } from '#databases/drivers/changes.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import type { Semaphore } from '#kernel/semaphore.ts'
 import type { GatewayCaller } from '../caller/caller.ts'
@@ -10,8 +10,9 @@ import { keysNow, type LiveTable, rowsByKey } from './live-table.ts'
 export type Cohort = {
   readonly live: LiveTable
   readonly members: Set<Member>
-  /** Keys of the rows that the members have been shown. */
+  /** Keys of the rows that the members have been shown (`show`, `hide`). */
   readonly shown: Set<string>
+  shownBytes: number
   /** Keys whose rows may have changed since they were read. */
   readonly pending: Map<string, Pending>
   /** Keys whose rows are being read, or all of them. */
@@ -44,8 +45,8 @@ export type Member = {
   restart(reason: ResetReason): void
   /** Its changes are read with those of an equal cohort from now on. */
   moved(from: Cohort, to: Cohort): void
-  /** Changes were noted in its cohort, which is held. */
-  noted(): void
+  /** A key of so many bytes was noted in its cohort, which is held. */
+  noted(bytes: number): void
   /** Changes are read late. */
   behind(seconds: number): void
   /** Ends it, for a caller who may have no more. */
@@ -61,6 +62,7 @@ export const cohortOf = (live: LiveTable, member: Member): Cohort => ({
   live,
   members: new Set([member]),
   shown: new Set(),
+  shownBytes: 0,
   pending: new Map(),
   reading: [],
   isStale: false,
@@ -71,10 +73,11 @@ export const cohortOf = (live: LiveTable, member: Member): Cohort => ({
 
 /** A cohort of its own for a member, which goes on from where this one is. */
 export function copyOf(cohort: Cohort, member: Member): Cohort {
-  const { live, shown, pending, reading, isStale } = cohort
+  const { live, shown, shownBytes, pending, reading, isStale } = cohort
   const own: Cohort = {
     ...cohortOf(live, member),
     shown: new Set(shown),
+    shownBytes,
     pending: new Map(pending),
     isStale: isStale || reading === 'all',
   }
@@ -87,10 +90,25 @@ export function apart(cohort: Cohort, member: Member, { events }: Delivery): Coh
   cohort.members.delete(member)
   const own = copyOf(cohort, member)
   for (const { key, op } of events) {
-    if (op === 'insert') own.shown.delete(key.json)
+    if (op === 'insert') hide(own, key.json)
     note(own, key, op !== 'insert')
   }
   return own
+}
+
+export function show(cohort: Cohort, key: string): void {
+  if (cohort.shown.has(key)) return
+  cohort.shown.add(key)
+  cohort.shownBytes += bytesOf(key)
+}
+
+function hide(cohort: Cohort, key: string): void {
+  if (cohort.shown.delete(key)) cohort.shownBytes -= bytesOf(key)
+}
+
+export function hideAll(cohort: Cohort): void {
+  cohort.shown.clear()
+  cohort.shownBytes = 0
 }
 
 /** Nothing is left to read, as far as the reader has come. */
@@ -98,26 +116,32 @@ export const isQuiet = (cohort: Cohort): boolean => !hasWork(cohort) && cohort.s
 
 const hasWork = ({ pending, isStale }: Cohort): boolean => isStale || pending.size > 0
 
-/** The row of the key has to be read. Several changes of one key, before it is read, become one. */
-export function note({ pending }: Cohort, key: Key, mayBeShown = false): void {
+/** The row of the key has to be read. Several changes of one key, before it is read, become one. Returns the bytes that it takes. */
+export function note({ pending }: Cohort, key: Key, mayBeShown = false): number {
   const before = pending.get(key.json)
   pending.set(key.json, { key, mayBeShown: mayBeShown || before?.mayBeShown === true })
+  return before === undefined ? bytesOf(key.json) : 0
 }
 
-/**
- * Whether the row may be shown, or has to leave. `values`: those of `reads.owners` in the row as it is now, undefined if there is none or they
- * are not known.
- */
-export function concerns(
-  { live: { owners }, shown, pending, state }: Cohort,
-  key: Key,
-  values: RowValues | undefined,
-): boolean {
-  if (owners === undefined || values === undefined || state !== 'idle') return true
-  if (shown.has(key.json) || pending.has(key.json)) return true
-  const found = values.get(key.json)
-  return found?.some((value, index) => value !== null && value === owners[index]) === true
-}
+/** Of memory, that a key takes in a cohort. A text has two bytes for each character at most. */
+export const bytesOf = (key: string): number => 2 * key.length + ENTRY
+
+/** Of those that were shown and those that have changed since. */
+export const bytesOfKeys = (cohorts: Iterable<Cohort>): number =>
+  Iterator.from(cohorts).reduce(
+    (sum, { shownBytes, pending }) =>
+      pending.keys().reduce((bytes, key) => bytes + bytesOf(key), sum + shownBytes),
+    0,
+  )
+
+/** There are more rows than a stream may have, or their keys take too much memory. */
+export const isTooLarge = ({ shown, shownBytes }: Cohort, { config }: Pick<Kernel, 'config'>): boolean =>
+  shown.size > config.gateway.max_rows || shownBytes > MOST_SHOWN
+
+/** Of a set's or map's entry, and what it refers to. */
+const ENTRY = 100
+/** Bytes of the keys that one cohort has shown. */
+const MOST_SHOWN = 33_554_432
 
 export type Readings = {
   readonly kernel: Kernel
@@ -126,7 +150,12 @@ export type Readings = {
   /** Resolves when caches are trusted again, so that callers can be judged. */
   readonly trusted: () => Promise<void>
   readonly failed: (error: unknown) => void
+  /** Its members have been shown other rows. */
+  readonly told: (cohort: Cohort, events: Delivery['events']) => void
 }
+
+/** Keys, and their rows as JSON, where the members see one. */
+type Reading = readonly (readonly [pending: Pending, row: string | undefined])[]
 
 /** Keys of one statement. */
 const FIRST_CHUNK = 50
@@ -140,11 +169,13 @@ export async function readPending(readings: Readings, cohort: Cohort): Promise<v
   try {
     while (hasWork(cohort) && cohort.members.size > 0) {
       cohort.state = 'reading'
-      const events = await (cohort.isStale ? compare(readings, cohort) : readChunk(readings, cohort))
+      const found = await (cohort.isStale ? compare(readings, cohort) : readChunk(readings, cohort))
+      // From here to the deliveries nothing else runs: who copies the cohort finds a key in its reading, or as told.
       cohort.state = 'idle'
-      if (events === 'too_many' || cohort.shown.size > readings.kernel.config.gateway.max_rows)
-        return restartAll(cohort, 'too_many')
-      deliver(cohort, events)
+      cohort.reading = []
+      const events = found === 'too_many' ? [] : found.flatMap((one) => eventOf(cohort, one))
+      if (found === 'too_many' || isTooLarge(cohort, readings.kernel)) return restartAll(cohort, 'too_many')
+      deliver(readings, cohort, events)
     }
   } catch (error) {
     // A condition that fails on a row, or a database that does not answer: the next snapshot will tell.
@@ -156,13 +187,12 @@ export async function readPending(readings: Readings, cohort: Cohort): Promise<v
   }
 }
 
-function deliver(cohort: Cohort, events: readonly RowEvent[]): void {
-  if (events.length === 0) return
-  const delivery = {
-    // Without the texts of rows, since streams remember them.
-    events: events.map(({ key, op }) => ({ key, op })),
-    bytes: Buffer.from(events.map(({ text }) => text).join('\n')),
-  }
+function deliver({ told }: Readings, cohort: Cohort, rows: readonly RowEvent[]): void {
+  if (rows.length === 0) return
+  // Without the texts of rows, since streams remember them.
+  const events = rows.map(({ key, op }) => ({ key, op }))
+  told(cohort, events)
+  const delivery = { events, bytes: Buffer.from(rows.map(({ text }) => text).join('\n')) }
   for (const member of cohort.members) member.deliver(delivery, cohort)
 }
 
@@ -170,7 +200,7 @@ export function restartAll({ members }: Cohort, reason: ResetReason): void {
   for (const member of members) member.restart(reason)
 }
 
-const readChunk = (readings: Readings, cohort: Cohort): Promise<readonly RowEvent[]> =>
+const readChunk = (readings: Readings, cohort: Cohort): Promise<Reading> =>
   asMember(readings, cohort, async (caller) => {
     const taken = cohort.pending.values().take(cohort.chunk).toArray()
     for (const { key } of taken) cohort.pending.delete(key.json)
@@ -179,12 +209,11 @@ const readChunk = (readings: Readings, cohort: Cohort): Promise<readonly RowEven
     const rows = await rowsByKey(caller, cohort.live, keys)
     const size = rows.values().reduce((sum, row) => sum + row.length, 0) / Math.max(rows.size, 1)
     cohort.chunk = Math.max(1, Math.min(MOST_KEYS, Math.floor(MOST_CHARACTERS / Math.max(size, 1))))
-    cohort.reading = []
-    return taken.flatMap((pending) => eventOf(cohort, pending, rows.get(pending.key.json)))
+    return taken.map((pending) => [pending, rows.get(pending.key.json)] as const)
   })
 
 /** Notes the keys of rows that the cohort sees now and was not shown, and of those that it was shown and does not see now. */
-const compare = (readings: Readings, cohort: Cohort): Promise<readonly RowEvent[] | 'too_many'> =>
+const compare = (readings: Readings, cohort: Cohort): Promise<Reading | 'too_many'> =>
   asMember(readings, cohort, async (caller) => {
     // Before the reading: what changes meanwhile makes it stale again.
     cohort.isStale = false
@@ -199,8 +228,8 @@ const compare = (readings: Readings, cohort: Cohort): Promise<readonly RowEvent[
 async function asMember<T>(
   { slots, trusted }: Readings,
   { members }: Cohort,
-  work: (caller: GatewayCaller) => Promise<T | readonly RowEvent[]>,
-): Promise<T | readonly RowEvent[]> {
+  work: (caller: GatewayCaller) => Promise<T | Reading>,
+): Promise<T | Reading> {
   await trusted()
   // Alone, a slow reader holds nobody: meanwhile, several changes of one key become one.
   const [only, ...others] = members
@@ -224,20 +253,16 @@ async function anyCaller(members: ReadonlySet<Member>): Promise<GatewayCaller | 
 }
 
 /** A page sees an insert where it has not been shown the row, whatever statement has written it. */
-function eventOf(
-  { live, shown }: Cohort,
-  { key, mayBeShown }: Pending,
-  row: string | undefined,
-): readonly RowEvent[] {
-  const table = JSON.stringify(live.name)
-  const wasShown = shown.has(key.json) || mayBeShown
+function eventOf(cohort: Cohort, [{ key, mayBeShown }, row]: Reading[number]): readonly RowEvent[] {
+  const table = JSON.stringify(cohort.live.name)
+  const wasShown = cohort.shown.has(key.json) || mayBeShown
   if (row !== undefined) {
     const op = wasShown ? 'update' : 'insert'
-    shown.add(key.json)
+    show(cohort, key.json)
     const data = `{"table":${table},"op":"${op}","key":${key.json},"row":${row}}`
     return [{ key, op, text: eventText('change', data) }]
   }
-  shown.delete(key.json)
+  hide(cohort, key.json)
   if (!wasShown) return []
   return [{ key, op: 'leave', text: eventText('leave', `{"table":${table},"key":${key.json}}`) }]
 }

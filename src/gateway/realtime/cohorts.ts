@@ -1,11 +1,13 @@
 import type { TableName } from '#databases/request/request.ts'
 import { type Cohort, isQuiet } from './cohort.ts'
 import { tableKey } from './live-catalogue.ts'
+import { createTableCohorts, type TableCohorts } from './table-cohorts.ts'
 
 /** The cohorts of a reader, by the tables whose changes concern them. */
 type Cohorts = {
   all(): readonly Cohort[]
-  of(table: TableName): readonly Cohort[]
+  /** Undefined where nobody follows the table. */
+  of(table: TableName): TableCohorts | undefined
   /** Those whose policies read this table. */
   watching(table: TableName): readonly Cohort[]
   add(cohort: Cohort): void
@@ -19,15 +21,22 @@ export function createCohorts(): Cohorts {
   /** Those that have not been united yet. */
   const single = new Set<Cohort>()
   const shared = new Map<string, Cohort>()
-  const [byTable, byWatched] = [createIndex(), createIndex()]
+  const byTable = new Map<string, TableCohorts>()
+  const byWatched = new Map<string, Set<Cohort>>()
 
   function remove(cohort: Cohort): void {
     const { live } = cohort
     all.delete(cohort)
     single.delete(cohort)
     if (shared.get(live.cohort) === cohort) shared.delete(live.cohort)
-    byTable.remove(live.table, cohort)
-    for (const table of live.reads.tables) byWatched.remove(table, cohort)
+    const own = byTable.get(tableKey(live.table))
+    own?.remove(cohort)
+    if (own?.all.size === 0) byTable.delete(tableKey(live.table))
+    for (const table of live.reads.tables) {
+      const set = byWatched.get(tableKey(table))
+      set?.delete(cohort)
+      if (set?.size === 0) byWatched.delete(tableKey(table))
+    }
   }
 
   function join(cohort: Cohort): void {
@@ -46,14 +55,15 @@ export function createCohorts(): Cohorts {
 
   return {
     all: () => [...all],
-    of: byTable.get,
-    watching: byWatched.get,
+    of: (table) => byTable.get(tableKey(table)),
+    watching: (table) => [...(byWatched.get(tableKey(table)) ?? [])],
     add(cohort) {
       const { live } = cohort
       all.add(cohort)
       single.add(cohort)
-      byTable.add(live.table, cohort)
-      for (const table of live.reads.tables) byWatched.add(table, cohort)
+      entryOf(byTable, tableKey(live.table), createTableCohorts).add(cohort)
+      for (const table of live.reads.tables)
+        entryOf(byWatched, tableKey(table), () => new Set<Cohort>()).add(cohort)
     },
     remove,
     unite(batch) {
@@ -66,16 +76,8 @@ export function createCohorts(): Cohorts {
 const isSame = (one: ReadonlySet<string>, other: ReadonlySet<string>): boolean =>
   one.size === other.size && one.isSubsetOf(other)
 
-function createIndex() {
-  const sets = new Map<string, Set<Cohort>>()
-  return {
-    get: (table: TableName): readonly Cohort[] => [...(sets.get(tableKey(table)) ?? [])],
-    add: (table: TableName, cohort: Cohort): void =>
-      void sets.set(tableKey(table), (sets.get(tableKey(table)) ?? new Set()).add(cohort)),
-    remove(table: TableName, cohort: Cohort): void {
-      const set = sets.get(tableKey(table))
-      set?.delete(cohort)
-      if (set?.size === 0) sets.delete(tableKey(table))
-    },
-  }
+function entryOf<T>(entries: Map<string, T>, key: string, create: () => T): T {
+  const entry = entries.get(key) ?? create()
+  entries.set(key, entry)
+  return entry
 }

@@ -4,13 +4,19 @@ import { eventually } from '#test/embedded.ts'
 import { type EventStream, openStream } from '#test/event-stream.ts'
 import { createRoutes } from '#test/public-routes.ts'
 
-/** A route whose streams have pages, on a service that takes so many streams of an address. */
-async function pagesOf(streams: number) {
+/** A route of books, or of words with long keys, whose streams have pages, on a service that takes so many streams of an address. */
+async function pagesOf(streams: number, table_name = 'book') {
   const { t, sql, route } = await createRoutes({ config: { limits: { streams_per_address: streams } } })
   const admin = await t.key(['*'])
-  const enabled = await admin.send('PUT', '/management/tables/book/realtime', { body: { enabled: true } })
+  const made = await admin.post('/gateway/query', {
+    query: 'create table word (id text primary key, title text, is_public boolean default false)',
+  })
+  assert.equal(made.status, 200, made.text)
+  const path = `/management/tables/${table_name}/realtime`
+  const enabled = await admin.send('PUT', path, { body: { enabled: true } })
   assert.equal(enabled.status, 200, enabled.text)
   const key = await route({
+    table_name,
     allowed_ops: ['subscribe'],
     columns: ['id', 'title'],
     conditions: [{ eq_column: 'is_public', eq_value: true }],
@@ -50,22 +56,37 @@ test('of one address as many pages are kept as it may have streams', async () =>
   for (const stream of first) assert.ok(resumes(await begun(idOf(stream))))
 })
 
-test('pages for which too many keys have changed are dropped', async () => {
-  const { sql, begun } = await pagesOf(30)
-  const streams: EventStream[] = []
-  while (streams.length < 29) streams.push(await begun())
-  await close(streams)
-  await sql(`insert into book (id, title) select n, 'Hidden' from generate_series(1001, 10000) n`)
-  // Those keys are noted when a later change has been told.
-  const told = await begun()
-  await sql(`insert into book (id, title, is_public) values (20000, 'Shown', true)`)
-  assert.equal((await told.next('change')).data.key.id, 20_000)
-  await close([told])
-  let kept = 0
-  for (const stream of streams) {
-    const again = await begun(idOf(stream))
-    if (resumes(again)) kept++
-    await close([again])
-  }
-  assert.ok(kept > 0 && kept < streams.length, `${kept}`)
-})
+const MANY = {
+  'many keys': {
+    table: 'book',
+    keys: `select n, 'Hidden' from generate_series(1001, 10000) n`,
+    last: '20000',
+  },
+  'long keys': {
+    table: 'word',
+    // As long as an index takes them, of texts that it cannot compress.
+    keys: `select (select string_agg(md5(concat(n, '.', part)), '') from generate_series(1, 60) part), 'Hidden' from generate_series(1, 300) n`,
+    last: `'z'`,
+  },
+}
+
+for (const [what, { table, keys, last }] of Object.entries(MANY))
+  test(`pages for which too ${what} have changed are dropped`, async () => {
+    const { sql, begun } = await pagesOf(30, table)
+    const streams: EventStream[] = []
+    while (streams.length < 29) streams.push(await begun())
+    await close(streams)
+    await sql(`insert into ${table} (id, title) ${keys}`)
+    // Those keys are noted when a later change has been told.
+    const told = await begun()
+    await sql(`insert into ${table} (id, title, is_public) values (${last}, 'Shown', true)`)
+    assert.equal(String((await told.next('change')).data.key.id), last.replaceAll("'", ''))
+    await close([told])
+    let kept = 0
+    for (const stream of streams) {
+      const again = await begun(idOf(stream))
+      if (resumes(again)) kept++
+      await close([again])
+    }
+    assert.ok(kept > 0 && kept < streams.length, `${kept}`)
+  })

@@ -1,5 +1,5 @@
 import type { Config } from '#kernel/config/config.ts'
-import { type Cohort, type Member, note } from './cohort.ts'
+import { bytesOfKeys, type Cohort, type Member, note } from './cohort.ts'
 import type { LiveTable } from './live-table.ts'
 import type { Reader } from './reader.ts'
 import type { Sent } from './sent.ts'
@@ -23,7 +23,7 @@ type Kept = {
   /** The network of its address. */
   readonly address: string
   readonly reader: Reader
-  /** Ends the stream. Undefined where it is not known what its page shows, and where that is more than `most` keys. */
+  /** Ends the stream. Undefined where it is not known what its page shows, and where its keys take more than `most` bytes. */
   part(absent: Member, most: number): Page | undefined
 }
 
@@ -45,62 +45,64 @@ export type Pages = {
 type Away = {
   readonly page: Page
   readonly address: string
-  /** Keys. */
+  /** Bytes of its keys. */
   size: number
   readonly drop: () => void
 }
 
 /** Milliseconds. */
 const KEPT = 60_000
-/** Pages and their keys, of this process. When there is no room, a reader begins again. */
+/** Pages, and the bytes of their keys, of this process. When there is no room, a reader begins again. */
 const MOST_PAGES = 1_000
-const MOST_KEYS = 200_000
+const MOST_BYTES = 25_165_824
 
-/** Of one address as many pages as streams, and half of the keys. */
+/** Of one address as many pages as streams, and half of the bytes. */
 export function createPages({ limits }: Pick<Config, 'limits'>): Pages {
   const open = new Map<string, Kept>()
   const broken = new Map<string, Away>()
-  let keys = 0
+  let bytes = 0
 
   function drop(stream: string): void {
     open.delete(stream)
     const away = broken.get(stream)
     if (away === undefined) return
     broken.delete(stream)
-    keys -= away.size
+    bytes -= away.size
     away.drop()
   }
 
-  /** The keys that there is room for. */
+  /** The bytes that there is room for. */
   function roomFor(address: string): number {
     const own = [...broken.values()].filter((away) => away.address === address)
     if (broken.size >= MOST_PAGES || own.length >= limits.streams_per_address) return -1
-    return Math.min(MOST_KEYS - keys, MOST_KEYS / 2 - own.reduce((sum, { size }) => sum + size, 0))
+    return Math.min(MOST_BYTES - bytes, MOST_BYTES / 2 - own.reduce((sum, { size }) => sum + size, 0))
   }
 
-  /** Keys have changed while its reader is away. */
-  function grow(stream: string): void {
+  /** A key has changed while its reader is away. */
+  function grow(stream: string, by: number): void {
     const away = broken.get(stream)
     if (away === undefined) return
-    const size = sizeOf(away.page.cohorts)
-    keys += size - away.size
-    away.size = size
-    if (keys > MOST_KEYS) drop(stream)
+    bytes += by
+    away.size += by
+    if (bytes > MOST_BYTES) drop(stream)
   }
 
   function keep(stream: string): void {
     const kept = open.get(stream)
-    const absent = absentMember({ drop: () => drop(stream), grow: () => grow(stream) })
+    const absent = absentMember(
+      () => drop(stream),
+      (by) => grow(stream, by),
+    )
     const page = kept?.part(absent, roomFor(kept.address))
     if (kept === undefined || page === undefined) {
       drop(stream)
       return
     }
     const { reader, address } = kept
-    for (const cohort of page.cohorts) reader.add(cohort)
+    for (const cohort of page.cohorts) reader.keep(cohort)
     const timer = setTimeout(() => drop(stream), KEPT).unref()
-    const size = sizeOf(page.cohorts)
-    keys += size
+    const size = bytesOfKeys(page.cohorts)
+    bytes += size
     broken.set(stream, {
       page,
       address,
@@ -152,11 +154,8 @@ function adopted(
   return cohorts
 }
 
-const sizeOf = (cohorts: readonly Cohort[]): number =>
-  cohorts.reduce((sum, { shown, pending }) => sum + shown.size + pending.size, 0)
-
 /** Of cohorts that note changes and read nothing. */
-const absentMember = ({ drop, grow }: Readonly<Record<'drop' | 'grow', () => void>>): Member => ({
+const absentMember = (drop: () => void, grow: (bytes: number) => void): Member => ({
   judge: () => Promise.reject(new Error('The reader is away')),
   deliver: drop,
   drained: () => Promise.resolve(),

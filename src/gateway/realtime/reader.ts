@@ -6,13 +6,15 @@ import type {
   RowValues,
   TableChange,
 } from '#databases/drivers/changes.ts'
+import type { TableName } from '#databases/request/request.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { createKeyedSemaphore, type KeyedSemaphore } from '#kernel/keyed-semaphore.ts'
 import { createSemaphore } from '#kernel/semaphore.ts'
 import { fail } from '../errors.ts'
 import { createAlarm } from './alarm.ts'
-import { type Cohort, concerns, note, type Readings, readPending, restartAll } from './cohort.ts'
+import { type Cohort, note, type Readings, readPending, restartAll } from './cohort.ts'
 import { createCohorts } from './cohorts.ts'
+import type { ResetReason } from './event-text.ts'
 import { createLiveCatalogue } from './live-catalogue.ts'
 import type { LiveTables } from './live-table.ts'
 import type { Poller } from './poller.ts'
@@ -32,6 +34,8 @@ export type Reader = LiveTables & {
   since(position: Position): Promise<Batch | LostPosition>
   /** From now on changes of its table are noted in it. */
   add(cohort: Cohort): void
+  /** The same for one whose reader is away: it shows what it has shown. */
+  keep(cohort: Cohort): void
   /** Its snapshot has been read. */
   release(cohort: Cohort): void
   /** It has no members any more. */
@@ -52,8 +56,10 @@ const LEAST = 10
 const BACKOFF = 1_000
 /** Readings of rows, and snapshots, of one client at the same time. */
 const READINGS = 4
-/** Keys of a batch whose owners are read; of more, each cohort reads for itself. */
-const MOST_OWNED = 500
+/** Keys whose owners one statement reads. */
+const OWNED = 500
+/** Keys that the cohorts of one table have to read. With more, which take about 50 MB, they begin again. */
+const MOST_NOTES = 500_000
 /** Seconds after which streams are told that they are behind. */
 const LATE = 5
 
@@ -81,7 +87,8 @@ export function createReader(
   }
   const failed = (error: unknown) =>
     kernel.log.warn({ event: 'live_rows_unread', error }, 'changes of live rows could not be read')
-  const readings: Readings = { kernel, slots: createSemaphore(READINGS, WAITING), trusted, failed }
+  const told: Readings['told'] = (cohort, events) => cohorts.of(cohort.live.table)?.told(cohort, events)
+  const readings: Readings = { kernel, slots: createSemaphore(READINGS, WAITING), trusted, failed, told }
 
   async function loop(): Promise<void> {
     while (isOpen) {
@@ -106,6 +113,7 @@ export function createReader(
     const [number, answers] = [++begun, catalogue.answers()]
     isWanted = false
     const batch = await feed.read(cursor)
+    let noted: Iterable<Cohort> = []
     if ('lost' in batch) {
       catalogue.forget()
       try {
@@ -114,12 +122,22 @@ export function createReader(
         // Also those that came meanwhile: the boundary may be later than their snapshots.
         for (const cohort of cohorts.all()) restartAll(cohort, batch.lost)
       }
-    } else noteAll(batch, await ownersIn(batch))
+    } else noted = noteAll(batch, await ownersIn(batch))
     ;[done, passed] = [number, answers]
     endRead()
     poller?.hasRead('lost' in batch || batch.tables.length > 0)
-    for (const cohort of cohorts.all()) void readPending(readings, cohort)
+    for (const cohort of noted) void read(cohort)
   }
+
+  /** Reads what is pending in it. */
+  async function read(cohort: Cohort): Promise<void> {
+    if (cohort.state !== 'idle') return
+    cohorts.of(cohort.live.table)?.unroute(cohort)
+    await readPending(readings, cohort)
+    if (cohort.state === 'idle') route(cohort)
+  }
+
+  const route = (cohort: Cohort) => cohorts.of(cohort.live.table)?.route(cohort)
 
   function endRead(error?: unknown): void {
     if (error === undefined) nextRead?.resolve()
@@ -139,38 +157,42 @@ export function createReader(
   async function ownersIn({ tables }: Batch): Promise<Owners> {
     const owners = new Map<TableChange, RowValues>()
     for (const change of tables) {
-      if (!('keys' in change) || change.keys.length > MOST_OWNED) continue
-      const several = cohorts.of(change.table).filter(({ live }) => live.owners !== undefined)
-      const columns = several[1]?.live.reads.owners?.map(({ column }) => column)
-      const keys = change.keys.map(({ key }) => key)
+      if (!('keys' in change)) continue
+      const columns = cohorts.of(change.table)?.ownerColumns()
       if (columns === undefined) continue
       // Without them each cohort reads for itself.
-      const values = await feed.values(change.table, keys, columns).catch(() => undefined)
+      const values = await ownersOf(change, columns).catch(() => undefined)
       if (values !== undefined) owners.set(change, values)
     }
     return owners
   }
 
-  function noteAll(batch: Batch, owners: Owners): void {
-    cohorts.unite(done)
-    for (const change of batch.tables) apply(change, owners.get(change))
-    cursor = batch.position
-    lag = batch.lagSeconds
-    if (lag < LATE) return
-    for (const { members } of cohorts.all()) for (const member of members) member.behind(lag)
+  async function ownersOf({ table, keys }: KeyChanges, columns: readonly string[]): Promise<RowValues> {
+    const all = new Map<string, readonly (string | null)[]>()
+    for (let from = 0; from < keys.length; from += OWNED) {
+      const some = keys.slice(from, from + OWNED).map(({ key }) => key)
+      for (const [key, values] of await feed.values(table, some, columns)) all.set(key, values)
+    }
+    return all
   }
 
-  function apply(change: TableChange, values: RowValues | undefined): void {
+  /** Returns the cohorts that have something to read. */
+  function noteAll(batch: Batch, owners: Owners): Iterable<Cohort> {
+    cohorts.unite(done)
+    const noted = new Set<Cohort>()
+    for (const change of batch.tables) apply(change, owners.get(change), noted)
+    cursor = batch.position
+    lag = batch.lagSeconds
+    if (lag >= LATE) for (const { members } of cohorts.all()) for (const member of members) member.behind(lag)
+    return noted
+  }
+
+  function apply(change: TableChange, values: RowValues | undefined, noted: Set<Cohort>): void {
     const { table } = change
-    if ('keys' in change) {
-      for (const cohort of cohorts.of(table)) {
-        for (const { key } of change.keys) if (concerns(cohort, key, values)) note(cohort, key)
-        if (cohort.pending.size > kernel.config.gateway.max_rows) restartAll(cohort, 'too_many')
-        if (cohort.state === 'held') for (const member of cohort.members) member.noted()
-      }
-    } else {
+    if ('keys' in change) noteKeys(change, values, noted)
+    else {
       catalogue.forget()
-      for (const cohort of cohorts.of(table)) restartAll(cohort, RESETS[change.reset])
+      restartTable(table, RESETS[change.reset])
     }
     const isOther =
       'reset' in change && (change.reset === 'table_changed' || change.reset === 'policy_changed')
@@ -179,7 +201,34 @@ export function createReader(
       if (isOther) restartAll(cohort, 'policy_changed')
       // They may judge every row differently.
       else cohort.isStale = true
+      noted.add(cohort)
     }
+  }
+
+  function noteKeys({ table, keys }: KeyChanges, values: RowValues | undefined, noted: Set<Cohort>): void {
+    const those = cohorts.of(table)
+    if (those === undefined) return
+    const own = new Set<Cohort>()
+    let left = MOST_NOTES
+    for (const { key } of keys)
+      for (const cohort of those.concernedBy(key, values)) {
+        if (!own.has(cohort)) left -= cohort.pending.size
+        own.add(cohort)
+        const bytes = note(cohort, key)
+        if (bytes > 0 && cohort.state === 'held') for (const member of cohort.members) member.noted(bytes)
+        if (bytes > 0 && --left < 0) {
+          restartTable(table, 'too_many')
+          return
+        }
+      }
+    for (const cohort of own) {
+      if (cohort.pending.size > kernel.config.gateway.max_rows) restartAll(cohort, 'too_many')
+      noted.add(cohort)
+    }
+  }
+
+  function restartTable(table: TableName, reason: ResetReason): void {
+    for (const cohort of [...(cohorts.of(table)?.all ?? [])]) restartAll(cohort, reason)
   }
 
   return {
@@ -204,11 +253,15 @@ export function createReader(
     },
     since: (position) => feed.read(position),
     add: cohorts.add,
+    keep(cohort) {
+      cohorts.add(cohort)
+      route(cohort)
+    },
     release(cohort) {
       cohort.state = 'idle'
       cohort.ripe = begun + 1
       isWanted = true
-      void readPending(readings, cohort)
+      void read(cohort)
     },
     remove: cohorts.remove,
     snapshots: createKeyedSemaphore(READINGS, WAITING),
@@ -224,6 +277,7 @@ export function createReader(
 }
 
 type Owners = ReadonlyMap<TableChange, RowValues>
+type KeyChanges = Extract<TableChange, { readonly keys: unknown }>
 
 /** As a stream is told. */
 export const RESETS = {

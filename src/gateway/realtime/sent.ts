@@ -1,4 +1,4 @@
-import type { Delivery } from './cohort.ts'
+import { bytesOf, type Delivery } from './cohort.ts'
 
 /** The last deliveries of a stream, by their numbers: its reader may not have had them when the connection breaks. */
 export type Sent = {
@@ -14,28 +14,32 @@ export type Sent = {
 type Sending = { readonly number: number; readonly table: string; readonly events: Delivery['events'] }
 
 const MOST_DELIVERIES = 64
-const MOST_KEYS = 1_000
+/** Of the keys in them: about a thousand of a number or a uuid. */
+const MOST_BYTES = 200_000
 
 export function createSent(): Sent {
   const sendings: Sending[] = []
-  let [last, keys, known] = [0, 0, 0]
+  let [last, bytes, known] = [0, 0, 0]
   return {
     last: () => last,
     add(table, events) {
       sendings.push({ number: ++last, table, events })
-      keys += events.length
-      while (sendings.length > MOST_DELIVERIES || keys > MOST_KEYS) {
+      bytes += sizeOf(events)
+      while (sendings.length > MOST_DELIVERIES || bytes > MOST_BYTES) {
         const gone = sendings.shift()
-        keys -= gone?.events.length ?? 0
+        bytes -= sizeOf(gone?.events ?? [])
         known = gone?.number ?? last
       }
     },
     begin() {
       sendings.length = 0
-      keys = 0
+      bytes = 0
       known = ++last
     },
     after: (number) =>
       number < known || number > last ? undefined : sendings.filter((one) => one.number > number),
   }
 }
+
+const sizeOf = (events: Delivery['events']): number =>
+  events.reduce((sum, { key }) => sum + bytesOf(key.json), 0)

@@ -1,7 +1,7 @@
 import type { Kernel } from '#kernel/kernel.ts'
 import { withTimeout } from '#kernel/timeout.ts'
 import type { GatewayCaller } from '../caller/caller.ts'
-import { type Cohort, note } from './cohort.ts'
+import { type Cohort, hideAll, isTooLarge, note, show } from './cohort.ts'
 import type { EventOutput } from './event-output.ts'
 import { eventText, finished, type ResetReason } from './event-text.ts'
 import { tableKey } from './live-catalogue.ts'
@@ -50,7 +50,7 @@ export async function showSince(
   if (!showing.goesOn()) return 'over'
   if (lost === true) return 'changes'
   if (lost !== undefined) reset(lost)
-  for (const { shown } of cohorts) shown.clear()
+  for (const cohort of cohorts) hideAll(cohort)
   return showAll(showing, judge, cohorts, keysOnly)
 }
 
@@ -79,7 +79,7 @@ async function showRows(
   cohort: Cohort,
   keysOnly: boolean,
 ): Promise<Outcome> {
-  const { live, shown, pending } = cohort
+  const { live, pending } = cohort
   let isWhole = true
   let piece: string[] = []
   let [size, pieces] = [0, 0]
@@ -101,7 +101,8 @@ async function showRows(
       if (!goesOn()) return 'over'
       if (cohort.isStale) return 'stale'
       if (!keysOnly && pending.has(key)) continue
-      shown.add(key)
+      show(cohort, key)
+      if (isTooLarge(cohort, kernel)) return 'too_many'
       if (keysOnly) continue
       piece.push(row)
       size += row.length

@@ -2,7 +2,16 @@ import { networkOf } from '#kernel/http/limits/limits.ts'
 import { StreamEnd } from '#kernel/open-streams.ts'
 import { randomToken } from '#kernel/random.ts'
 import { actorOf, type GatewayCaller, gatewayCaller } from '../caller/caller.ts'
-import { apart, type Cohort, cohortOf, copyOf, type Delivery, isQuiet, type Member } from './cohort.ts'
+import {
+  apart,
+  bytesOfKeys,
+  type Cohort,
+  cohortOf,
+  copyOf,
+  type Delivery,
+  isQuiet,
+  type Member,
+} from './cohort.ts'
 import { endingOf } from './endings.ts'
 import { createEventOutput, type EventOutput } from './event-output.ts'
 import {
@@ -190,8 +199,7 @@ export function startStream(parts: StreamParts, opened: Opened): Stream {
 
   /** Leaves its cohorts to a reader who comes back. */
   function part(absent: Member, most: number): Page | undefined {
-    const size = [...cohorts].reduce((sum, { shown, pending }) => sum + shown.size + pending.size, 0)
-    if (!isLive || isOver || !ids.isNumbered || size > most) return undefined
+    if (!isLive || isOver || !ids.isNumbered || bytesOfKeys(cohorts) > most) return undefined
     const page = {
       cohorts: [...cohorts].map((one) => copyOf(one, absent)),
       sent,
