@@ -15,6 +15,8 @@ export type ChangeFeed = {
   disable(table: TableName): Promise<SchemaStatements>
   /** The live tables, by the triggers that really are in the database and fire. */
   tables(): Promise<readonly LiveTable[]>
+  /** Makes the triggers of a table again that note the columns of a former key, as those of a key with another name. */
+  renew(table: TableName): Promise<void>
   /**
    * Everything that the policies of a live table read to judge a row, on a client with row-level security. Changes of the tables among it are noted from
    * the return on (503 where one is locked). `not_live`: the result of a policy can change without a noted change.

@@ -2,6 +2,9 @@ import type { ChangeFeed } from '#databases/drivers/changes.ts'
 import type { TableName } from '#databases/request/request.ts'
 import type { LiveTables } from './live-table.ts'
 
+/** Milliseconds. A process of another version of this service, beside this one, would make its own triggers again each time. */
+const RENEWED = 60_000
+
 type LiveCatalogue = LiveTables & {
   forget(): void
   /** Another number means that it was forgotten. */
@@ -20,6 +23,8 @@ export function createLiveCatalogue(feed: ChangeFeed): LiveCatalogue {
   }
   let tables: ReturnType<ChangeFeed['tables']> | undefined
   const policies = new Map<string, ReturnType<ChangeFeed['policies']>>()
+  /** By table, when its triggers were last made again. */
+  const renewals = new Map<string, number>()
   const keyIn = async (table: TableName) => {
     tables ??= counted(feed.tables())
     return (await tables).find((one) => tableKey(one.table) === tableKey(table))?.key
@@ -29,6 +34,12 @@ export function createLiveCatalogue(feed: ChangeFeed): LiveCatalogue {
     version++
     tables = undefined
     policies.clear()
+  }
+  async function renew(table: TableName): Promise<void> {
+    const last = renewals.get(tableKey(table)) ?? Number.NEGATIVE_INFINITY
+    if (performance.now() - last < RENEWED) return
+    renewals.set(tableKey(table), performance.now())
+    await feed.renew(table)
   }
   /** A failure is not remembered. */
   const attempted = async <T>(reading: Promise<T>): Promise<T> => {
@@ -47,7 +58,8 @@ export function createLiveCatalogue(feed: ChangeFeed): LiveCatalogue {
     async keyOf(table) {
       const known = await attempted(keyIn(table))
       if (known !== undefined) return known
-      // It may have become live a moment ago.
+      // It may have become live a moment ago, or have a key of other columns.
+      await renew(table)
       tables = undefined
       return attempted(keyIn(table))
     },

@@ -1,4 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { rememberClient } from '#databases/clients/realtime-store.ts'
 import { requireAbility } from '#databases/drivers/abilities.ts'
 import { edge } from '#kernel/http/failures.ts'
 import type { Kernel } from '#kernel/kernel.ts'
@@ -159,7 +160,11 @@ function createReaders(kernel: Kernel): Readers {
     use({ client, backend }) {
       const found = readers.get(client)
       const feed = requireAbility(backend, 'changes')
-      const join = async (ring: () => void) => pollers.join(await backend.identity(), ring)
+      const join = async (ring: () => void) => {
+        // The control database may be another one, or an older one, than when the table became live.
+        await rememberClient(kernel, client.name)
+        return pollers.join(await backend.identity(), ring)
+      }
       const entry = found ?? { reader: createReader(kernel, feed, join), users: 0 }
       readers.set(client, entry)
       entry.users++

@@ -77,12 +77,18 @@ export function createChangeFeed({ runner, run, identity, readsOf, readRows }: F
     const rest = noted.filter((one) => isLive(one) && !isSame(one, table))
     return statementsFor(
       rest,
-      noted.find((one) => isSame(one, table)),
+      noted.filter((one) => isSame(one, table) || isWatched(one)),
     )
   }
 
-  /** Watches the tables that policies of live ones read, and no others. */
-  async function statementsFor(live: readonly NotedTable[], ended?: NotedTable): Promise<SchemaStatements> {
+  /**
+   * Watches the tables that policies of live ones read. Of `others`, those that they do not read are noted no more: not of all, since another
+   * client of the database may have policies for other roles.
+   */
+  async function statementsFor(
+    live: readonly NotedTable[],
+    others: readonly NotedTable[] = [],
+  ): Promise<SchemaStatements> {
     const isOf = (tables: readonly NotedTable[]) => (one: NotedTable) =>
       tables.some(({ oid }) => oid === one.oid)
     const reads = await Promise.all(live.map((one) => readsOf(nameOf(one))))
@@ -90,8 +96,7 @@ export function createChangeFeed({ runner, run, identity, readsOf, readRows }: F
     const noted = await notedTables(names)
     const isRead = (one: NotedTable) => names.some((name) => isSame(one, name)) && !isOf(live)(one)
     const read = noted.filter((one) => isRead(one) && !one.isUntold)
-    const unread = noted.filter((one) => isWatched(one) && !isOf([...live, ...read])(one))
-    const off = ended === undefined || isOf(read)(ended) ? unread : [ended, ...unread]
+    const off = others.filter((one) => !isOf([...live, ...read])(one))
     return triggerStatements([
       ...live.map((one): Wanted => ({ noted: one, key: one.key })),
       ...read.map((one): Wanted => ({ noted: one, key: [] })),
@@ -130,16 +135,20 @@ export function createChangeFeed({ runner, run, identity, readsOf, readRows }: F
 
   async function position(renews = true): Promise<Position> {
     const seen = (await look(momentSql())) ?? (await begin())
-    const isBroken = (one: NotedTable) => hasUsableKey(one) && isTold(one) && !isLive(one) && !isWatched(one)
-    const broken = renews ? seen.tables.filter(isBroken) : []
-    for (const one of broken) await renew(one, seen.tables.filter(isLive))
+    const broken = renews ? seen.tables.filter(hasOtherKey) : []
+    for (const one of broken) await renewTriggers(one, seen.tables.filter(isLive))
     if (seen.epoch === null) await runner.systemValue(createSql(BEGIN_EPOCH_SQL))
     if (seen.epoch === null || broken.length > 0) return position(false)
     return formatPosition(await epochOf(seen), structures.remember(seen.tables), seen.snapshot)
   }
 
-  /** The columns of its key have changed, so that its triggers note no key. */
-  async function renew(broken: NotedTable, live: readonly NotedTable[]): Promise<void> {
+  async function renew(table: TableName): Promise<void> {
+    const noted = await notedTables([table])
+    const broken = noted.find((one) => isSame(one, table) && hasOtherKey(one))
+    if (broken !== undefined) await renewTriggers(broken, noted.filter(isLive))
+  }
+
+  async function renewTriggers(broken: NotedTable, live: readonly NotedTable[]): Promise<void> {
     // It may be locked, or belong to another role by now: it is not live then, and holds up no other table.
     await statementsFor([...live, broken])
       .then(make)
@@ -178,6 +187,7 @@ export function createChangeFeed({ runner, run, identity, readsOf, readRows }: F
       (await notedTables())
         .filter(isLive)
         .map((one) => ({ table: nameOf(one), key: one.key.map(({ name }) => name) })),
+    renew,
     policies,
     values: (table, keys, columns) => rowValues(readRows, table, keys, columns),
     position: () => position(),
@@ -186,6 +196,10 @@ export function createChangeFeed({ runner, run, identity, readsOf, readRows }: F
     problems: async () => (await notedTables()).flatMap(problemOf),
   }
 }
+
+/** The columns of its key have changed, so that its triggers note no key. */
+const hasOtherKey = (one: NotedTable): boolean =>
+  hasUsableKey(one) && isTold(one) && !isLive(one) && !isWatched(one)
 
 function problemOf(noted: NotedTable): readonly FeedProblem[] {
   const table = nameOf(noted)

@@ -4,7 +4,7 @@ import {
   noteFunction,
   TRIGGERS,
 } from '#databases/drivers/postgres/changes/note-function.ts'
-import { SHADOWS_SQL } from '#databases/drivers/postgres/sql/policies/function-reads.ts'
+import { SEARCH_PATHS_SQL, SHADOWS_SQL } from '#databases/drivers/postgres/sql/policies/function-reads.ts'
 import type { TableName } from '#databases/request/request.ts'
 
 /** A table as the feed sees it, also one without triggers of the feed. */
@@ -116,11 +116,21 @@ hooked as materialized (
   from hook group by tgrelid
 )`
 
-/** Versions of the functions that the policies of the table call. */
+/** Versions of the functions that the policies of the table call, and what decides about the names in their bodies. */
 const CALLED = `(
-  select concat(' ', string_agg(concat(f.oid, '.', f.xmin), ',' order by f.oid), ' ', ${SHADOWS_SQL})
+  select concat(' ', string_agg(concat(f.oid, '.', f.xmin), ',' order by f.oid), ' ', ${SHADOWS_SQL}, ' ', ${SEARCH_PATHS_SQL})
   from pg_policy p join pg_depend d on d.classid = 'pg_policy'::regclass and d.objid = p.oid and d.refclassid = 'pg_proc'::regclass
   join pg_proc f on f.oid = d.refobjid where p.polrelid = c.oid having count(*) > 0
+)`
+
+/** Versions of the user-defined types of the columns: a renamed label, or member, changes how rows are written. */
+const TYPES = `(
+  select string_agg(version, ',' order by version) from pg_attribute a join pg_type t on t.oid = a.atttypid cross join lateral (
+    select concat(e.oid, '.', e.xmin) as version from pg_enum e where e.enumtypid in (t.oid, t.typelem, t.typbasetype)
+    union all
+    select concat(m.attrelid, '.', m.attnum, '.', m.xmin) from pg_attribute m where m.attrelid = t.typrelid and t.typrelid <> 0
+  ) as part
+  where a.attrelid = c.oid and a.attnum > 0 and a.atttypid >= 16384
 )`
 
 /** Of a row `c` of pg_class with `n` of pg_namespace and `h` of hooked. */
@@ -131,7 +141,7 @@ export const AS_NOTED = `json_build_object(
   'structure', concat_ws(' ', n.xmin, c.relowner, c.relacl, c.relrowsecurity, c.relforcerowsecurity, ${IS_UNTOLD}, h.version,
     (select string_agg(a.xmin::text, ',' order by a.attnum) from pg_attribute a where a.attrelid = c.oid and a.attnum > 0),
     (select i.xmin from pg_index i where i.indrelid = c.oid and i.indisprimary),
-    ${DESCENDANTS}),
+    ${DESCENDANTS}, ${TYPES}),
   'policies', concat((select string_agg(concat(p.oid, '.', p.xmin), ',' order by p.oid) from pg_policy p where p.polrelid = c.oid), ${CALLED})
 )`
 

@@ -5,14 +5,15 @@ import { feedDatabase, feedOn, publicTable, told } from '#test/changes.ts'
 import { testServerUrl, withClient } from '#test/database.ts'
 
 const { url, sql, session } = await feedDatabase()
+const database = `"${new URL(url).pathname.slice(1)}"`
 const suffix = randomBytes(4).toString('hex')
-const [anonymousRole, signedInRole] = [`anon_${suffix}`, `member_${suffix}`]
+const [anonymousRole, signedInRole, otherRole] = [`anon_${suffix}`, `member_${suffix}`, `other_${suffix}`]
 const onServer = (text: string) => withClient(testServerUrl(), (client) => client.query(text))
-await onServer(`create role ${anonymousRole} nologin; create role ${signedInRole} nologin;
-  grant ${anonymousRole}, ${signedInRole} to "${new URL(url).username}"`)
+await onServer(`create role ${anonymousRole} nologin; create role ${signedInRole} nologin; create role ${otherRole} nologin;
+  grant ${anonymousRole}, ${signedInRole}, ${otherRole} to "${new URL(url).username}"`)
 const { feed, live, ended, names, read } = feedOn(url, { rowLevelSecurity: { anonymousRole, signedInRole } })
 // The database is dropped by then.
-after(() => onServer(`drop role ${anonymousRole}; drop role ${signedInRole}`))
+after(() => onServer(`drop role ${anonymousRole}; drop role ${signedInRole}; drop role ${otherRole}`))
 const USER = `(current_setting('request.claims', true)::json ->> 'user_id')::uuid`
 await sql(`create table doc (id int primary key, owner uuid); alter table doc enable row level security;
   create table member (doc int, who uuid, team int); create table team (id int primary key, closed boolean);
@@ -155,6 +156,11 @@ test('functions that only read claims are seen through, and a change of one is t
       `create function current_setting(text, text) returns text language sql as $$ select now()::text $$`,
       'drop function current_setting(text, text)',
     ],
+    // New sessions of the role find other types by the names in the body.
+    [
+      `alter database ${database} set search_path = public, pg_catalog`,
+      `alter database ${database} set search_path = public`,
+    ],
     [
       `create or replace function uid() returns uuid language plpgsql stable as $$ begin return ${USER}; end $$`,
       `create or replace function uid() returns uuid language sql stable as $$ select ${USER} $$`,
@@ -174,4 +180,21 @@ test('functions that only read claims are seen through, and a change of one is t
     }
   }
   await ended('called')
+})
+
+test('a client with policies for other roles, or without, leaves the tables noted that the policies of this one read', async () => {
+  await sql(`create table shared (id int primary key); alter table shared enable row level security;
+    create table inner_read (id int primary key); create table outer_read (id int primary key);
+    create table unrelated (id int primary key);
+    create policy inner_one on shared for select to ${signedInRole} using (id in (select id from inner_read));
+    create policy outer_one on shared for select to ${otherRole} using (id in (select id from outer_read))`)
+  await live('shared')
+  await feed.policies(publicTable('shared'))
+  assert.deepEqual([await hooks('inner_read'), await hooks('outer_read')], [4, 0])
+  const others = feedOn(url, { rowLevelSecurity: { anonymousRole, signedInRole: otherRole } })
+  await others.feed.policies(publicTable('shared'))
+  assert.deepEqual([await hooks('inner_read'), await hooks('outer_read')], [4, 4])
+  await feedOn(url).live('unrelated')
+  assert.deepEqual([await hooks('inner_read'), await hooks('outer_read')], [4, 4])
+  await ended('shared', 'unrelated')
 })

@@ -5,6 +5,7 @@ import { LIMITED_LOCKS } from '#databases/drivers/postgres/sql/limited-locks.ts'
 import {
   type FunctionReads,
   readsOfFunction,
+  SEARCH_PATHS_SQL,
   SHADOWS_SQL,
 } from '#databases/drivers/postgres/sql/policies/function-reads.ts'
 import { ownerColumnOf } from '#databases/drivers/postgres/sql/policies/owner-column.ts'
@@ -83,7 +84,7 @@ async function ownersIn({ expressions, isOpen }: Policies): Promise<readonly Own
 const IS_CLEAR = `(f.prokind = 'f' and f.pronargs = 0 and f.prorettype < 16384 and f.provolatile = 's' and not f.prosecdef and not f.proretset
   and f.prolang = (select l.oid from pg_language l where l.lanname = 'sql') and f.proconfig is null
   and ${SHADOWS_SQL} = ''
-  and (select s.reset_val !~ 'pg_catalog' or s.reset_val ~ '^ *"?pg_catalog"?( *,|$)' from pg_settings s where s.name = 'search_path'))`
+  and not exists (select from unnest(${SEARCH_PATHS_SQL}) path where path ~ 'pg_catalog' and path !~ '^ *"?pg_catalog"?( *,|$)'))`
 
 /** The policies for reading rows, of these roles. Runs with the search path pg_catalog. */
 const POLICIES_SQL = `

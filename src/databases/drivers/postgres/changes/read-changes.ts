@@ -33,7 +33,7 @@ export type SeenChanges = Seen & {
 }
 
 /** A key of one column is its text. */
-type Note = readonly [relation: string, op: string, keys: readonly (string | readonly string[])[] | null]
+type Note = readonly [relation: string, op: string, keys: readonly unknown[] | null]
 
 /**
  * The origin has the timeline of the server's log: another one begins when a standby takes over, or a server is restored to an earlier time. It
@@ -73,7 +73,7 @@ export function changesSql({ next, running }: Boundary): SqlBuilder {
     select * from (
       select id, at, relation, op, keys from public.${FEED_NAME} where xid = any (${open})
       union all
-      select id, at, relation, op, keys from public.${FEED_NAME} where xid >= ${after}
+      select id, at, relation, op, keys from public.${FEED_NAME} where xid >= ${after} and xid < pg_snapshot_xmax(pg_current_snapshot())
     ) as noted limit ${MAX_NOTES + 1}
   ),
   summed as (
@@ -93,7 +93,7 @@ export function changesSql({ next, running }: Boundary): SqlBuilder {
         and (${after} < pg_snapshot_xmax(m.seen) or exists (select from unnest(${open}) r(xid) where pg_visible_in_snapshot(r.xid, m.seen)))
     ),
     'isTooMany', (select count(*) > ${MAX_NOTES} from fresh),
-    'lag', (select coalesce(extract(epoch from clock_timestamp() - min(at)), 0) from fresh),
+    'lag', (select coalesce(extract(epoch from clock_timestamp() - min(at)), 0) from fresh where isfinite(at)),
     'notes', (select coalesce(json_agg(json_build_array(relation::text, op, keys) order by id), '[]') from told where (select count(*) from fresh) <= ${MAX_NOTES})
   ) as seen`
   return sql
@@ -117,19 +117,26 @@ export function tableChanges({ notes, tables, isTooMany }: SeenChanges): Batch['
     const reset = own.map(([, op]) => RESETS[op]).find((reason) => reason !== undefined)
     if (reset !== undefined) return [{ table, reset }]
     // The keys may be values of columns that are the key no more.
-    if (!isLive(noted)) return [{ table, reset: 'table_changed' }]
-    return [{ table, keys: [...keysOf(noted, own).values()] }]
+    const keys = isLive(noted) ? keysOf(noted, own) : undefined
+    return [keys === undefined ? { table, reset: 'table_changed' } : { table, keys: [...keys.values()] }]
   })
 }
 
-function keysOf({ key, isSole }: NotedTable, notes: readonly Note[]): Keys {
+/** Undefined where a note has no keys of the table: its owner may write any. */
+function keysOf({ key, isSole }: NotedTable, notes: readonly Note[]): Keys | undefined {
   const write = createKeyWriter(key)
   const keys: Keys = new Map()
   for (const [, op, all] of notes) {
     // Where another row may have the key, that of a deleted one has to be read again.
     const change = op === 'd' && !isSole ? 'update' : OPS[op]
-    if (change !== undefined)
-      for (const key of all ?? []) addChange(keys, change, write(typeof key === 'string' ? [key] : key))
+    for (const values of all ?? []) {
+      const own = typeof values === 'string' ? [values] : values
+      if (change === undefined || !isKey(own, key.length)) return undefined
+      addChange(keys, change, write(own))
+    }
   }
   return keys
 }
+
+const isKey = (values: unknown, length: number): values is readonly string[] =>
+  Array.isArray(values) && values.length === length && values.every((value) => typeof value === 'string')

@@ -36,6 +36,16 @@ export const SHADOWS_SQL = `concat_ws(',',
     where f.proname = 'current_setting' and f.pronamespace <> 'pg_catalog'::regnamespace),
   (select string_agg(k.oid::text, ',' order by k.oid) from pg_cast k where k.castfunc >= 16384 and k.castsource < 16384 and k.casttarget < 16384))`
 
+/** The search paths that sessions of the client's own role have, and those that new ones get. */
+export const SEARCH_PATHS_SQL = `(
+  select array_agg(path) from (
+    select reset_val as path from pg_settings where name = 'search_path'
+    union all
+    select substring(config from '^search_path=(.*)$') from pg_db_role_setting r cross join unnest(r.setconfig) given(config)
+    where config like 'search_path=%' and r.setdatabase in (0, (select oid from pg_database where datname = current_database()))
+      and r.setrole in (0, (select oid from pg_roles where rolname = session_user))
+  ) as known)`
+
 /** The body has another form. */
 class Other extends Error {}
 
