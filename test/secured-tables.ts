@@ -10,7 +10,11 @@ type Settings = NonNullable<Options['config']>
  * A service with a client `app` with row-level security, whose tables are made and protected over HTTP: `admin` has a key that bypasses
  * policies; Ada, Bea and a stranger share the key of a page.
  */
-export async function createSecuredTables({ auth = {} }: Pick<Settings, 'auth'> = {}) {
+export async function createSecuredTables({
+  auth = {},
+  outbound = {},
+  rowLevelSecurity = {},
+}: Pick<Settings, 'auth' | 'outbound'> & { readonly rowLevelSecurity?: object } = {}) {
   const suffix = randomBytes(4).toString('hex')
   const roles = { anon: `anon_${suffix}`, member: `authenticated_${suffix}` }
   const database = await testDatabase()
@@ -21,12 +25,18 @@ export async function createSecuredTables({ auth = {} }: Pick<Settings, 'auth'> 
   const t = await testService({
     config: {
       auth,
+      outbound,
       // A change of policies ends the answers of the cache too.
       gateway: { cache: { ttl: 60_000 } },
       clients: {
         app: {
           url: database.url,
-          row_level_security: { enabled: true, anonymous_role: roles.anon, signed_in_role: roles.member },
+          row_level_security: {
+            enabled: true,
+            anonymous_role: roles.anon,
+            signed_in_role: roles.member,
+            ...rowLevelSecurity,
+          },
         },
       },
     },

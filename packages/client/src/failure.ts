@@ -10,7 +10,7 @@ type ClientFailures = {
   timeout: { status: 0 | 504; details: FailureDetails }
   /** `.single()` or `.maybeSingle()` got another number of rows. A write has happened. */
   not_one_row: { status: 200; details: FailureDetails & { readonly rows?: number } }
-  /** Live rows have ended for good: `reason` is session_ended, key_revoked, expired or too_many. */
+  /** Live rows have ended for good: `reason` is session_ended, token_expired, key_revoked, expired or too_many. */
   stream_ended: { status: 0; details: FailureDetails & { readonly reason?: string } }
   /** Live rows need `numbers: 'exact'`, since a number cannot hold the primary key. */
   inexact_key: { status: 0; details: FailureDetails }

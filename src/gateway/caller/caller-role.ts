@@ -5,7 +5,7 @@ import type { LiveSession, Sessions } from '#identity/live-sessions.ts'
 import { effectiveRole } from '#identity/permissions.ts'
 import { hasSecondFactor, lacksSecondFactor } from '#identity/second-factor.ts'
 import { OF_ISSUER } from '#kernel/audit/origin.ts'
-import type { FailureFacts } from '#kernel/errors.ts'
+import type { Failure } from '#kernel/errors.ts'
 import { HEADER } from '#kernel/http/header-names.ts'
 import { beyondReach } from '#kernel/http/origins.ts'
 import { bearerOf, presentedToken, tokenOf } from '#kernel/http/presented-token.ts'
@@ -62,25 +62,31 @@ export function createPersonaLookup(
     if (presented === undefined) return undefined
     const { token, kind } = presented
     if (kind === 'jwt') return ofJwt(await jwtCallers.find(token, security, request.clientAddress), security)
-    if (security.refusesSessions === true) throw await refused(kernel, request, OTHERS_ONLY)
+    if (security.refusesSessions === true)
+      throw await refused(kernel, request, fail('invalid_session', OTHERS_ONLY))
     const find = kind === 'own jwt' ? sessionOfJwt : sessions.find
     const live = await find(token, request.clientAddress)
+    if (live === 'expired') throw await refused(kernel, request, fail('jwt_expired'))
     if (live !== undefined && lacksSecondFactor(kernel.config, live)) throw fail('two_factor_required')
     if (live !== undefined) {
       const { impersonatedBy: adminId } = live.session
       request.impersonation = adminId === null ? undefined : { adminId, userId: live.user.id }
       return actingAsUser(kernel, live, signedInRole)
     }
-    throw await refused(kernel, request)
+    throw await refused(kernel, request, fail('invalid_session'))
   }
 }
 
 export const OTHERS_ONLY = { hint: 'This client accepts only JWTs of its issuers (own_sessions: false)' }
 
 /** Counts invalid tokens, to limit guessing. */
-async function refused({ limits }: Kernel, { clientAddress }: FastifyRequest, more?: FailureFacts) {
+async function refused(
+  { limits }: Kernel,
+  { clientAddress }: FastifyRequest,
+  failure: Failure,
+): Promise<Failure> {
   await limits.consume('default', clientAddress)
-  return fail('invalid_session', more)
+  return failure
 }
 
 /** The role of the database is never the issuer's choice. */

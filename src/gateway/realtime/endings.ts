@@ -12,7 +12,7 @@ const ENDINGS: Readonly<Record<string, string>> = {
   invalid_api_key: end('key_revoked'),
   inactive_api_key: end('key_revoked'),
   expired_api_key: end('expired'),
-  jwt_expired: end('expired'),
+  jwt_expired: end('token_expired'),
   client_frozen: reset('restored'),
   client_changed: reset('table_changed'),
   policy_not_live: reset('policy_changed'),

@@ -28,7 +28,7 @@ export type ResetReason =
   | 'restored'
   | 'epoch'
 
-export type EndReason = 'session_ended' | 'key_revoked' | 'expired' | 'shutting_down'
+export type EndReason = 'session_ended' | 'token_expired' | 'key_revoked' | 'expired' | 'shutting_down'
 
 export const reset = (reason: ResetReason): string => eventText('reset', JSON.stringify({ reason }))
 export const end = (reason: EndReason): string => eventText('end', JSON.stringify({ reason }))

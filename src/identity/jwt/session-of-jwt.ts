@@ -17,10 +17,10 @@ export const tokenMark = ({ tokenHash }: Pick<LiveSession, 'tokenHash'>): string
 
 /**
  * Finds the live session of a token of ours. The token says which session it is; all else, such as roles, comes from the session.
- * Undefined for every other text, and for tokens whose session or time has ended, or whose session has another token by now: a proof
- * replaces it because a stranger may have the former one, who shall not act as the session that has shown more.
+ * `expired` for a token of ours whose time is over. Undefined for every other text, and for tokens whose session has ended, or has another token by
+ * now: a proof replaces it because a stranger may have the former one, who shall not act as the session that has shown more.
  */
-export type SessionOfJwt = (token: string, address: string) => Promise<LiveSession | undefined>
+export type SessionOfJwt = (token: string, address: string) => Promise<LiveSession | 'expired' | undefined>
 
 /** Verified tokens in memory, about 400 bytes each. */
 const CACHE_SIZE = 10_000
@@ -36,6 +36,7 @@ export function createSessionOfJwt(kernel: Kernel, keys: JwtKeys, sessions: Sess
     const jwt = known ?? verifyJwt(token, (kid) => ring.published.get(kid))
     const named = jwt && namedSession(kernel, jwt.claims)
     if (jwt === undefined || named === undefined) return undefined
+    if (named === 'expired') return 'expired'
     if (known === undefined) keepVerified(ring, hash, jwt)
     const live = await sessions.findById(named.session, address)
     if (live === undefined || live.user.id !== named.user) return undefined
@@ -54,14 +55,13 @@ function keepVerified({ verified }: KeyRing, hash: string, jwt: Jwt): void {
   for (const oldest of verified.keys()) return void verified.delete(oldest)
 }
 
-/** The ids of session and user, if the token is for this service and has not ended. */
+/** The ids of session and user, if the token is for this service. */
 function namedSession(
   kernel: Kernel,
   { iss, aud, exp, sub, sid }: Claims,
-): { readonly session: string; readonly user: string } | undefined {
+): { readonly session: string; readonly user: string } | 'expired' | undefined {
   const isOurs = iss === kernel.publicUrl() && aud === audienceOf(kernel)
-  const lives = typeof exp === 'number' && exp * 1_000 > kernel.now().getTime()
-  if (!isOurs || !lives || typeof sub !== 'string' || typeof sid !== 'string' || !UUID.test(sid))
-    return undefined
-  return { session: sid, user: sub }
+  if (!isOurs || typeof exp !== 'number') return undefined
+  if (typeof sub !== 'string' || typeof sid !== 'string' || !UUID.test(sid)) return undefined
+  return exp * 1_000 > kernel.now().getTime() ? { session: sid, user: sub } : 'expired'
 }
