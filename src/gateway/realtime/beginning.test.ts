@@ -67,6 +67,37 @@ test('tables that are not live, and requests that a fetch refuses, are refused b
   assert.deepEqual([inQuery.status, inQuery.body.code], [400, 'key_in_query'])
 })
 
+test('conditions that depend on the time are refused, in whatever they are written', async () => {
+  const table = await liveTable('id int primary key, at timestamptz, until date, title text')
+  const asked = async (conditions: object) => {
+    const { status, body } = await key.post('/realtime', {
+      tables: [{ table_name: table, conditions }],
+      snapshot: false,
+    })
+    return [status, body.code, body.data?.details?.field]
+  }
+  const refused = [400, 'not_live', 'conditions']
+  for (const condition of [
+    { operator: 'lt', column: 'at', value: 'now' },
+    { operator: 'gte', column: 'until', value: ' Tomorrow' },
+    { operator: 'in', column: 'until', value: ['2026-01-31', 'today'] },
+    { not: { operator: 'lt', column: 'at', value: 'yesterday 12:00' } },
+    [{ eq_column: 'id', eq_value: 1 }, { or: [{ operator: 'gt', column: 'at', value: 'today' }] }],
+  ])
+    assert.deepEqual(await asked(condition), refused, JSON.stringify(condition))
+  const stream = await follow([
+    {
+      table_name: table,
+      conditions: [
+        { operator: 'lt', column: 'at', value: '2030-01-31 12:00+02' },
+        { eq_column: 'title', eq_value: 'now' },
+      ],
+    },
+  ])
+  await stream.next('ready')
+  stream.close()
+})
+
 test('a table that is not live any more ends its streams', async () => {
   const table = await liveTable()
   const stream = await follow([{ table_name: table }])

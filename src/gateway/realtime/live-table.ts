@@ -11,6 +11,7 @@ import { OWNER } from '../caller/caller-role.ts'
 import { fail } from '../errors.ts'
 import { actingAs, type Prepared, prepare, prepareAgain } from '../prepare.ts'
 import { type KeyedRow, keyedRow, keyTerms } from './keyed-row.ts'
+import { dependsOnTime } from './time-conditions.ts'
 
 /** One table of a stream, as the body asks for it. */
 export type AskedTable = {
@@ -61,6 +62,12 @@ export async function openTable(
       message: 'Relations are not live',
       hint: 'Follow the related table as a table of its own',
       details: { ...details, field: 'columns' },
+    })
+  if (fetch.plan.where !== undefined && dependsOnTime(fetch.plan.where))
+    throw fail('not_live', {
+      message: 'A condition depends on the time, by which rows come and go without a change',
+      hint: 'Give the time itself in place of now, today, tomorrow and yesterday',
+      details: { ...details, field: 'conditions' },
     })
   const key = await live.keyOf(table)
   if (key === undefined)
