@@ -4,6 +4,7 @@ import pg from 'pg'
 import { eventually } from '#test/embedded.ts'
 import type { Page } from './page.ts'
 import type { Act } from './plan.ts'
+import { ROUTES } from './routes.ts'
 import { STRUCTURES, TABLES } from './statements.ts'
 import { allAnswer, makeLive, signIn, type World } from './world.ts'
 
@@ -15,6 +16,7 @@ export async function perform(world: World, act: Act, pages: readonly Page[]): P
   if (act.way === 'gateway') await world.ask('admin', act.method, act.path, act.body)
   if (act.way === 'session') await inSession(world, act.statements, act.waits)
   if (act.way === 'prepared') await prepared(world, act)
+  if (act.way === 'copy') await copy(world, act)
   if (act.way === 'structure') {
     await inSession(world, [act.there])
     await sleep(act.wait)
@@ -23,20 +25,24 @@ export async function perform(world: World, act: Act, pages: readonly Page[]): P
   if (act.way === 'rights') await RIGHTS[act.of](world, pages)
 }
 
-async function inSession(
+const inSession = (world: World, statements: readonly string[], waits: readonly number[] = []) =>
+  withSession(world, async (client) => {
+    for (const [index, statement] of statements.entries()) {
+      await sleep(waits[index] ?? 0)
+      await client.query(statement)
+    }
+  })
+
+async function withSession(
   { databaseUrl }: World,
-  statements: readonly string[],
-  waits: readonly number[] = [],
+  work: (client: pg.Client) => Promise<void>,
 ): Promise<boolean> {
   const client = new pg.Client({ connectionString: databaseUrl, connectionTimeoutMillis: 5_000 })
   client.on('error', () => {})
   try {
     await client.connect()
     await client.query(PATIENCE)
-    for (const [index, statement] of statements.entries()) {
-      await sleep(waits[index] ?? 0)
-      await client.query(statement)
-    }
+    await work(client)
     return true
   } catch {
     return false
@@ -47,13 +53,40 @@ async function inSession(
 
 let count = 0
 
-async function prepared(world: World, { statements, ends, wait }: Act & { way: 'prepared' }): Promise<void> {
-  // Its end stands in the name, for `settle`.
-  const name = `chaos_${process.pid}_${++count}_${ends}`
-  if (!(await inSession(world, ['begin', ...statements, `prepare transaction '${name}'`]))) return
-  await sleep(wait)
-  await inSession(world, [`${ends} prepared '${name}'`])
+async function prepared(world: World, { parts, wait }: Act & { way: 'prepared' }): Promise<void> {
+  const ends: string[] = []
+  for (const { statements, ends: end } of parts) {
+    // Its end stands in the name, for `settle`.
+    const name = `chaos_${process.pid}_${++count}_${end}`
+    if (await inSession(world, ['begin', ...statements, `prepare transaction '${name}'`]))
+      ends.unshift(`${end} prepared '${name}'`)
+    await sleep(wait)
+  }
+  for (const end of ends) await inSession(world, [end])
 }
+
+const copy = (world: World, { into, rows }: Act & { way: 'copy' }): Promise<boolean> =>
+  withSession(
+    world,
+    (client) =>
+      new Promise((resolve, reject) => {
+        client.once('error', reject)
+        client.once('end', () => reject(new Error('the session has ended')))
+        client.query({
+          submit: (connection: pg.Connection) => void connection.query(`copy ${into} from stdin`),
+          handleCopyInResponse(connection: CopyConnection) {
+            connection.sendCopyFromChunk(Buffer.from(rows))
+            connection.endCopyFrom()
+          },
+          handleCommandComplete() {},
+          handleReadyForQuery: () => resolve(),
+          handleError: reject,
+        } as pg.Submittable)
+      }),
+  )
+
+/** As pg has them, and its types do not. */
+type CopyConnection = { sendCopyFromChunk(chunk: Buffer): void; endCopyFrom(): void }
 
 type Rights = (world: World, pages: readonly Page[]) => Promise<void>
 
@@ -75,7 +108,18 @@ const RIGHTS: Readonly<Record<(Act & { way: 'rights' })['of'], Rights>> = {
     if (taken?.status === 200) await withLateRow(world, ofCaller(pages, 'reader'), LATE_ROWS.log())
     await isActive(world, true)
   },
+  async route(world, pages) {
+    const taken = await isOpen(world, false)
+    if (taken?.status === 200) await withLateRow(world, throughRoute(pages), LATE_ROWS.gift())
+    await isOpen(world, true)
+  },
 }
+
+const isOpen = ({ ask }: World, is_active: boolean) =>
+  ask('operator', 'PATCH', `/admin/public-routes/${ROUTES.gifts.route_key}`, { is_active })
+
+const throughRoute = (pages: readonly Page[]) =>
+  pages.filter(({ subscriber }) => subscriber.route === ROUTES.gifts.route_key)
 
 const isActive = ({ ask, callers }: World, is_active: boolean) =>
   ask('operator', 'PATCH', `/admin/api-keys/${callers.reader.id}`, { is_active })
@@ -91,6 +135,7 @@ const LATE_ROWS = {
     lateRow('task', `(id, organization_id, n, text) values (${++count + 1_000}, '${organization}', 9,`),
   item: (owner: string) => lateRow('item', `(id, owner, n, text) values (${++count + 1_000}, '${owner}', 9,`),
   log: () => lateRow('log', '(n, text) values (9,'),
+  gift: () => lateRow('gift', `(id, owner, n, text) values (${++count + 1_000}, 'eve', 9,`),
 }
 
 const lateRow = (table: string, values: string): LateRow => ({
@@ -137,6 +182,7 @@ export async function settle(world: World): Promise<void> {
     ),
   )
   await isActive(world, true)
+  await isOpen(world, true)
 }
 
 /** As at the beginning. */

@@ -46,6 +46,7 @@ export function openPage(world: World, subscriber: Subscriber, first: number): P
   let isOpen = true
 
   async function follow(url: string): Promise<void> {
+    await world.callers[subscriber.caller].renew?.()
     const { headers } = world.callers[subscriber.caller]
     if (subscriber.byTicket === true && ticket === undefined) {
       const issued = await actor(url, headers).post('/realtime/tickets', body)
@@ -64,10 +65,14 @@ export function openPage(world: World, subscriber: Subscriber, first: number): P
     if (lastId === undefined) shown.begin()
     else shown.resume()
     const heard = { onText, onEvent: shown.apply }
+    const opened = (path: string, more: Partial<Parameters<typeof openStream>[1]> = {}) =>
+      openStream(`${url}${path}`, { headers: { ...headers, ...resumes }, ...heard, ...more })
     const stream =
-      ticket === undefined
-        ? await openStream(`${url}/realtime`, { headers: { ...headers, ...resumes }, body, ...heard })
-        : await openStream(`${url}/realtime?ticket=${ticket}`, { method: 'GET', headers: resumes, ...heard })
+      subscriber.route !== undefined
+        ? await opened(`/public/${subscriber.route}/subscribe`, { body: partOf(subscriber) })
+        : ticket === undefined
+          ? await opened('/realtime', { body })
+          : await opened(`/realtime?ticket=${ticket}`, { method: 'GET', headers: resumes })
     connection = { stream, forbidden }
     await stream.ended
     lastId = stream.lastId() ?? lastId
@@ -118,7 +123,7 @@ export function openPage(world: World, subscriber: Subscriber, first: number): P
 }
 
 /** What the page shows. */
-function createShownRows({ mayBe }: Subscriber) {
+function createShownRows({ mayBe, tables, route }: Subscriber) {
   const shown = new Map<TableOf, Map<string, AnyRow>>()
   const faults: string[] = []
   const recent: string[] = []
@@ -129,11 +134,17 @@ function createShownRows({ mayBe }: Subscriber) {
     counts[name] = (counts[name] ?? 0) + 1
   }
 
+  const isAsked = ({ n }: AnyRow, table: TableOf): boolean =>
+    tables.every(({ table_name, conditions }) => table_name !== table || n > (conditions?.value ?? -1))
+  /** Events of a public route call the table by the key of the route. */
+  const tableIn = ({ table }: AnyRow): TableOf => (table === route ? (tables[0]?.table_name ?? table) : table)
+
   function put(table: TableOf, key: string, row: AnyRow): AnyRow | undefined {
     const rows = shown.get(table) ?? new Map<string, AnyRow>()
     shown.set(table, rows)
     const before = rows.get(key)
-    if (!mayBe(row, table)) faults.push(`a row that is not for it: ${JSON.stringify(row)}`)
+    if (!mayBe(row, table) || !isAsked(row, table))
+      faults.push(`a row that is not for it: ${JSON.stringify(row)}`)
     if (before?.v !== undefined && BigInt(row.v) < BigInt(before.v))
       faults.push(`an older row after a newer one: ${JSON.stringify([before, row])}`)
     rows.set(key, row)
@@ -144,17 +155,17 @@ function createShownRows({ mayBe }: Subscriber) {
     reset() {
       isFresh = true
     },
-    snapshot({ table, rows }) {
+    snapshot({ rows, ...named }) {
       if (isFresh) shown.clear()
       if (isFresh) hasResumed = false
       isFresh = false
       for (const row of rows)
-        if (put(table, keyOf(row), row) !== undefined)
+        if (put(tableIn(named), keyOf(row), row) !== undefined)
           faults.push(`twice in a snapshot: ${JSON.stringify(row)}`)
     },
-    change: ({ table, key, row }) => void put(table, keyOf(key), row),
-    leave({ table, key }) {
-      const wasShown = shown.get(table)?.delete(keyOf(key)) === true
+    change: ({ key, row, ...named }) => void put(tableIn(named), keyOf(key), row),
+    leave({ key, ...named }) {
+      const wasShown = shown.get(tableIn(named))?.delete(keyOf(key)) === true
       // It is not known which rows a page had that comes back.
       if (!wasShown && !hasResumed) faults.push(`a key that it was not shown leaves: ${JSON.stringify(key)}`)
     },
@@ -185,3 +196,7 @@ function createShownRows({ mayBe }: Subscriber) {
 /** The key may have another name for a while. */
 const idOf = (row: AnyRow): number => Number(row.id ?? row.nr)
 const keyOf = (row: AnyRow): string => String(idOf(row))
+
+/** What the body asks of the table of a public route. */
+export const partOf = ({ tables: [table] }: Subscriber): object =>
+  table?.conditions === undefined ? {} : { conditions: table.conditions }

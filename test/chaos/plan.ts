@@ -1,19 +1,18 @@
 import { type Chooser, chooser } from '#test/chooser.ts'
-import { type People, POLICIES, STRUCTURES, statement, textOf } from './statements.ts'
+import { copied, type People, POLICIES, STRUCTURES, statement, textOf } from './statements.ts'
 
 /** What a writer does next. */
 export type Act =
   | { readonly way: 'gateway'; readonly method: string; readonly path: string; readonly body: object }
   /** One session past the gateway, with a wait in milliseconds before each statement. */
   | { readonly way: 'session'; readonly statements: readonly string[]; readonly waits: readonly number[] }
-  | {
-      readonly way: 'prepared'
-      readonly statements: readonly string[]
-      readonly ends: 'commit' | 'rollback'
-      readonly wait: number
-    }
+  /** Transactions that are prepared one after the other, each by a session of its own, and ended by others in the other order. */
+  | { readonly way: 'prepared'; readonly parts: readonly PreparedPart[]; readonly wait: number }
+  | { readonly way: 'copy'; readonly into: string; readonly rows: string }
   | { readonly way: 'structure'; readonly there: string; readonly back: string; readonly wait: number }
-  | { readonly way: 'rights'; readonly of: 'organization' | 'session' | 'key' }
+  | { readonly way: 'rights'; readonly of: 'organization' | 'session' | 'key' | 'route' }
+
+type PreparedPart = { readonly statements: readonly string[]; readonly ends: 'commit' | 'rollback' }
 
 export const FAULTS = [
   'cut',
@@ -36,6 +35,8 @@ export type PlannedFault = {
 /** What a seed stands for. Its timing is not part of it. */
 export type Plan = {
   readonly seed: number
+  /** Pages beside those that are always there. */
+  readonly crowd: number
   readonly bursts: readonly { readonly writers: readonly Act[][]; readonly faults: readonly PlannedFault[] }[]
 }
 
@@ -43,12 +44,16 @@ const BURSTS = 2
 /** Acts of one writer in a burst. */
 const ACTS = 7
 
-/** `kills`: every so many seeds, processes are killed. */
-export function planOf(seed: number, people: People, kills = 8): Plan {
+/** With the others, five hundred. */
+const CROWD = 484
+
+/** `kills`, `crowds`: every so many seeds, processes are killed, and there is a crowd. */
+export function planOf(seed: number, people: People, kills = 8, crowds = 35): Plan {
   const choose = chooser(seed)
   const isDeadly = seed % kills === 0
   return {
     seed,
+    crowd: seed % crowds === Math.floor(crowds / 2) ? CROWD : 0,
     bursts: Array.from({ length: BURSTS }, () => ({
       writers: WRITERS.map((write) => Array.from({ length: ACTS }, () => write(choose, people))),
       faults: faultsOf(choose, isDeadly),
@@ -100,15 +105,13 @@ const WRITERS: readonly Writer[] = [
     choose.below(3) === 0
       ? query(withSavepoints(choose, people).join('; '))
       : query(some(choose, people, 2).join('; ')),
-  // Two bulks: single statements, and commits that a crash may lose after others have seen them.
-  (choose, people) =>
-    session(
-      choose,
-      choose.below(3) === 0
-        ? ['begin', 'set local synchronous_commit = off', ...some(choose, people, 3), 'commit']
-        : [statement(choose, people)],
-      4,
-    ),
+  // Bulks: single statements, COPY, and commits that a crash may lose after others have seen them.
+  (choose, people) => {
+    const luck = choose.below(4)
+    if (luck === 0) return { way: 'copy', ...copied(choose, people) }
+    const lost = () => ['begin', 'set local synchronous_commit = off', ...some(choose, people, 3), 'commit']
+    return session(choose, luck === 1 ? lost() : [statement(choose, people)], 4)
+  },
   (choose, people) =>
     session(
       choose,
@@ -117,8 +120,10 @@ const WRITERS: readonly Writer[] = [
     ),
   (choose, people) => ({
     way: 'prepared',
-    statements: some(choose, people, 3),
-    ends: choose.of(['commit', 'commit', 'rollback']),
+    parts: Array.from({ length: 1 + choose.below(2) }, () => ({
+      statements: some(choose, people, 3),
+      ends: choose.of(['commit', 'commit', 'rollback']),
+    })),
     wait: choose.below(60),
   }),
   (choose, people) => {
@@ -128,7 +133,8 @@ const WRITERS: readonly Writer[] = [
       return { way: 'structure', there, back, wait: choose.below(300) }
     }
     if (luck === 1) return session(choose, [choose.of(POLICIES)], 4)
-    if (luck < 4) return { way: 'rights', of: choose.of(['organization', 'organization', 'session', 'key']) }
+    if (luck < 4)
+      return { way: 'rights', of: choose.of(['organization', 'organization', 'session', 'key', 'route']) }
     return session(choose, [statement(choose, people)], 20)
   },
 ]

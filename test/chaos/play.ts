@@ -2,21 +2,25 @@ import assert from 'node:assert/strict'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { empty, perform, settle } from './acts.ts'
 import { INJECT } from './faults.ts'
-import { openPage, type Page } from './page.ts'
+import { openPage, type Page, partOf } from './page.ts'
 import type { Plan } from './plan.ts'
-import { subscribersOf } from './subscribers.ts'
+import { crowdOf, subscribersOf } from './subscribers.ts'
 import { allAnswer, type World } from './world.ts'
 
 /** Milliseconds in which a page has to show the rows of a fetch, once everything is quiet. */
 const PATIENCE = 60_000
 
 /**
- * Six writers beside ten pages. At each quiet point every page shows the rows of a fetch of its caller, and no event has told what its caller
+ * Six writers beside sixteen pages, or five hundred. At each quiet point every page shows the rows of a fetch of its caller, and no event has told what its caller
  * may not see. Throws otherwise. Returns how often each event came.
  */
-export async function play(world: World, { bursts, seed }: Plan): Promise<Readonly<Record<string, number>>> {
+export async function play(
+  world: World,
+  { bursts, seed, crowd }: Plan,
+): Promise<Readonly<Record<string, number>>> {
   await empty(world)
-  const pages = subscribersOf(world.people).map((one, index) => openPage(world, one, seed + index))
+  const subscribers = [...subscribersOf(world.people), ...crowdOf(world.people, crowd)]
+  const pages = subscribers.map((one, index) => openPage(world, one, seed + index))
   try {
     await quiet(world, pages)
     for (const burst of bursts) {
@@ -75,14 +79,21 @@ async function quiet(world: World, pages: readonly Page[]): Promise<void> {
 }
 
 /** Undefined when the page shows what a fetch returns. */
-async function differenceOf({ ask }: World, { subscriber, rows }: Page): Promise<string | undefined> {
+async function differenceOf(
+  { ask, callers }: World,
+  { subscriber, rows }: Page,
+): Promise<string | undefined> {
+  // The stream may have a token that lives, and this one's be over.
+  await callers[subscriber.caller].renew?.()
   for (const { table_name, ...asked } of subscriber.tables) {
-    const fetched = await ask(subscriber.caller, 'POST', '/gateway/fetch', {
-      table_name,
-      ...asked,
-      sort_by: { field: 'id' },
-      limit: 10_000,
-    })
+    const all = { sort_by: { field: 'id' }, limit: 10_000 }
+    const fetched =
+      subscriber.route === undefined
+        ? await ask(subscriber.caller, 'POST', '/gateway/fetch', { table_name, ...asked, ...all })
+        : await ask(subscriber.caller, 'POST', `/public/${subscriber.route}/fetch`, {
+            ...partOf(subscriber),
+            ...all,
+          })
     const [shown, wanted] = [JSON.stringify(rows(table_name)), JSON.stringify(fetched?.body.data)]
     if (fetched?.status !== 200) return `the fetch failed: ${fetched?.text}`
     if (shown !== wanted) return `${table_name} shows ${shorter(shown)} and not ${shorter(wanted)}`

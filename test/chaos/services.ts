@@ -60,6 +60,13 @@ export async function startService(
     SERVICE_CLIENTS__APP__ROW_LEVEL_SECURITY__ENABLED: 'true',
     SERVICE_CLIENTS__APP__ROW_LEVEL_SECURITY__ANONYMOUS_ROLE: ROLES.anonymous_role,
     SERVICE_CLIENTS__APP__ROW_LEVEL_SECURITY__SIGNED_IN_ROLE: ROLES.signed_in_role,
+    // So that a token of one service counts in the other.
+    SERVICE_SERVER__PUBLIC_URL: 'http://localhost:1',
+    SERVICE_AUTH__JWT__EXPIRES_IN: '1m',
+    SERVICE_OUTBOUND__ALLOW_HTTP: 'true',
+    SERVICE_OUTBOUND__ALLOW_NETWORKS: '127.0.0.0/8',
+    // Of a crowd.
+    SERVICE_LIMITS__STREAMS_PER_ADDRESS: '2000',
     ...more,
   }
   let program: Program = await startProgram(home.folder, env)

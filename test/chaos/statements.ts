@@ -11,7 +11,7 @@ export type People = {
 
 /** A team that nobody joins. */
 export const CLOSED_TEAM = 9
-export const TABLES = ['doc', 'item', 'task', 'log'] as const
+export const TABLES = ['doc', 'item', 'task', 'log', 'gift'] as const
 export type TableOf = (typeof TABLES)[number]
 
 /**
@@ -22,7 +22,10 @@ export const textOf = {
   doc: (owner: string, team: number, n: number) => `doc:${owner}:t${team}:n${n};`,
   item: (owner: string) => `item:${owner};`,
   task: (organization: string) => `task:${organization};`,
+  gift: (owner: string) => `gift:${owner};`,
 }
+/** Users of another issuer. */
+export const FOREIGN = ['eve', 'fay'] as const
 /** In a column of `log` that no stream asks for. */
 export const HIDDEN = 'column-that-is-not-asked-for'
 
@@ -46,7 +49,7 @@ const doc = ({ below, of }: Chooser, { ada, bea, dan }: People): string => {
 
 /** Rows with one column that says whose they are. */
 const owned = (
-  table: 'item' | 'task',
+  table: 'item' | 'task' | 'gift',
   column: string,
   owners: readonly string[],
   { below, of }: Chooser,
@@ -84,6 +87,21 @@ const membership = ({ below, of }: Chooser, { ada, bea }: People): string => {
 /** More keys than a batch tells. */
 const MANY = `insert into log (n, text) select 3, 'many' from generate_series(1, 10500); delete from log where text = 'many'`
 
+/** Rows as COPY reads them. A key that is there already takes all of them back. */
+export function copied(choose: Chooser, people: People): { readonly into: string; readonly rows: string } {
+  const { below, of } = choose
+  if (of([true, false])) {
+    const rows = Array.from({ length: 1 + below(30) }, () => `${below(10)}\tcopied\n`)
+    return { into: 'log (n, text)', rows: rows.join('') }
+  }
+  const first = below(KEYS)
+  const rows = Array.from({ length: 1 + below(3) }, (_, index) => {
+    const owner = of([people.ada, people.bea, people.dan])
+    return `${first + index}\t${owner}\t${below(10)}\t${textOf.item(owner)}\n`
+  })
+  return { into: 'item (id, owner, n, text)', rows: rows.join('') }
+}
+
 export function statement(choose: Chooser, people: People): string {
   const { below, of } = choose
   const luck = below(200)
@@ -94,6 +112,7 @@ export function statement(choose: Chooser, people: People): string {
     () => doc(choose, people),
     () => owned('item', 'owner', [people.ada, people.bea, people.dan], choose),
     () => owned('task', 'organization_id', people.organizations, choose),
+    () => owned('gift', 'owner', [...FOREIGN, people.ada], choose),
     () => log(choose),
     () => log(choose),
     () => membership(choose, people),
@@ -165,12 +184,15 @@ create table team (user_id uuid, team int, primary key (user_id, team));
 create table doc (id int primary key, owner uuid, team int, n int, text text);
 create table item (id int primary key, owner uuid, n int, text text);
 create table task (id int primary key, organization_id uuid, n int, text text);
+create table gift (id int primary key, owner text, n int, text text);
 create table log (id bigint generated always as identity primary key, n int, text text, v bigint not null default nextval('versions'), hidden text default '${HIDDEN}');
 alter table team enable row level security; alter table doc enable row level security;
 alter table item enable row level security; alter table task enable row level security;
+alter table gift enable row level security;
 create policy own on team for select to member using (user_id = ${CLAIM('user_id')});
 create policy own on doc for select to member using (owner = ${CLAIM('user_id')} or team in (select team from public.team));
 create policy odd on doc for select to stranger using (n % 2 = 1);
 create policy own on item for select to member using (owner = (select ${CLAIM('user_id')}));
 create policy own on task for select to member using (organization_id = (select ${CLAIM('organization_id')}));
-grant select on team, doc, item, task to member; grant select on doc to stranger`
+create policy own on gift for select to member using (owner = nullif(current_setting('request.claims', true), '')::json ->> 'user_id');
+grant select on team, doc, item, task, gift to member; grant select on doc to stranger`

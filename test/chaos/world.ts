@@ -4,8 +4,10 @@ import type { CrashableServer } from '#test/crashable-server.ts'
 import { withClient } from '#test/database.ts'
 import { type Cleanup, eventually } from '#test/embedded.ts'
 import { ADMIN_KEY, type Answer, actor, PASSWORD } from '#test/harness.ts'
+import { AUDIENCE, type JwtIssuer, startJwtIssuer } from '#test/jwt-issuer.ts'
+import { OF_ALL_ROUTES, ROUTES } from './routes.ts'
 import { type RunningService, startServer, startService } from './services.ts'
-import { type People, SCHEMA, TABLES } from './statements.ts'
+import { type FOREIGN, type People, SCHEMA, TABLES } from './statements.ts'
 
 /** Two services on one PostgreSQL server, both in processes that can be killed, with live tables on a client with row-level security. */
 export type World = {
@@ -26,9 +28,29 @@ export type World = {
 }
 
 type Headers = Readonly<Record<string, string>>
-export type CallerName = 'admin' | 'reader' | 'ada' | 'bea' | 'cem' | 'dan' | 'stranger'
-/** Its headers change when it signs in again. */
-export type Caller = { headers: Readonly<Record<string, string>>; readonly id: string }
+export type CallerName =
+  | 'admin'
+  | 'reader'
+  | 'ada'
+  | 'bea'
+  | 'cem'
+  | 'dan'
+  | 'stranger'
+  /** By a JWT of another issuer. */
+  | 'eve'
+  | 'fay'
+  /** By the JWT of her session. */
+  | 'ada by a JWT'
+  /** Without a key: for public routes. */
+  | 'anyone'
+  | 'ada without a key'
+
+/** Its headers change when it signs in again. `renew`: before each stream. */
+export type Caller = {
+  headers: Readonly<Record<string, string>>
+  readonly id: string
+  readonly renew?: () => Promise<void>
+}
 
 const OPERATOR = { apikey: ADMIN_KEY }
 
@@ -38,7 +60,10 @@ export async function createWorld(t: Cleanup): Promise<World> {
   const sql = (text: string) => withClient(databaseUrl, async (one) => (await one.query(text)).rows)
   await sql(SCHEMA)
   // One after the other: the first one makes the tables of the control database.
-  const services = [await startService(t, server), await startService(t, server)]
+  const issuer = await startJwtIssuer()
+  const trusted = JSON.stringify([{ issuer: issuer.issuer, audience: [AUDIENCE] }])
+  const trust = { SERVICE_CLIENTS__APP__ROW_LEVEL_SECURITY__ISSUERS: trusted }
+  const services = [await startService(t, server, trust), await startService(t, server, trust)]
 
   let turn = 0
   const ask: World['ask'] = async (who, method, path, body) => {
@@ -54,7 +79,7 @@ export async function createWorld(t: Cleanup): Promise<World> {
     }
     return undefined
   }
-  const { people, callers } = await populate(ask)
+  const { people, callers } = await populate(ask, issuer)
   const world = { server, services, people, callers, ask, sql, databaseUrl }
   await makeLive(world)
   return world
@@ -70,7 +95,10 @@ export async function makeLive({ ask }: Pick<World, 'ask'>): Promise<void> {
 
 type Ask = World['ask']
 
-async function populate(ask: Ask): Promise<Pick<World, 'people' | 'callers'>> {
+/** Milliseconds for which a JWT is used for further streams. */
+const RENEWED = 2_000
+
+async function populate(ask: Ask, issuer: JwtIssuer): Promise<Pick<World, 'people' | 'callers'>> {
   const ok = async (asked: Promise<Answer | undefined>) => {
     const answer = await asked
     assert.ok(answer !== undefined && answer.status < 300, answer?.text ?? 'no answer')
@@ -106,9 +134,43 @@ async function populate(ask: Ask): Promise<Pick<World, 'people' | 'callers'>> {
     await found(cem, 'second'),
     await found(bea, 'other'),
   ] as const
+  for (const route of Object.values(ROUTES))
+    await ok(ask('operator', 'POST', '/admin/public-routes', { ...OF_ALL_ROUTES, ...route }))
+  const bearing = (id: string, signed: (count: number) => Promise<string>): Caller => {
+    let [count, until] = [0, 0]
+    const caller: Caller = {
+      headers: stranger.headers,
+      id,
+      async renew() {
+        if (performance.now() < until) return
+        until = performance.now() + RENEWED
+        caller.headers = { ...stranger.headers, authorization: `Bearer ${await signed(count++)}` }
+      },
+    }
+    return caller
+  }
+  /** Some end while they are used. */
+  const foreign = (sub: (typeof FOREIGN)[number]) =>
+    bearing(sub, (count) =>
+      issuer.sign({ sub, exp: Math.floor(Date.now() / 1_000) + (count % 2 === 0 ? 3 : 60) }),
+    )
+  const tokenOf = async ({ headers: { authorization = '' } }: Caller): Promise<string> =>
+    (await ok(ask({ authorization }, 'GET', '/api/auth/token'))).token
+  const withoutKey = ({ headers: { authorization = '' }, id }: Caller): Caller => ({
+    headers: { authorization },
+    id,
+  })
+  const more = {
+    eve: foreign('eve'),
+    fay: foreign('fay'),
+    'ada by a JWT': bearing(ada.id, () => tokenOf(ada)),
+    anyone: { headers: {}, id: '' },
+    'ada without a key': withoutKey(ada),
+  }
+  for (const { renew } of Object.values(more) as Caller[]) await renew?.()
   return {
     people: { ada: ada.id, bea: bea.id, dan: dan.id, organizations },
-    callers: { admin, reader, stranger, ada, bea, cem, dan },
+    callers: { admin, reader, stranger, ada, bea, cem, dan, ...more },
   }
 }
 
