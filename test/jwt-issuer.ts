@@ -1,5 +1,6 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import { exportJWK, generateKeyPair, type JWK, SignJWT } from 'jose'
+import type { Cleanup } from './embedded.ts'
 import { startLoopbackServer } from './loopback-server.ts'
 
 export type SigningKey = {
@@ -40,19 +41,23 @@ export async function newKey(alg = 'ES256'): Promise<SigningKey> {
 }
 
 /** `now`: seconds since 1970 by the clock of the service. */
-export async function startJwtIssuer({ now = () => Date.now() / 1_000 } = {}): Promise<JwtIssuer> {
+export async function startJwtIssuer(
+  { now = () => Date.now() / 1_000 } = {},
+  t?: Cleanup,
+): Promise<JwtIssuer> {
   const answers: Readonly<Record<string, () => object>> = {
     '/.well-known/openid-configuration': () => ({ issuer: issuer.issuer, jwks_uri: issuer.jwksUrl }),
     '/keys': () => ({ keys: issuer.keys.map(({ jwk }) => jwk) }),
   }
-  const server = await startLoopbackServer((request, response) => {
+  const listener: RequestListener = (request, response) => {
     issuer.requests.push(request.url ?? '')
     if (issuer.intercept(request, response)) return
     const answer = answers[request.url ?? '']
     response
       .writeHead(answer === undefined ? 404 : 200, { 'content-type': 'application/json' })
       .end(JSON.stringify(answer?.() ?? {}))
-  })
+  }
+  const server = await startLoopbackServer(listener, '127.0.0.1', t)
   const issuer: JwtIssuer = {
     issuer: server.url,
     jwksUrl: `${server.url}/keys`,

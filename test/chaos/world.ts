@@ -60,7 +60,7 @@ export async function createWorld(t: Cleanup): Promise<World> {
   const sql = (text: string) => withClient(databaseUrl, async (one) => (await one.query(text)).rows)
   await sql(SCHEMA)
   // One after the other: the first one makes the tables of the control database.
-  const issuer = await startJwtIssuer()
+  const issuer = await startJwtIssuer({}, t)
   const trusted = JSON.stringify([{ issuer: issuer.issuer, audience: [AUDIENCE] }])
   const trust = { SERVICE_CLIENTS__APP__ROW_LEVEL_SECURITY__ISSUERS: trusted }
   const services = [await startService(t, server, trust), await startService(t, server, trust)]
