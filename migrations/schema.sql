@@ -62,6 +62,12 @@ table service."api_key_config"
   CREATE TRIGGER api_key_config_changed AFTER UPDATE ON service.api_key_config FOR EACH ROW WHEN ((old.* IS DISTINCT FROM new.*)) EXECUTE FUNCTION service.tell_word('api_key_config')
   CREATE TRIGGER api_key_config_emptied AFTER TRUNCATE ON service.api_key_config FOR EACH STATEMENT EXECUTE FUNCTION service.tell_word('all')
 
+table service."api_key_use"
+  key_id uuid not null
+  last_used_at timestamp with time zone not null
+  constraint api_key_use_key_id_fkey FOREIGN KEY (key_id) REFERENCES service.api_key(id) ON DELETE CASCADE
+  constraint api_key_use_pkey PRIMARY KEY (key_id)
+
 table service."audit_event"
   id uuid not null
   occurred_at timestamp with time zone not null

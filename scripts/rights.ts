@@ -48,6 +48,8 @@ const WILDCARDS = `
   \`management.functions.write\`: they must be listed by name.
 - Rights look at effects. [Changes of the structure](guides/schema.md#rights) need the rights to all that they can make happen, in the database that
   they happen in, whichever client reaches it.
+- \`POST /admin/rights/resolve\` and the [console](console.md) tell what rights come to: clients, tables and operations. \`last_used_at\` of a key in
+  \`GET /admin/api-keys\` is exact to the minute, so \`?sort=last_used_at\` begins with those that nothing uses.
 - Management rights, including those from a wildcard, are valid only for a key that is bound to a client (\`--client\`). The admin key has
   all rights except management rights.
 `

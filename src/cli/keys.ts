@@ -70,8 +70,10 @@ export function keysCommand(): Command {
           rights: key.rights.join(','),
           active: key.isActive,
           expires: key.expiresAt,
+          used: key.lastUsedAt,
         }))
-        printList(rows, ['id', 'key', 'name', 'client', 'rights', 'active', 'expires'], json === true)
+        const columns = ['id', 'key', 'name', 'client', 'rights', 'active', 'expires', 'used']
+        printList(rows, columns, json === true)
       }),
     )
   keys

@@ -137,5 +137,30 @@ function tableRightsIn(right: string): readonly TableRight[] {
   return ACTIONS.map((action) => ({ ...table, action })).filter((asked) => grantsTable([right], asked))
 }
 
+/** Everything that rights on a client open, once: every table, further tables by name, and operations without a table. */
+type Opened = {
+  readonly everyTable: Action[]
+  readonly tables: { table: string; actions: Action[] }[]
+  readonly operations: readonly (keyof typeof FIXED_RIGHTS)[]
+}
+
+export function openedBy(rights: readonly string[], on: RightsOn): Opened {
+  const everyTable = ACTIONS.filter((action) => rights.some((right) => isOfEveryTable(right, action)))
+  const tables = new Map<string, Set<Action>>()
+  for (const { schema, table, action } of rights.flatMap(tableRightsIn)) {
+    if (everyTable.includes(action)) continue
+    const name = schema === 'public' ? table : `${schema}.${table}`
+    tables.set(name, (tables.get(name) ?? new Set()).add(action))
+  }
+  return {
+    everyTable,
+    tables: [...tables].map(([table, actions]) => ({
+      table,
+      actions: ACTIONS.filter((action) => actions.has(action)),
+    })),
+    operations: OF_NO_TABLE.filter((name) => grantsFixed(rights, name, on)),
+  }
+}
+
 const isPrefixOfFixed = (parts: readonly string[]): boolean =>
   Object.keys(FIXED_RIGHTS).some((right) => right.startsWith(`${parts.join('.')}.`))

@@ -74,6 +74,13 @@ async function tests(): Promise<void> {
           table_name: table,
           conditions: [{ column: 'id', operator, value: 3 }],
         })
+    const made = []
+    for (const [name, rights] of Object.entries({
+      shop: ['books.*', 'authors.read'],
+      reporting: ['books.read', 'gateway.query.read'],
+      'nightly export': ['*.read', 'books.write', 'pipelines.run'],
+    }))
+      made.push(await t.admin.post('/admin/api-keys', { name, client_name: 'default', rights }))
     const webhooks = await picturedWebhooks(t)
     const [ada, alan, ...others] = people
     const { body: organization } = await root.post('/api/auth/organization/create', {
@@ -105,6 +112,8 @@ async function tests(): Promise<void> {
         until: 'would go to totals',
       },
       ...webhooks,
+      keys: '/keys?sort=name&dir=asc',
+      key: `/keys/${made.at(-1)?.body.data.record.id}`,
       audit: '/audit',
       settings: '/settings',
     }

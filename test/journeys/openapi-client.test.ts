@@ -44,6 +44,7 @@ test('a client that is built from the document alone can use the whole data plan
   await context.test('manages keys as the operator', async () => {
     await succeeds('GET /metrics', { as: admin })
     await succeeds('GET /admin/rights/catalog', { as: admin })
+    await succeeds('POST /admin/rights/resolve', { as: admin, body: { rights: ['books.read'] } })
     const issued = await succeeds('POST /admin/api-keys', {
       as: admin,
       body: { name: 'story', rights: ['*'], client_name: 'default' },

@@ -25,6 +25,13 @@ export const SCREENS = [
   },
   { path: '/data', title: 'Data', letter: 'd', needs: ['gateway'], load: () => import('./screens/data.js') },
   {
+    path: '/keys',
+    title: 'Keys',
+    letter: 'k',
+    needs: ['operator:keys'],
+    load: () => import('./screens/keys.js'),
+  },
+  {
     path: '/pipelines',
     title: 'Pipelines',
     letter: 'p',

@@ -6,6 +6,7 @@ import type { Kernel } from '#kernel/kernel.ts'
 import type { AdminKey } from '../keys/admin-key.ts'
 import { type ApiKey, keyNamed } from '../keys/keys.ts'
 import { presentedKey, provenKey } from '../keys/presented-key.ts'
+import { createKeyUses } from '../keys/uses.ts'
 import { clientHeader } from './called-client.ts'
 import type { Grant } from './grant.ts'
 import type { SessionGrants } from './operating-session.ts'
@@ -30,6 +31,7 @@ export function createGrants(
     load: (publicId) => keyNamed(kernel, publicId),
     tags: ({ publicId }) => [`api_key:${publicId}`],
   })
+  const noteUse = createKeyUses(kernel)
   return {
     async of(request, clientName = clientHeader(request)) {
       if (asksToOperate(request)) return ofSession(request)
@@ -38,7 +40,9 @@ export function createGrants(
       const presented = presentedKey(request, operator.isSame, hasSessions)
       if (presented === undefined) return NO_KEY
       if (await operator.proves(request, presented)) return { kind: 'admin' }
-      return { kind: 'key', ...(await provenKey(kernel, keys, presented)) }
+      const proven = await provenKey(kernel, keys, presented)
+      noteUse(proven.key.id)
+      return { kind: 'key', ...proven }
     },
     hasChanged(grant) {
       if (grant.kind !== 'key') return grant.kind === 'session'

@@ -58,6 +58,7 @@ test('a key is shown once, and its secret is not stored', async () => {
     client_overrides: ['other'],
     is_active: true,
     expires_at: '2100-01-01T00:00:00.000Z',
+    last_used_at: null,
     created_at: record.created_at,
     created_by: null,
     updated_at: record.created_at,

@@ -14,7 +14,17 @@ import { coversRight, isRight } from '#kernel/rights.ts'
 import { fail } from '../errors.ts'
 import { type ConfiguredNames, refuseRemoved } from '../existing-clients.ts'
 import { newSecret } from './secret.ts'
-import { type ApiKey, deleteKey, findKey, insertKey, lockKey, retireClient, updateKey } from './store.ts'
+import {
+  type ApiKey,
+  deleteKey,
+  findKey,
+  findUsedKey,
+  insertKey,
+  lockKey,
+  retireClient,
+  type UsedKey,
+  updateKey,
+} from './store.ts'
 
 export type { ApiKey }
 
@@ -28,7 +38,7 @@ export type NewKey = {
 }
 
 /** A key with its text, which is only available now. */
-type IssuedKey = { readonly api_key: string; readonly record: ApiKey }
+type IssuedKey = { readonly api_key: string; readonly record: UsedKey }
 
 export async function createKey(
   kernel: Recorder,
@@ -72,7 +82,7 @@ export async function changeKey(
   clients: ConfiguredNames,
   id: string,
   change: KeyChange,
-): Promise<ApiKey> {
+): Promise<UsedKey> {
   checkClients(change)
   return updated(kernel, id, 'api_key.updated', async (kernel, before) => {
     const clientName = change.client_name === undefined ? before.clientName : change.client_name
@@ -127,7 +137,7 @@ const updated = (
   id: string,
   action: 'api_key.updated' | 'api_key.rotated',
   changeOf: (kernel: Kernel, before: ApiKey) => Promise<Parameters<typeof updateKey>[2]>,
-): Promise<ApiKey> =>
+): Promise<UsedKey> =>
   actAsOperator(kernel, async (kernel) => {
     const before = await lockKey(kernel.db, id)
     if (before === undefined) throw fail('api_key_not_found')
@@ -153,8 +163,8 @@ export const retireKeys = ({ db, now }: Pick<Kernel, 'db' | 'now'>, clientName: 
 export const keyNamed = ({ db }: Pick<Kernel, 'db'>, publicId: string): Promise<ApiKey | undefined> =>
   findKey(db, 'publicId', publicId)
 
-export async function existing(kernel: Kernel, id: string): Promise<ApiKey> {
-  const found = await findKey(kernel.db, 'id', id)
+export async function existing(kernel: Kernel, id: string): Promise<UsedKey> {
+  const found = await findUsedKey(kernel.db, id)
   if (found === undefined) throw fail('api_key_not_found')
   return found
 }
@@ -182,7 +192,10 @@ const namesIn = ({
   [...(bound ? [bound] : []), ...overrides].filter((name) => name !== '*')
 
 /** Rejects impossible client names: such a key would look bound, but be valid for nothing. */
-function checkClients({ client_name: bound, client_overrides: overrides = [] }: Partial<NewKey>): void {
+export function checkClients({
+  client_name: bound,
+  client_overrides: overrides = [],
+}: Partial<NewKey>): void {
   const refuse = (field: string) =>
     edge('validation_error', {
       message: `${field} is not a valid client name`,
@@ -194,7 +207,7 @@ function checkClients({ client_name: bound, client_overrides: overrides = [] }: 
   if (!overrides.every((name) => name === '*' || isPossible(name))) throw refuse('client_overrides')
 }
 
-function checkRights(rights: readonly string[], clientName: string | null): void {
+export function checkRights(rights: readonly string[], clientName: string | null): void {
   const wrong = rights.find((right) => !isRight(right))
   if (wrong !== undefined) {
     throw fail('invalid_right', {

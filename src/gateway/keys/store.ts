@@ -1,11 +1,22 @@
-import { type Insertable, type Selectable, sql, type Updateable } from 'kysely'
+import { type ExpressionBuilder, type Insertable, type Selectable, sql, type Updateable } from 'kysely'
 import type { Db } from '#kernel/db/connect.ts'
-import type { ApiKeyConfigTable, ApiKeyTable } from '#kernel/db/tables.ts'
+import type { ApiKeyConfigTable, ApiKeyTable, DB } from '#kernel/db/tables.ts'
+import type { Page } from '../pagination.ts'
 
 export type ApiKey = Selectable<ApiKeyTable>
 
-export function insertKey(db: Db, key: Insertable<ApiKeyTable>): Promise<ApiKey> {
-  return db.insertInto('apiKey').values(key).returningAll().executeTakeFirstOrThrow()
+/** A key, and when it was last used. */
+export type UsedKey = ApiKey & { readonly lastUsedAt: Date | null }
+
+const lastUsedAt = (key: ExpressionBuilder<DB, 'apiKey'>) =>
+  key
+    .selectFrom('apiKeyUse')
+    .select('apiKeyUse.lastUsedAt')
+    .whereRef('apiKeyUse.keyId', '=', 'apiKey.id')
+    .as('lastUsedAt')
+
+export function insertKey(db: Db, key: Insertable<ApiKeyTable>): Promise<UsedKey> {
+  return db.insertInto('apiKey').values(key).returningAll().returning(lastUsedAt).executeTakeFirstOrThrow()
 }
 
 export function findKey(db: Db, by: 'id' | 'publicId', value: string): Promise<ApiKey | undefined> {
@@ -22,17 +33,75 @@ export function findKeysNamed(db: Db, name: string): Promise<ApiKey[]> {
   return db.selectFrom('apiKey').selectAll().where('name', '=', name).orderBy('createdAt').limit(20).execute()
 }
 
-export function listKeys(
-  db: Db,
-  page: { readonly clientName?: string; readonly limit: number; readonly offset: number },
-): Promise<ApiKey[]> {
-  const keys = db.selectFrom('apiKey').selectAll().orderBy('createdAt').orderBy('id')
-  const chosen = page.clientName === undefined ? keys : keys.where('clientName', '=', page.clientName)
-  return chosen.limit(page.limit).offset(page.offset).execute()
+export function findUsedKey(db: Db, id: string): Promise<UsedKey | undefined> {
+  return db.selectFrom('apiKey').selectAll().select(lastUsedAt).where('id', '=', id).executeTakeFirst()
 }
 
-export function updateKey(db: Db, id: string, change: Updateable<ApiKeyTable>): Promise<ApiKey> {
-  return db.updateTable('apiKey').set(change).where('id', '=', id).returningAll().executeTakeFirstOrThrow()
+export const KEY_STATES = ['active', 'inactive', 'expired'] as const
+
+type KeyFilter = {
+  readonly clientName?: string | undefined
+  /** A part of the name, or of the public part (`svc_0123456789abcdef`). */
+  readonly search?: string | undefined
+  readonly state?: { readonly is: (typeof KEY_STATES)[number]; readonly at: Date } | undefined
+}
+
+/** Never used comes first, as the longest time ago. Without an expiry comes last. */
+export const KEY_ORDERS = {
+  created_at: { asc: sql`created_at`, desc: sql`created_at desc` },
+  name: { asc: sql`lower(name)`, desc: sql`lower(name) desc` },
+  last_used_at: { asc: sql`last_used_at nulls first`, desc: sql`last_used_at desc nulls last` },
+  expires_at: { asc: sql`expires_at`, desc: sql`expires_at desc` },
+} as const
+
+export type KeyOrder = {
+  readonly by: keyof typeof KEY_ORDERS
+  readonly direction: 'asc' | 'desc'
+}
+
+export function listKeys(
+  db: Db,
+  { clientName, search, state, limit, offset }: KeyFilter & Page,
+  { by, direction }: KeyOrder = { by: 'created_at', direction: 'asc' },
+): Promise<UsedKey[]> {
+  return db
+    .selectFrom('apiKey')
+    .selectAll()
+    .select(lastUsedAt)
+    .$if(clientName !== undefined, (keys) => keys.where('clientName', '=', clientName ?? ''))
+    .$if(search !== undefined, (keys) =>
+      keys.where(sql<boolean>`position(lower(${search}) in lower(name || E'\\nsvc_' || public_id)) > 0`),
+    )
+    .$if(state !== undefined, (keys) =>
+      keys.where(
+        sql<boolean>`case when not is_active then 'inactive' when expires_at <= ${state?.at} then 'expired' else 'active' end = ${state?.is}`,
+      ),
+    )
+    .orderBy(KEY_ORDERS[by][direction])
+    .orderBy('id', direction)
+    .limit(limit)
+    .offset(offset)
+    .execute()
+}
+
+/** Notes that these keys were used at these times, in milliseconds. */
+export async function upsertUses(db: Db, uses: ReadonlyMap<string, number>): Promise<void> {
+  const [ids, times] = [[...uses.keys()], [...uses.values()].map((time) => new Date(time))]
+  await sql`insert into service.api_key_use (key_id, last_used_at)
+    select k.id, u.at from unnest(${ids}::uuid[], ${times}::timestamptz[]) u(id, at) join service.api_key k on k.id = u.id order by k.id
+    on conflict (key_id) do update set last_used_at = greatest(api_key_use.last_used_at, excluded.last_used_at)`.execute(
+    db,
+  )
+}
+
+export function updateKey(db: Db, id: string, change: Updateable<ApiKeyTable>): Promise<UsedKey> {
+  return db
+    .updateTable('apiKey')
+    .set(change)
+    .where('id', '=', id)
+    .returningAll()
+    .returning(lastUsedAt)
+    .executeTakeFirstOrThrow()
 }
 
 /** Deactivates the keys that are bound to the client. */

@@ -51,6 +51,11 @@ export interface ApiKeyConfigTable {
   updatedAt: Date
 }
 
+export interface ApiKeyUseTable {
+  keyId: string
+  lastUsedAt: Date
+}
+
 export interface AuditEventTable {
   id: string
   occurredAt: Date
@@ -436,6 +441,7 @@ export interface DB {
   account: AccountTable
   apiKey: ApiKeyTable
   apiKeyConfig: ApiKeyConfigTable
+  apiKeyUse: ApiKeyUseTable
   auditEvent: AuditEventTable
   backupCode: BackupCodeTable
   backupJob: BackupJobTable

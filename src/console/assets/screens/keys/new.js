@@ -1,0 +1,20 @@
+import { call } from '../../api.js'
+import { Link, Title } from '../../controls.js'
+import { html } from '../../html.js'
+import { say } from '../../messages.js'
+import { addressOf, go } from '../../router.js'
+import { KeyForm, NO_FACTS } from './form.js'
+import { keepSecret } from './issued.js'
+
+/** @param {{ caller: import('../../session.js').Caller }} props */
+export function NewKey({ caller }) {
+  const save = async (/** @type {import('./form.js').Facts} */ facts) => {
+    const { data } = await call('/admin/api-keys', { method: 'POST', body: facts })
+    keepSecret(data.record.id, data.api_key)
+    say(`${facts.name} was created`)
+    go(addressOf(`/keys/${data.record.id}`), { replaces: true })
+  }
+  return html`<p class="crumb"><${Link} to="/keys">Keys<//></p>
+    <${Title} title="New key" />
+    <${KeyForm} facts=${NO_FACTS} caller=${caller} verb="Create the key" save=${save} onCancel=${() => go(addressOf('/keys'))} />`
+}

@@ -1,0 +1,42 @@
+import { call } from '../../api.js'
+import { Failure, Loading, Mark } from '../../controls.js'
+import { useLoad } from '../../hooks.js'
+import { html } from '../../html.js'
+import { Value } from '../../values.js'
+import { policiesOf, titleOf, verbsOf } from './words.js'
+
+/** @typedef {import('./words.js').Reached} Reached */
+
+/**
+ * What a key with these rights can reach, in words.
+ * @param {{ clientName: string | null, rights: readonly string[], overrides: readonly string[] }} props
+ */
+export function Reach({ clientName, rights, overrides }) {
+  const body = { client_name: clientName, rights, client_overrides: overrides }
+  const { data, failure } = useLoad(
+    (signal) => call('/admin/rights/resolve', { method: 'POST', isRead: true, body, signal }),
+    [JSON.stringify(body)],
+  )
+  if (failure !== undefined) return html`<${Failure} of=${failure} />`
+  if (data === undefined) return html`<${Loading} of="what the key can reach" />`
+  /** @type {readonly Reached[]} */
+  const reach = data.data.reach
+  return html`<ul class="list reach">${reach.map((reached) => html`<${ReachedClient} of=${reached} />`)}</ul>`
+}
+
+/** @param {{ of: Reached }} props */
+function ReachedClient({ of: reached }) {
+  const { every_table: every, tables, operations, is_known } = reached
+  const policies = policiesOf(reached)
+  const isNothing = every.length === 0 && tables.length === 0 && operations.length === 0
+  return html`<li>
+    <h3><${Value} value=${titleOf(reached)} /> ${!is_known && html`<${Mark} tone="warn">no such client<//>`}</h3>
+    <ul>
+      ${every.length > 0 && html`<li>${verbsOf(every)} rows of <strong>every table</strong></li>`}
+      ${tables.map(({ table, actions }) => html`<li>${verbsOf(actions)} rows of <code><${Value} value=${table} /></code></li>`)}
+      ${operations.map(({ right, description }) => html`<li>${description} <code class="soft">${right}</code></li>`)}
+      ${isNothing && html`<li class="soft">nothing: no right opens anything here</li>`}
+    </ul>
+    ${policies !== undefined && !isNothing && html`<p class="fine">${policies}</p>`}
+  </li>`
+}
