@@ -81,6 +81,15 @@ async function tests(): Promise<void> {
       'nightly export': ['*.read', 'books.write', 'pipelines.run'],
     }))
       made.push(await t.admin.post('/admin/api-keys', { name, client_name: 'default', rights }))
+    for (const [route_key, allowed_ops, table_name] of [
+      ['reviews', ['fetch'], 'books'],
+      ['new-reviews', ['insert'], 'books'],
+      ['live', ['fetch'], 'authors'],
+    ])
+      await t.admin.post('/admin/public-routes', {
+        ...{ route_key, client_name: 'default', allowed_ops, table_name, requires_key: route_key === 'live' },
+        ...{ columns: ['id', 'title'], conditions: [{ column: 'pages', operator: 'gt', value: 10 }] },
+      })
     const webhooks = await picturedWebhooks(t)
     const [ada, alan, ...others] = people
     const { body: organization } = await root.post('/api/auth/organization/create', {
@@ -114,6 +123,8 @@ async function tests(): Promise<void> {
       ...webhooks,
       keys: '/keys?sort=name&dir=asc',
       key: `/keys/${made.at(-1)?.body.data.record.id}`,
+      'public-routes': '/public-routes',
+      'public-route': '/public-routes/reviews',
       audit: '/audit',
       settings: '/settings',
     }

@@ -2,6 +2,7 @@ import { createStore } from './hooks.js'
 
 /**
  * @typedef {Readonly<Record<string, string | number | boolean | undefined>>} Parameters
+ * @typedef {{ by: 'session', userId?: string | undefined } | { by: 'key', key: string } | { by: 'nobody' }} Credential
  * @typedef {{ method?: string, query?: Parameters, body?: unknown, client?: string, signal?: AbortSignal, isEntry?: boolean, asksNothing?: boolean, isRead?: boolean, accept?: string }} Asked
  * `isEntry`: a way in, which nobody is signed in for. `asksNothing`: fails where another call would ask the person. `isRead`: a POST that changes nothing.
  */
@@ -31,11 +32,11 @@ export class ApiError extends Error {
  * By what requests act: the cookie of a session, which no script can read, or a key that was pasted. It lives here only, and ends with the page.
  * The tabs of a browser share the cookie, and pages of other ports may replace it: each request names the user whom this page shows, and is
  * refused as another one.
- * @type {{ by: 'session', userId?: string | undefined } | { by: 'key', key: string }}
+ * @type {Credential}
  */
 let credential = { by: 'session' }
 
-/** @param {typeof credential} next */
+/** @param {Credential} next */
 export function actBy(next) {
   credential = next
 }
@@ -91,7 +92,7 @@ async function anotherUser() {
 
 /** @param {unknown} error @returns {Question | undefined} */
 function questionFor(error) {
-  if (!(error instanceof ApiError) || credential.by === 'key') return undefined
+  if (!(error instanceof ApiError) || credential.by !== 'session') return undefined
   if (error.status === 401 && WITHOUT_SESSION.includes(error.code)) return { kind: 'sign-in' }
   if (error.status === 403 && error.code === 'session_not_fresh')
     return { kind: 'proof', accepts: error.details?.accepts ?? ['password'] }
@@ -130,31 +131,59 @@ async function follow(path, asked) {
 
 /** @param {string} path @param {Asked} asked */
 async function request(path, { method = 'GET', query, body, client, signal, accept, isEntry = false }) {
-  const headers = { accept: accept ?? 'application/json', ...credentialHeaders(isEntry) }
-  const more = {
+  const headers = {
+    accept: accept ?? 'application/json',
     ...(client !== undefined && { 'x-service-client': client }),
     ...(body !== undefined && { 'content-type': 'application/json' }),
   }
-  return fetch(path + searchOf(query), {
-    ...{
-      method,
-      headers: { ...headers, ...more },
-      cache: 'no-store',
-      credentials: credential.by === 'key' ? 'omit' : 'same-origin',
-    },
-    ...(body !== undefined && { body: JSON.stringify(body) }),
+  const text = body === undefined ? undefined : JSON.stringify(body)
+  return fetchAs(path + searchOf(query), { method, headers, text, signal, as: credential, isEntry })
+}
+
+/**
+ * @typedef {{ method: string, headers: Readonly<Record<string, string>>, text?: string | undefined, signal?: AbortSignal | undefined, as: Credential, isEntry?: boolean }} Request
+ * @param {string} address
+ * @param {Request} asked
+ */
+function fetchAs(address, { method, headers, text, signal, as, isEntry = false }) {
+  return fetch(address, {
+    ...{ method, headers: { ...headers, ...credentialHeaders(as, isEntry) }, cache: 'no-store' },
+    credentials: as.by === 'session' ? 'same-origin' : 'omit',
+    ...(text !== undefined && { body: text }),
     ...(signal && { signal }),
   }).catch(unreachable)
 }
 
-/** @param {boolean} isEntry @returns {Record<string, string>} */
-function credentialHeaders(isEntry) {
-  if (credential.by === 'key') return { apikey: credential.key }
-  const { userId } = credential
+/** @param {Credential} as @param {boolean} isEntry @returns {Record<string, string>} */
+function credentialHeaders(as, isEntry) {
+  if (as.by === 'key') return { apikey: as.key }
+  if (as.by === 'nobody') return {}
+  const { userId } = as
   return {
     'x-service-session': '1',
     ...(userId !== undefined && !isEntry && { 'x-service-expected-user': userId }),
   }
+}
+
+/**
+ * Sends a request as it is written, and answers the response whatever it says; `read` takes its body. By default as the person.
+ * @template T
+ * @param {string} address
+ * @param {Omit<Request, 'as'> & { as?: Credential | undefined, isRead: boolean }} asked
+ * @param {(response: Response) => Promise<T>} read
+ * @returns {Promise<T>}
+ */
+export async function exchange(address, { as, isRead, ...asked }, read) {
+  if (as !== undefined) return read(await fetchAs(address, { ...asked, as }))
+  return withQuestions({ method: asked.method, isRead }, async () => {
+    const response = await fetchAs(address, { ...asked, as: credential })
+    if ([401, 403, 409].includes(response.status)) {
+      // A copy, since `read` has the body.
+      const failure = failureOf(response, await response.clone().text().catch(unreachable))
+      if (failure.code === 'another_user' || questionFor(failure) !== undefined) throw failure
+    }
+    return read(response)
+  })
 }
 
 /** @param {Parameters} [query] */

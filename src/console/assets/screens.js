@@ -46,6 +46,13 @@ export const SCREENS = [
     load: () => import('./screens/webhooks.js'),
   },
   {
+    path: '/public-routes',
+    title: 'Public routes',
+    letter: 'r',
+    needs: ['operator:routes'],
+    load: () => import('./screens/public-routes.js'),
+  },
+  {
     path: '/audit',
     title: 'Audit',
     letter: 'a',

@@ -57,6 +57,25 @@ test('a route is created, listed, changed and removed by the admin key only', as
   }
 })
 
+test('routes are found by client, state and a part of the key or table, and read one by one', async () => {
+  const [one, other] = [await route({ allowed_ops: ['fetch'] }), await route({ allowed_ops: ['fetch'] })]
+  await change(other, { is_active: false })
+  const found = async (query: Record<string, string>) => {
+    const { body } = await t.admin.get(`/admin/public-routes?${new URLSearchParams(query)}`)
+    const keys = body.data.public_routes.map(({ route_key }: { route_key: string }) => route_key)
+    assert.equal(body.data.total, keys.length)
+    return keys
+  }
+  assert.deepEqual(await found({ search: one.toUpperCase() }), [one])
+  assert.ok((await found({ search: 'BOO', is_active: 'false' })).includes(other))
+  assert.ok(!(await found({ search: 'boo', is_active: 'true' })).includes(other))
+  assert.deepEqual(await found({ client_name: 'none' }), [])
+  const read = await t.admin.get(`/admin/public-routes/${other}`)
+  assert.deepEqual([read.body.data.route_key, read.body.data.is_active], [other, false])
+  const gone = await t.admin.get('/admin/public-routes/no-such-route')
+  assert.deepEqual([gone.status, gone.body.code], [404, 'public_route_not_found'])
+})
+
 test('every digit of a number in the conditions is kept', async () => {
   await sql(`insert into book (id, title, secret, price) values (4, 'Long', 's4', 12345678901234567890.000000000000000001),
     (5, 'Near', 's5', 12345678901234567890.000000000000000002)`)

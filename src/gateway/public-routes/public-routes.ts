@@ -13,6 +13,7 @@ import { expectRights, pastPolicies, rightsToTable } from '../caller/expected-ri
 import { fail } from '../errors.ts'
 import { requireClient } from '../existing-clients.ts'
 import { storingMetadata } from '../metadata.ts'
+import type { Page } from '../pagination.ts'
 import type { MayHave } from '../same-database.ts'
 import { mayDelete, mentions } from '../table-use.ts'
 import { columnsOf, type NewFacts, newColumns, type Op, type RouteFacts, requireSound } from './definition.ts'
@@ -20,12 +21,14 @@ import {
   closeRoutesOf,
   countRoutes,
   deleteRoute,
+  findRoute,
   insertRoute,
   listRouteSources,
   listRoutes,
   lockRoute,
   type PublicRoute,
   ROUTE_KEY_CONSTRAINT,
+  type RouteFilter,
   type RouteSource,
   updateRoute,
 } from './store.ts'
@@ -165,10 +168,16 @@ function names({ tableName, query }: RouteSource, { schema, table }: TableName):
 
 export async function pageOfRoutes(
   { db }: Kernel,
-  page: { readonly limit: number; readonly offset: number },
+  filter: RouteFilter & Page,
 ): Promise<{ readonly routes: readonly PublicRoute[]; readonly total: number }> {
-  const [routes, total] = await Promise.all([listRoutes(db, page), countRoutes(db)])
+  const [routes, total] = await Promise.all([listRoutes(db, filter), countRoutes(db, filter)])
   return { routes, total }
+}
+
+export async function existingRoute({ db }: Kernel, routeKey: string): Promise<PublicRoute> {
+  const found = await findRoute(db, routeKey)
+  if (found === undefined) throw fail('public_route_not_found')
+  return found
 }
 
 const actOf = ({ id, clientName, routeKey }: PublicRoute) => ({

@@ -22,12 +22,13 @@ import { paginationOf } from '../pagination.ts'
 import { Ran, sendExecuted } from '../sql/send-executed.ts'
 import { FOREIGN_ORIGIN } from './access.ts'
 import { bodyWithin, runFixedSql } from './call.ts'
-import { changeRoute, createRoute, pageOfRoutes, removeRoute } from './public-routes.ts'
+import { changeRoute, createRoute, existingRoute, pageOfRoutes, removeRoute } from './public-routes.ts'
 import {
   ByCall,
   ByKey,
   factsOf,
   ParamsBody,
+  ROUTE_FILTER,
   RouteKey,
   RouteRecord,
   recordOf,
@@ -63,12 +64,15 @@ function adminRoutes(app: App, kernel: Kernel, clients: Clients, access: Gateway
     schema: {
       operationId: 'listPublicRoutes',
       summary: 'List public routes',
-      querystring: Type.Object(query),
+      querystring: Type.Object({ ...ROUTE_FILTER, ...query }),
       response: { 200: successOf(Type.Object({ public_routes: Type.Array(RouteRecord), ...page })) },
     },
-    handler: async ({ kernel, query }) => {
+    handler: async ({
+      kernel,
+      query: { client_name: clientName, is_active: isActive, search, ...query },
+    }) => {
       const page = pageOf(query)
-      const { routes, total } = await pageOfRoutes(kernel, page)
+      const { routes, total } = await pageOfRoutes(kernel, { ...page, clientName, isActive, search })
       const data = { public_routes: routes.map((route) => recordOf(kernel, route)), total, ...page }
       return success(`Listed ${routes.length} public routes`, data)
     },
@@ -87,6 +91,19 @@ function adminRoutes(app: App, kernel: Kernel, clients: Clients, access: Gateway
       const route = await createRoute(kernel, clients, body)
       return reply.code(201).send(success('Public route created', recordOf(kernel, route)))
     },
+  })
+  app.route({
+    method: 'GET',
+    url: '/admin/public-routes/:route_key',
+    config: { ...config, failures: ['public_route_not_found'] },
+    schema: {
+      operationId: 'getPublicRoute',
+      summary: 'One public route',
+      params: ByKey,
+      response: { 200: successOf(RouteRecord) },
+    },
+    handler: async ({ kernel, params }) =>
+      success('Public route found', recordOf(kernel, await existingRoute(kernel, params.route_key))),
   })
   app.route({
     method: 'PATCH',

@@ -86,6 +86,13 @@ export const factsOf = (kernel: Kernel) => ({
   ),
 })
 
+/** Parameters of the list, without those of its pages. */
+export const ROUTE_FILTER = {
+  client_name: Type.Optional(Type.String()),
+  search: Type.Optional(Type.String({ maxLength: 200, description: 'A part of the key or of the table' })),
+  is_active: Type.Optional(Type.Boolean()),
+}
+
 export const RouteRecord = Type.Object(
   {
     id: Id,

@@ -1,4 +1,4 @@
-import type { Insertable, Selectable, Updateable } from 'kysely'
+import { type Insertable, type Selectable, sql, type Updateable } from 'kysely'
 import type { Db } from '#kernel/db/connect.ts'
 import type { PublicRouteTable } from '#kernel/db/tables.ts'
 import type { Page } from '../pagination.ts'
@@ -25,13 +25,31 @@ export function lockRoute(db: Db, routeKey: string): Promise<PublicRoute | undef
     .executeTakeFirst()
 }
 
-export function listRoutes(db: Db, { limit, offset }: Page): Promise<PublicRoute[]> {
-  return db.selectFrom('publicRoute').selectAll().orderBy('routeKey').limit(limit).offset(offset).execute()
+export type RouteFilter = {
+  readonly clientName?: string | undefined
+  readonly isActive?: boolean | undefined
+  /** A part of the key or of the table. */
+  readonly search?: string | undefined
 }
 
-export async function countRoutes(db: Db): Promise<number> {
-  const { count } = await db
+const matching = (db: Db, { clientName, isActive, search }: RouteFilter) =>
+  db
     .selectFrom('publicRoute')
+    .$if(clientName !== undefined, (routes) => routes.where('clientName', '=', clientName ?? ''))
+    .$if(isActive !== undefined, (routes) => routes.where('isActive', '=', isActive ?? true))
+    .$if(search !== undefined, (routes) =>
+      routes.where(
+        sql<boolean>`position(lower(${search}) in lower(route_key || E'\\n' || coalesce(table_name, ''))) > 0`,
+      ),
+    )
+
+export function listRoutes(db: Db, filter: RouteFilter & Page): Promise<PublicRoute[]> {
+  const { limit, offset } = filter
+  return matching(db, filter).selectAll().orderBy('routeKey').limit(limit).offset(offset).execute()
+}
+
+export async function countRoutes(db: Db, filter: RouteFilter): Promise<number> {
+  const { count } = await matching(db, filter)
     .select((of) => of.fn.countAll<string>().as('count'))
     .executeTakeFirstOrThrow()
   return Number(count)

@@ -1,0 +1,91 @@
+import { useEffect, useState } from 'preact/hooks'
+import { call } from '../api.js'
+import { Failure, Link, Loading, Pager, Table, Title } from '../controls.js'
+import { useLoad } from '../hooks.js'
+import { html } from '../html.js'
+import { addressOf, go, goWith } from '../router.js'
+import { take } from '../sign-in.js'
+import { Value } from '../values.js'
+import { useClientNames } from './parts/client-names.js'
+import { NewRoute } from './public-routes/new.js'
+import { Callers, limitOf, Operations, RouteState, Target } from './public-routes/record.js'
+import { RouteView } from './public-routes/route.js'
+
+const LIMIT = 50
+
+/** @typedef {import('./public-routes/record.js').Route} Route */
+
+/** Keys have no capital letters, so that no route is hidden by the form. */
+const NEW = 'NEW'
+
+/** @param {import('../screens.js').ViewProps} props */
+export function View({ caller, rest, query }) {
+  if (rest === NEW) return html`<${NewRoute} caller=${caller} />`
+  if (rest !== '') return html`<${RouteView} key=${rest} routeKey=${rest} caller=${caller} />`
+  return html`<${Routes} caller=${caller} query=${query} />`
+}
+
+/** @type {readonly import('../controls.js').Column<Route>[]} */
+const COLUMNS = [
+  {
+    name: 'route_key',
+    title: 'Route',
+    cell: ({ route_key: key }) => html`<${Link} to=${`/public-routes/${key}`}><${Value} value=${key} /><//>`,
+  },
+  { name: 'client_name', title: 'Client', cell: (route) => html`<${Value} value=${route.client_name} />` },
+  { name: 'table_name', title: 'Opens', cell: (route) => html`<${Target} of=${route} />` },
+  { name: 'allowed_ops', title: 'Operations', cell: (route) => html`<${Operations} of=${route} />` },
+  { name: 'requires_key', title: 'To', cell: (route) => html`<${Callers} of=${route} />` },
+  { name: 'rate_limit', title: 'Rate', cell: (route) => limitOf(route) },
+  { name: 'is_active', title: 'State', cell: (route) => html`<${RouteState} of=${route} />` },
+]
+
+/** @param {Route} route */
+const keyOf = ({ route_key }) => route_key
+
+/** @param {Pick<import('../screens.js').ViewProps, 'caller' | 'query'>} props */
+function Routes({ caller, query }) {
+  const { search = '', client = '', state = '' } = query
+  const offset = Math.max(0, Number(query.offset ?? 0) || 0)
+  const isActive = state === 'active' ? true : state === 'closed' ? false : undefined
+  const asked = { search, client_name: client, is_active: isActive, limit: LIMIT, offset }
+  const { data, failure, isLoading, reload } = useLoad(
+    (signal) => call('/admin/public-routes', { query: asked, signal }),
+    [JSON.stringify(asked)],
+  )
+  const names = useClientNames(caller)
+  const clients = names.includes(client) || client === '' ? names : [...names, client]
+  const filter = (/** @type {string} */ name) => take((value) => goWith({ [name]: value, offset: undefined }))
+  const routes = data?.data
+  return html`<${Title} title="Public routes">
+      <button type="button" class="primary" onClick=${() => go(addressOf(`/public-routes/${NEW}`))}>New route</button><//>
+    <div class="tools" role="search">
+      <${Search} search=${search} />
+      <label>Client <select value=${client} onChange=${filter('client')}>
+        <option value="">All</option>${clients.map((name) => html`<option value=${name}>${name}</option>`)}
+      </select></label>
+      <label>State <select value=${state} onChange=${filter('state')}>
+        <option value="">All</option><option value="active">active</option><option value="closed">closed</option>
+      </select></label>
+    </div>
+    <${Failure} of=${failure} again=${reload} />
+    ${data === undefined && failure === undefined && html`<${Loading} of="the public routes" />`}
+    ${
+      routes &&
+      html`<${Table} label="Public routes" columns=${COLUMNS} rows=${routes.public_routes} keyOf=${keyOf} isBusy=${isLoading}
+          empty="No public route matches." />
+        <${Pager} shown=${routes.public_routes.length} offset=${offset} limit=${LIMIT} total=${routes.total} />`
+    }`
+}
+
+/** Searches when one stops typing. @param {{ search: string }} props */
+function Search({ search }) {
+  const [text, setText] = useState(search)
+  useEffect(() => setText(search), [search])
+  useEffect(() => {
+    if (text === search) return
+    const waiting = setTimeout(() => goWith({ search: text, offset: undefined }, { replaces: true }), 250)
+    return () => clearTimeout(waiting)
+  }, [text, search])
+  return html`<label>Search <input type="search" placeholder="Part of a route or table" value=${text} onInput=${take(setText)} /></label>`
+}
