@@ -121,6 +121,7 @@ async function tests(): Promise<void> {
         until: 'would go to totals',
       },
       ...webhooks,
+      api: '/api/fetchRows',
       keys: '/keys?sort=name&dir=asc',
       key: `/keys/${made.at(-1)?.body.data.record.id}`,
       'public-routes': '/public-routes',

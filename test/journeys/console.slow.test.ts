@@ -77,7 +77,7 @@ async function tests(): Promise<void> {
       return page.getByRole('navigation', { name: 'Screens' }).getByRole('link').allTextContents()
     }
     assert.deepEqual(await shown(root), SCREENS)
-    assert.deepEqual(await shown(support), ['Home', 'Users'])
+    assert.deepEqual(await shown(support), ['Home', 'Users', 'API'])
     const { page } = await enter(await userOf(t, 'Una', 'user'), '/settings')
     await page.getByRole('heading', { name: 'Nothing here' }).waitFor()
   })

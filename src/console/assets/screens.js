@@ -24,6 +24,7 @@ export const SCREENS = [
     load: () => import('./screens/organizations.js'),
   },
   { path: '/data', title: 'Data', letter: 'd', needs: ['gateway'], load: () => import('./screens/data.js') },
+  { path: '/api', title: 'API', letter: 'i', needs: [], load: () => import('./screens/api.js') },
   {
     path: '/keys',
     title: 'Keys',

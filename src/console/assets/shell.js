@@ -107,7 +107,7 @@ function Inside({ caller }) {
         ${
           (facts.docs || facts.mail) &&
           html`<nav aria-label="Other pages"><ul>
-          ${facts.docs && html`<li><a href="/docs" target="_blank" rel="noopener">API reference</a></li>`}
+          ${facts.docs && html`<li><a href="/docs" target="_blank" rel="noopener">Swagger UI</a></li>`}
           ${facts.mail && html`<li><a href="/dev/mail" target="_blank" rel="noopener">Mail outbox</a></li>`}
         </ul></nav>`
         }
