@@ -150,6 +150,13 @@ async function tests(): Promise<void> {
   })
 
   test('an edit sends only what was changed, and what is refused stays in the form', async () => {
+    await made('taken')
+    await open('/public-routes/NEW')
+    await page.getByLabel('Route', { exact: true }).fill('taken')
+    await page.getByLabel('Table').fill('reviews')
+    await press('Open the route')
+    await page.getByText('public_route_exists').waitFor()
+    assert.equal(await page.getByLabel('Table').inputValue(), 'reviews')
     const id = await made('edited', { conditions: [{ column: 'big', operator: 'lt', value: 5 }] })
     await open('/public-routes/edited')
     await press('Edit')

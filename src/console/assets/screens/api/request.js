@@ -1,4 +1,5 @@
-import { exampleOf, resolved } from './document.js'
+import { textOf } from '../../json.js'
+import { exampleOf } from './document.js'
 
 /** @typedef {import('./document.js').ApiDocument} ApiDocument @typedef {import('./document.js').Operation} Operation @typedef {import('./document.js').Parameter} Parameter */
 
@@ -20,12 +21,18 @@ export const valuesOf = (document, { parameters }, client) =>
 
 /** Bodies to begin with, as they are documented, or made from the schema. @param {ApiDocument} document @param {Operation} operation @param {string} client @returns {readonly string[]} */
 export function bodiesOf(document, { body }, client) {
-  const [content] = Object.values(body ?? {})
+  const [[type, content] = ['', undefined]] = Object.entries(body ?? {})
   if (content === undefined) return []
   const given = Object.values(content.examples ?? {}).map(({ value }) => value)
-  const isText = resolved(document, content.schema).type === 'string'
   const examples = given.length > 0 ? given : [exampleOf(document, content.schema)]
-  return examples.map((one) => (isText ? String(one) : JSON.stringify(withClient(one, client), null, 2)))
+  return examples.map((one) => written(withClient(one, client), type))
+}
+
+/** @param {any} body @param {string} type of its content */
+function written(body, type) {
+  if (type === 'application/json') return JSON.stringify(body, null, 2)
+  if (type !== 'application/x-www-form-urlencoded') return textOf(body)
+  return String(new URLSearchParams(Object.entries(body).map(([name, value]) => [name, textOf(value)])))
 }
 
 /** @param {unknown} body @param {string} client */

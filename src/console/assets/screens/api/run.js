@@ -9,13 +9,19 @@ import { Answer, Curl, curlOf, useExchange } from '../parts/exchange.js'
 import { isRead, resolved } from './document.js'
 import { bodiesOf, keyOf, namesClient, placeholderFor, requestOf, valuesOf } from './request.js'
 
-/** @typedef {import('./document.js').ApiDocument} ApiDocument @typedef {import('./document.js').Operation} Operation @typedef {import('./document.js').Parameter} Parameter */
+/** @typedef {import('./document.js').ApiDocument} ApiDocument @typedef {import('./document.js').Operation} Operation @typedef {import('./document.js').Parameter} Parameter @typedef {import('../../session.js').Caller} Caller */
 
-/** What was chosen for the operation before. A pasted key is nowhere else, and ends with the page. */
-const last = { client: /** @type {string | undefined} */ (undefined), key: '', by: 'self' }
+/** The choices of this person for the operation before. A pasted key is nowhere else, and ends with the page or the session. */
+let last = noChoices(/** @type {Caller | undefined} */ (undefined))
 
-/** Runs the operation as the person, with a pasted key, or as nobody. @param {{ document: ApiDocument, operation: Operation, caller: import('../../session.js').Caller }} props */
+/** @param {Caller | undefined} of */
+function noChoices(of) {
+  return { of, client: /** @type {string | undefined} */ (undefined), key: '', by: 'self' }
+}
+
+/** Runs the operation as the person, with a pasted key, or as nobody. @param {{ document: ApiDocument, operation: Operation, caller: Caller }} props */
 export function RunForm({ document, operation, caller }) {
+  if (last.of !== caller) last = noChoices(caller)
   const names = useClientNames(caller)
   const [client, setClient] = useState(last.client ?? names[0] ?? 'default')
   const [values, setValues] = useState(() => valuesOf(document, operation, client))
@@ -91,9 +97,9 @@ export function RunForm({ document, operation, caller }) {
       html`<${Field} label="Key" type="password" autocomplete="off" required value=${key} hint="It stays in this page’s memory and is forgotten with it."
         onInput=${take(keepKey)} />`
     }
-    <div class="row"><button class="primary" disabled=${isBusy}>Run</button>${!isRead(operation) && html`<span class="soft">asks first</span>`}</div>
+    <div class="row"><button class="primary" disabled=${isBusy}>Run</button>${isBusy && html`<button type="button" onClick=${stop}>Stop</button>`}${!isRead(operation) && html`<span class="soft">asks first</span>`}</div>
     <${Failure} of=${failure} />
-    <${Answer} of=${answer} stop=${stop} />
+    <${Answer} of=${answer} />
     <${Curl} text=${curlOf({ ...shown, credential })} />
   </form>`
 }

@@ -15,7 +15,7 @@ import { RightsPicker } from './rights.js'
 export const NO_FACTS = {
   name: '',
   description: null,
-  client_name: 'default',
+  client_name: null,
   rights: [],
   client_overrides: ['*'],
   expires_at: null,

@@ -3,6 +3,7 @@ import { Link, Title } from '../../controls.js'
 import { html } from '../../html.js'
 import { say } from '../../messages.js'
 import { addressOf, go } from '../../router.js'
+import { firstClient } from '../parts/client-names.js'
 import { KeyForm, NO_FACTS } from './form.js'
 import { keepSecret } from './issued.js'
 
@@ -16,5 +17,5 @@ export function NewKey({ caller }) {
   }
   return html`<p class="crumb"><${Link} to="/keys">Keys<//></p>
     <${Title} title="New key" />
-    <${KeyForm} facts=${NO_FACTS} caller=${caller} verb="Create the key" save=${save} onCancel=${() => go(addressOf('/keys'))} />`
+    <${KeyForm} facts=${{ ...NO_FACTS, client_name: firstClient(caller) }} caller=${caller} verb="Create the key" save=${save} onCancel=${() => go(addressOf('/keys'))} />`
 }

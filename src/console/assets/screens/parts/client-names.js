@@ -2,6 +2,9 @@ import { call } from '../../api.js'
 import { useLoad } from '../../hooks.js'
 import { may } from '../../session.js'
 
+/** The client that a form begins with. @param {import('../../session.js').Caller} caller */
+export const firstClient = ({ clients }) => Object.keys(clients).find((name) => name !== '*') ?? 'default'
+
 /**
  * Names of clients that a field can offer: all where the caller may list them, else those that the caller has rights on.
  * @param {import('../../session.js').Caller} caller

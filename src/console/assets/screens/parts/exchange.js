@@ -61,15 +61,15 @@ async function readText(response, onPart) {
   return text
 }
 
-/** @param {{ of: Answer | undefined, stop: () => void }} props */
-export function Answer({ of: answer, stop }) {
+/** @param {{ of: Answer | undefined }} props */
+export function Answer({ of: answer }) {
   if (answer === undefined) return null
   const { status, reason, headers, milliseconds, text, isOpen } = answer
   const tone = status < 300 ? 'good' : status < 500 ? 'warn' : 'bad'
   return html`<section class="answer" aria-label="Answer">
     <p class="row" role="status"><${Mark} tone=${tone}>${status} ${reason}<//> <span>${duration(milliseconds)}</span>
       <span class="soft">${countOf(text.length, 'character')}</span></p>
-    ${isOpen && html`<p class="row"><span class="soft">The answer goes on …</span> <button type="button" onClick=${stop}>Stop</button></p>`}
+    ${isOpen && html`<p class="soft">The answer goes on …</p>`}
     <details><summary>${countOf(headers.length, 'header')}</summary>
       <dl class="headers">${headers.map(([name, value]) => html`<div><dt><code>${name}</code></dt><dd><${Value} value=${value} most=${2_000} /></dd></div>`)}</dl>
     </details>

@@ -9,7 +9,7 @@ import { parse, textOf } from '../../json.js'
 
 /** @type {Typed} */
 export const NOTHING_TYPED = {
-  ...{ route_key: '', client_name: 'default', allowed_ops: ['fetch'], table_name: '', conditions: '' },
+  ...{ route_key: '', client_name: '', allowed_ops: ['fetch'], table_name: '', conditions: '' },
   ...{ columns: '', query: '', requires_key: true, run_as: 'caller' },
   ...{ requests: '60', window_seconds: '60', allowed_origins: '' },
 }

@@ -3,6 +3,7 @@ import { Link, Title } from '../../controls.js'
 import { html } from '../../html.js'
 import { say } from '../../messages.js'
 import { addressOf, go } from '../../router.js'
+import { firstClient } from '../parts/client-names.js'
 import { factsOf, NOTHING_TYPED } from './facts.js'
 import { RouteForm } from './form.js'
 
@@ -16,6 +17,6 @@ export function NewRoute({ caller }) {
   }
   return html`<p class="crumb"><${Link} to="/public-routes">Public routes<//></p>
     <${Title} title="New public route" />
-    <${RouteForm} isNew typed=${NOTHING_TYPED} caller=${caller} verb="Open the route" save=${save}
+    <${RouteForm} isNew typed=${{ ...NOTHING_TYPED, client_name: firstClient(caller) }} caller=${caller} verb="Open the route" save=${save}
       onCancel=${() => go(addressOf('/public-routes'))} />`
 }

@@ -65,10 +65,10 @@ export function Trial({ of: route }) {
       <${Area} label="Body" rows="5" value=${text} onInput=${take(setText)} />
       <${Field} label="Key" type="password" autocomplete="off" value=${key} onInput=${take((value) => setKey(value.trim()))}
         hint=${route.requires_key ? 'The route asks for one. It is forgotten with this form.' : 'The route asks for none.'} />
-      <div class="row"><button class="primary" disabled=${isBusy}>Try</button></div>
+      <div class="row"><button class="primary" disabled=${isBusy}>Try</button>${isBusy && html`<button type="button" onClick=${stop}>Stop</button>`}</div>
       <${Failure} of=${failure} />
       <${Curl} text=${curlOf({ method: 'POST', address, headers, text, credential })} />
-      <${Answer} of=${answer} stop=${stop} />
+      <${Answer} of=${answer} />
     </form>
   <//>`
 }
