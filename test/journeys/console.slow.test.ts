@@ -15,7 +15,19 @@ async function tests(): Promise<void> {
   const { t, at, root, visit, enter } = await openConsole({
     config: { auth: { admin: { roles: { support: { user: ['list'] } } } } },
   })
-  const SCREENS = ['Home', 'Users', 'Organizations', 'Data', 'Pipelines', 'Webhooks', 'Audit', 'Settings']
+  const SCREENS = [
+    'Home',
+    'Users',
+    'Organizations',
+    'Data',
+    'API',
+    'Keys',
+    'Pipelines',
+    'Webhooks',
+    'Public routes',
+    'Audit',
+    'Settings',
+  ]
 
   test('one signs in by keyboard alone, moves by shortcuts, and skips the navigation', async () => {
     const { page } = await visit()
