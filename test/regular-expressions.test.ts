@@ -24,6 +24,17 @@ const CLEARED: readonly (readonly [file: string, literal: string, reason: string
     String.raw`/^SCHEMA - (.*) \S+$/`,
     'a line of pg_restore with two names of at most 63 bytes',
   ],
+  [
+    'console/assets.ts',
+    String.raw`/^(?:import|export)\b[^'"();]*?from\s*['"]([^'"]+)['"]/gm`,
+    'the modules of our own console',
+  ],
+  ['auth/organization/fields.ts', String.raw`/^-?\d+(\.\d+)?$/`, 'the parts share no character'],
+  [
+    'kernel/http/own-host.ts',
+    String.raw`/^(\[[\da-f:.]+\]|[\w.-]+)(?::(\d{1,5}))?$/`,
+    'a header; the parts share no character',
+  ],
   ['auth/password/well-known-passwords.ts', String.raw`/^(#.*\n)+\n/`, 'a file of our own'],
   ['kernel/http/origins.ts', String.raw`/\/+/g`, 'an attempt ends behind the run that it begins'],
   [
