@@ -35,7 +35,7 @@ async function tests(): Promise<void> {
   const press = (name: string, on: Page = page) => on.getByRole('button', { name, exact: true }).click()
   const open = (path: string, on: Page = page) => on.goto(at + path)
   const secretOn = async () => {
-    const field = page.getByLabel('Secret', { exact: true })
+    const field = page.getByRole('textbox', { name: 'Secret' })
     await field.waitFor()
     return field.inputValue()
   }

@@ -6,10 +6,10 @@ import { html } from '../html.js'
 import { addressOf, go, goWith } from '../router.js'
 import { take } from '../sign-in.js'
 import { Time, Value } from '../values.js'
+import { useClients } from './client-field.js'
 import { KeyView } from './keys/key.js'
 import { NewKey } from './keys/new.js'
 import { ClientName, KeyState, PublicPart, Rights } from './keys/record.js'
-import { useClientNames } from './parts/client-names.js'
 
 const LIMIT = 50
 
@@ -60,7 +60,7 @@ function Keys({ caller, query }) {
     (signal) => call('/admin/api-keys', { query: asked, signal }),
     [JSON.stringify(asked)],
   )
-  const names = useClientNames(caller)
+  const names = useClients(caller)
   const clients = names.includes(client) || client === '' ? names : [...names, client]
   const filter = (/** @type {string} */ name) => take((value) => goWith({ [name]: value, offset: undefined }))
   /** @type {readonly Key[] | undefined} */

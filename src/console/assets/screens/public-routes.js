@@ -6,7 +6,7 @@ import { html } from '../html.js'
 import { addressOf, go, goWith } from '../router.js'
 import { take } from '../sign-in.js'
 import { Value } from '../values.js'
-import { useClientNames } from './parts/client-names.js'
+import { useClients } from './client-field.js'
 import { NewRoute } from './public-routes/new.js'
 import { Callers, limitOf, Operations, RouteState, Target } from './public-routes/record.js'
 import { RouteView } from './public-routes/route.js'
@@ -53,7 +53,7 @@ function Routes({ caller, query }) {
     (signal) => call('/admin/public-routes', { query: asked, signal }),
     [JSON.stringify(asked)],
   )
-  const names = useClientNames(caller)
+  const names = useClients(caller)
   const clients = names.includes(client) || client === '' ? names : [...names, client]
   const filter = (/** @type {string} */ name) => take((value) => goWith({ [name]: value, offset: undefined }))
   const routes = data?.data

@@ -3,9 +3,9 @@ import { ask } from '../../api.js'
 import { Failure, Field } from '../../controls.js'
 import { html } from '../../html.js'
 import { take } from '../../sign-in.js'
-import { Area } from '../parts/area.js'
-import { useClientNames } from '../parts/client-names.js'
+import { useClients } from '../client-field.js'
 import { Answer, Curl, curlOf, useExchange } from '../parts/exchange.js'
+import { TextArea } from '../text-area.js'
 import { isRead, resolved } from './document.js'
 import { bodiesOf, keyOf, namesClient, placeholderFor, requestOf, valuesOf } from './request.js'
 
@@ -22,7 +22,7 @@ function noChoices(of) {
 /** Runs the operation as the person, with a pasted key, or as nobody. @param {{ document: ApiDocument, operation: Operation, caller: Caller }} props */
 export function RunForm({ document, operation, caller }) {
   if (last.of !== caller) last = noChoices(caller)
-  const names = useClientNames(caller)
+  const names = useClients(caller)
   const [client, setClient] = useState(last.client ?? names[0] ?? 'default')
   const [values, setValues] = useState(() => valuesOf(document, operation, client))
   const bodies = bodiesOf(document, operation, client)
@@ -86,7 +86,7 @@ export function RunForm({ document, operation, caller }) {
         ${bodies.map((_, index) => html`<option value=${String(index)}>${index + 1}</option>`)}
       <//>`
     }
-    ${text !== undefined && html`<${Area} label="Body" rows=${Math.min(16, Math.max(4, text.split('\n').length))} value=${text} onInput=${take(setText)} />`}
+    ${text !== undefined && html`<${TextArea} label="Body" rows=${Math.min(16, Math.max(4, text.split('\n').length))} value=${text} onInput=${take(setText)} />`}
     <${Field} label="As" value=${by} onChange=${take(chooseBy)}>
       <option value="self">${caller.person === undefined ? 'the key of this page' : 'yourself, by your session'}</option>
       <option value="key">a pasted key</option>

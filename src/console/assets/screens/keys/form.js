@@ -4,7 +4,7 @@ import { Failure, Field, Panel } from '../../controls.js'
 import { useAct, useLoad } from '../../hooks.js'
 import { html } from '../../html.js'
 import { take, useFocus } from '../../sign-in.js'
-import { useClientNames } from '../parts/client-names.js'
+import { useClients } from '../client-field.js'
 import { Expiry, expiryOf } from './expiry.js'
 import { Reach } from './reach.js'
 import { RightsPicker } from './rights.js'
@@ -30,7 +30,7 @@ export function KeyForm({ facts, caller, verb, save, onCancel }) {
   const [until, setUntil] = useState(() => expiryOf(facts.expires_at))
   const { run, isBusy, failure } = useAct()
   const form = useFocus()
-  const names = useClientNames(caller)
+  const names = useClients(caller)
   const catalogue = useLoad((signal) => call('/admin/rights/catalog', { signal }), [])
   const set = (/** @type {Partial<Facts>} */ more) => setTyped({ ...typed, ...more })
   const client = typed.client_name ?? ''

@@ -6,11 +6,11 @@ import { html } from '../../html.js'
 import { say } from '../../messages.js'
 import { may } from '../../session.js'
 import { Time, Value } from '../../values.js'
+import { Secret, takeIssued } from '../issued-secret.js'
 import { Creator } from '../parts/creator.js'
-import { Secret } from '../parts/secret.js'
 import { Acts } from './acts.js'
 import { KeyForm } from './form.js'
-import { takeSecret } from './issued.js'
+
 import { Reach } from './reach.js'
 import { ClientName, KeyState, PublicPart } from './record.js'
 
@@ -22,7 +22,7 @@ export function KeyView({ id, caller }) {
     (signal) => call(`/admin/api-keys/${encodeURIComponent(id)}`, { signal }),
     [id],
   )
-  const [secret, setSecret] = useState(() => takeSecret(id))
+  const [secret, setSecret] = useState(() => takeIssued(id))
   const [isEdited, setEdited] = useState(false)
   const key = /** @type {Key | undefined} */ (data?.data)
   if (key === undefined)
@@ -43,7 +43,7 @@ export function KeyView({ id, caller }) {
   return html`<p class="crumb"><${Link} to="/keys">Keys<//></p>
     <${Title} title=${key.name}><${KeyState} of=${key} /><//>
     <${Failure} of=${failure} again=${reload} />
-    ${secret !== undefined && html`<${Secret} label="The key." value=${secret} />`}
+    ${secret !== undefined && html`<${Secret} secret=${secret} onClose=${() => setSecret(undefined)} />`}
     ${
       isEdited
         ? html`<${KeyForm} facts=${key} caller=${caller} verb="Save" save=${save} onCancel=${() => setEdited(false)} />`

@@ -3,15 +3,15 @@ import { Link, Title } from '../../controls.js'
 import { html } from '../../html.js'
 import { say } from '../../messages.js'
 import { addressOf, go } from '../../router.js'
-import { firstClient } from '../parts/client-names.js'
+import { hand } from '../issued-secret.js'
+import { firstClient } from '../parts/table-names.js'
 import { KeyForm, NO_FACTS } from './form.js'
-import { keepSecret } from './issued.js'
 
 /** @param {{ caller: import('../../session.js').Caller }} props */
 export function NewKey({ caller }) {
   const save = async (/** @type {import('./form.js').Facts} */ facts) => {
     const { data } = await call('/admin/api-keys', { method: 'POST', body: facts })
-    keepSecret(data.record.id, data.api_key)
+    hand({ id: data.record.id, secret: data.api_key })
     say(`${facts.name} was created`)
     go(addressOf(`/keys/${data.record.id}`), { replaces: true })
   }

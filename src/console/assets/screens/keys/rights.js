@@ -3,7 +3,7 @@ import { Failure, Loading } from '../../controls.js'
 import { html } from '../../html.js'
 import { take } from '../../sign-in.js'
 import { Value } from '../../values.js'
-import { useTableNames } from '../parts/client-names.js'
+import { useTableNames } from '../parts/table-names.js'
 
 /** @typedef {{ right: string, description: string }} Right */
 

@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks'
 import { Failure } from '../../controls.js'
 import { html } from '../../html.js'
 import { take } from '../../sign-in.js'
-import { Area } from '../parts/area.js'
+import { TextArea } from '../text-area.js'
 import { withCondition } from './facts.js'
 
 /** @type {readonly (readonly [string, string])[]} */
@@ -51,6 +51,6 @@ export function Conditions({ text, onText }) {
       <button type="button" disabled=${column.trim() === ''} onClick=${add}>Add</button>
     </div>
     <${Failure} of=${failure} />
-    <${Area} label="All of them, as JSON" rows="3" value=${text} onInput=${take(onText)} placeholder='[{"column": "status", "operator": "eq", "value": "shown"}]' />
+    <${TextArea} label="All of them, as JSON" rows="3" value=${text} onInput=${take(onText)} placeholder='[{"column": "status", "operator": "eq", "value": "shown"}]' />
   </fieldset>`
 }

@@ -3,8 +3,9 @@ import { Check, Failure, Field } from '../../controls.js'
 import { useAct } from '../../hooks.js'
 import { html } from '../../html.js'
 import { take, useFocus } from '../../sign-in.js'
-import { Area } from '../parts/area.js'
-import { useClientNames, useTableNames } from '../parts/client-names.js'
+import { useClients } from '../client-field.js'
+import { useTableNames } from '../parts/table-names.js'
+import { TextArea } from '../text-area.js'
 import { Conditions } from './conditions.js'
 import { MEANINGS, OPERATIONS } from './record.js'
 
@@ -17,7 +18,7 @@ export function RouteForm({ typed: before, isNew = false, caller, verb, save, on
   const [typed, setTyped] = useState(before)
   const { run, isBusy, failure } = useAct()
   const form = useFocus()
-  const names = useClientNames(caller)
+  const names = useClients(caller)
   const tables = useTableNames(typed.client_name, caller)
   const set = (/** @type {keyof Typed} */ name) =>
     take((value) => setTyped((now) => ({ ...now, [name]: value })))
@@ -54,7 +55,7 @@ export function RouteForm({ typed: before, isNew = false, caller, verb, save, on
     <${Conditions} text=${typed.conditions} onText=${(/** @type {string} */ conditions) => setTyped((now) => ({ ...now, conditions }))} />
     ${
       isSql &&
-      html`<${Area} label="SQL" required maxlength="20000" rows="4" value=${typed.query} onInput=${set('query')}
+      html`<${TextArea} label="SQL" required maxlength="20000" rows="4" value=${typed.query} onInput=${set('query')}
         hint="One statement. A body gives params for $1, $2, … and nothing else." />`
     }
     <fieldset class="choices"><legend>Callers</legend>
@@ -67,7 +68,7 @@ export function RouteForm({ typed: before, isNew = false, caller, verb, save, on
       <//>
       <div class="row"><label class="inline">An address may ask <input type="number" required min="1" max="1000000" value=${typed.requests} onInput=${set('requests')} /> times</label>
         <label class="inline">in <input type="number" required min="1" max="86400" value=${typed.window_seconds} onInput=${set('window_seconds')} /> seconds</label></div>
-      <${Area} label="Pages of these origins may read the answers" rows="2" placeholder="https://shop.example.com" value=${typed.allowed_origins}
+      <${TextArea} label="Pages of these origins may read the answers" rows="2" placeholder="https://shop.example.com" value=${typed.allowed_origins}
         onInput=${set('allowed_origins')} hint="One a line; * for all. Without cookies." />
     </fieldset>
     <${Failure} of=${failure} />

@@ -3,7 +3,7 @@ import { Link, Title } from '../../controls.js'
 import { html } from '../../html.js'
 import { say } from '../../messages.js'
 import { addressOf, go } from '../../router.js'
-import { firstClient } from '../parts/client-names.js'
+import { firstClient } from '../parts/table-names.js'
 import { factsOf, NOTHING_TYPED } from './facts.js'
 import { RouteForm } from './form.js'
 

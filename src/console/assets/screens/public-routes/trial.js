@@ -3,8 +3,8 @@ import { ask } from '../../api.js'
 import { Failure, Field, Panel } from '../../controls.js'
 import { html } from '../../html.js'
 import { take } from '../../sign-in.js'
-import { Area } from '../parts/area.js'
 import { Answer, Curl, curlOf, useExchange } from '../parts/exchange.js'
+import { TextArea } from '../text-area.js'
 
 /** @typedef {import('./record.js').Route} Route */
 
@@ -62,7 +62,7 @@ export function Trial({ of: route }) {
       <${Field} label="Operation" value=${op} onChange=${take(choose)}>
         ${route.allowed_ops.map((one) => html`<option value=${one}>${one}</option>`)}
       <//>
-      <${Area} label="Body" rows="5" value=${text} onInput=${take(setText)} />
+      <${TextArea} label="Body" rows="5" value=${text} onInput=${take(setText)} />
       <${Field} label="Key" type="password" autocomplete="off" value=${key} onInput=${take((value) => setKey(value.trim()))}
         hint=${route.requires_key ? 'The route asks for one. It is forgotten with this form.' : 'The route asks for none.'} />
       <div class="row"><button class="primary" disabled=${isBusy}>Try</button>${isBusy && html`<button type="button" onClick=${stop}>Stop</button>`}</div>

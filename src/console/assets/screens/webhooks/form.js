@@ -9,11 +9,11 @@ import { addressOf, go } from '../../router.js'
 import { take } from '../../sign-in.js'
 import { Value } from '../../values.js'
 import { ClientField, useClients } from '../client-field.js'
+import { hand } from '../issued-secret.js'
 import { TextArea } from '../text-area.js'
 import { callWebhooks, pathOf, seesUsers } from './calls.js'
 import { EventPicker, eventsOf, useEvents } from './events.js'
 import { Headers, headersFrom } from './headers.js'
-import { hand } from './secret.js'
 
 /**
  * @typedef {import('./calls.js').Webhook} Webhook

@@ -4,11 +4,12 @@ import { useLoad } from '../../hooks.js'
 import { html } from '../../html.js'
 import { textOf } from '../../json.js'
 import { counted, ShortId, Time, Value } from '../../values.js'
+import { Secret, takeIssued } from '../issued-secret.js'
 import { Acts } from './acts.js'
 import { callWebhooks, isOfUsers, mayRead, pathOf } from './calls.js'
 import { Deliveries } from './deliveries.js'
 import { Events, Owner, State } from './marks.js'
-import { Secret, SignatureHelp, takeIssued } from './secret.js'
+import { SignatureHelp } from './signature.js'
 
 /** @typedef {import('./calls.js').Webhook} Webhook */
 

@@ -1,6 +1,6 @@
 import { useId, useState } from 'preact/hooks'
-import { Panel } from '../../controls.js'
-import { html } from '../../html.js'
+import { Panel } from '../controls.js'
+import { html } from '../html.js'
 
 /** A secret on its way from the form that made it to the view that shows it, once. @type {{ id: string, secret: string } | undefined} */
 let issued
@@ -41,7 +41,3 @@ export function Secret({ secret, onClose }) {
     </div>
   <//>`
 }
-
-/** How a receiver checks a request. */
-export const SignatureHelp = () =>
-  html`<p class="soft signature">Signed by <a href="https://www.standardwebhooks.com" target="_blank" rel="noopener">Standard Webhooks</a>: <code>webhook-signature</code> holds <code>v1,</code> and the base64 of HMAC-SHA256 over <code>webhook-id.webhook-timestamp.body</code>, with the bytes that the secret has in base64 after <code>whsec_</code>.</p>`
