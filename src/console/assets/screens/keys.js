@@ -1,9 +1,9 @@
-import { useEffect, useState } from 'preact/hooks'
 import { call } from '../api.js'
 import { Failure, Link, Loading, Pager, Table, Title } from '../controls.js'
 import { useLoad } from '../hooks.js'
 import { html } from '../html.js'
 import { addressOf, go, goWith } from '../router.js'
+import { Search } from '../search.js'
 import { take } from '../sign-in.js'
 import { Time, Value } from '../values.js'
 import { useClients } from './client-field.js'
@@ -68,7 +68,7 @@ function Keys({ caller, query }) {
   const shown = keys?.slice(0, LIMIT) ?? []
   return html`<${Title} title="Keys"><button type="button" class="primary" onClick=${() => go(addressOf('/keys/new'))}>New key</button><//>
     <div class="tools" role="search">
-      <${Search} search=${search} />
+      <${Search} search=${search} placeholder="Part of a name, or svc_…" clean=${withoutSecret} />
       <label>Client <select value=${client} onChange=${filter('client')}>
         <option value="">All</option>${clients.map((name) => html`<option value=${name}>${name}</option>`)}
       </select></label>
@@ -88,16 +88,3 @@ function Keys({ caller, query }) {
 
 /** A key that was pasted whole is found by its public part. Its secret does not reach the address. @param {string} text */
 const withoutSecret = (text) => text.replace(/(svc_[0-9a-f]{16})\..*/s, '$1')
-
-/** Searches when one stops typing. @param {{ search: string }} props */
-function Search({ search }) {
-  const [text, setText] = useState(search)
-  useEffect(() => setText(search), [search])
-  useEffect(() => {
-    if (text === search) return
-    const waiting = setTimeout(() => goWith({ search: text, offset: undefined }, { replaces: true }), 250)
-    return () => clearTimeout(waiting)
-  }, [text, search])
-  return html`<label>Search <input type="search" placeholder="Part of a name, or svc_…" value=${text}
-    onInput=${take((value) => setText(withoutSecret(value)))} /></label>`
-}

@@ -1,9 +1,9 @@
-import { useEffect, useState } from 'preact/hooks'
 import { call } from '../api.js'
 import { Failure, Link, Loading, Pager, Table, Title } from '../controls.js'
 import { useLoad } from '../hooks.js'
 import { html } from '../html.js'
 import { addressOf, go, goWith } from '../router.js'
+import { Search } from '../search.js'
 import { take } from '../sign-in.js'
 import { Value } from '../values.js'
 import { useClients } from './client-field.js'
@@ -60,7 +60,7 @@ function Routes({ caller, query }) {
   return html`<${Title} title="Public routes">
       <button type="button" class="primary" onClick=${() => go(addressOf(`/public-routes/${NEW}`))}>New route</button><//>
     <div class="tools" role="search">
-      <${Search} search=${search} />
+      <${Search} search=${search} placeholder="Part of a route or table" />
       <label>Client <select value=${client} onChange=${filter('client')}>
         <option value="">All</option>${clients.map((name) => html`<option value=${name}>${name}</option>`)}
       </select></label>
@@ -76,16 +76,4 @@ function Routes({ caller, query }) {
           empty="No public route matches." />
         <${Pager} shown=${routes.public_routes.length} offset=${offset} limit=${LIMIT} total=${routes.total} />`
     }`
-}
-
-/** Searches when one stops typing. @param {{ search: string }} props */
-function Search({ search }) {
-  const [text, setText] = useState(search)
-  useEffect(() => setText(search), [search])
-  useEffect(() => {
-    if (text === search) return
-    const waiting = setTimeout(() => goWith({ search: text, offset: undefined }, { replaces: true }), 250)
-    return () => clearTimeout(waiting)
-  }, [text, search])
-  return html`<label>Search <input type="search" placeholder="Part of a route or table" value=${text} onInput=${take(setText)} /></label>`
 }
