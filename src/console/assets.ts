@@ -32,19 +32,24 @@ const TYPES: Readonly<Record<string, string>> = {
   '.svg': 'image/svg+xml',
 }
 
-/** The modules of npm packages, by the names of their files here. */
-const PACKAGES = {
-  'packages/preact.js': import.meta.resolve('preact'),
-  'packages/preact-hooks.js': import.meta.resolve('preact/hooks'),
-  'packages/htm.js': import.meta.resolve('htm'),
-} as const
+/** The packages that every page needs, and those of the editor of SQL. */
+const OF_PAGES = ['preact', 'preact/hooks', 'htm']
+const OF_THE_EDITOR = [
+  ...['state', 'view', 'language', 'commands', 'autocomplete', 'lang-sql', 'streamparser'].map(
+    (name) => `@codemirror/${name}`,
+  ),
+  ...['common', 'highlight', 'lr'].map((name) => `@lezer/${name}`),
+  ...['style-mod', 'crelt', 'w3c-keyname', '@marijn/find-cluster-break'],
+]
+const fileOf = (name: string): string => `packages/${name.replace('@', '').replaceAll('/', '-')}.js`
 
-/** The import map's names for them. */
-export const IMPORTS: Readonly<Record<string, keyof typeof PACKAGES>> = {
-  preact: 'packages/preact.js',
-  'preact/hooks': 'packages/preact-hooks.js',
-  htm: 'packages/htm.js',
-}
+/** The import map: the file here of each module of an npm package. */
+export const IMPORTS: Readonly<Record<string, string>> = Object.fromEntries(
+  [...OF_PAGES, ...OF_THE_EDITOR].map((name) => [name, fileOf(name)]),
+)
+
+/** Whether a file is loaded when it is needed, and not with the page. */
+export const isLoadedLater = (file: string): boolean => OF_THE_EDITOR.some((name) => fileOf(name) === file)
 
 /** Reads the files of the console, which are the same in a clone and in a package. Each is compressed once, when it is first asked for. */
 export function loadAssets(): Assets {
@@ -113,10 +118,10 @@ const styles = (): Buffer =>
   )
 
 const packageFiles = (): readonly (readonly [string, Asset])[] =>
-  Object.entries(PACKAGES).map(([name, url]) => {
-    const text = readFileSync(fileURLToPath(url), 'utf8')
+  Object.entries(IMPORTS).map(([name, file]) => {
+    const text = readFileSync(fileURLToPath(import.meta.resolve(name)), 'utf8')
     const end = text.lastIndexOf(SOURCE_MAP)
-    return [name, { type: TYPES['.js'] ?? '', plain: Buffer.from(end < 0 ? text : text.slice(0, end)) }]
+    return [file, { type: TYPES['.js'] ?? '', plain: Buffer.from(end < 0 ? text : text.slice(0, end)) }]
   })
 
 /** Source maps are not served. */

@@ -24,6 +24,13 @@ export const SCREENS = [
     load: () => import('./screens/organizations.js'),
   },
   { path: '/data', title: 'Data', letter: 'd', needs: ['gateway'], load: () => import('./screens/data.js') },
+  {
+    path: '/sql',
+    title: 'SQL',
+    letter: 'q',
+    needs: ['gateway.query', 'gateway.query.read'],
+    load: () => import('./screens/sql.js'),
+  },
   { path: '/api', title: 'API', letter: 'i', needs: [], load: () => import('./screens/api.js') },
   {
     path: '/keys',

@@ -123,3 +123,10 @@ const includes = (rights, right) =>
   rights.some(
     (one) => one === '*' || one === right || (one.endsWith('.*') && right.startsWith(one.slice(0, -1))),
   )
+
+/** @param {Caller} caller @param {string} client */
+export const mayQuery = ({ clients }, client) =>
+  SQL_RIGHTS.some((right) => includes([...(clients[client] ?? []), ...(clients['*'] ?? [])], right))
+
+/** Each is enough for the screen of SQL. */
+const SQL_RIGHTS = ['gateway.query', 'gateway.query.read']

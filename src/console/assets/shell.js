@@ -217,7 +217,9 @@ function Shortcuts({ screens }) {
   useEffect(() => {
     let isGoing = false
     const press = (/** @type {KeyboardEvent} */ event) => {
-      const { key, target } = event
+      const { key } = event
+      // An editor is in a shadow root: the event's own target is its host.
+      const [target] = event.composedPath()
       if (event.ctrlKey || event.metaKey || event.altKey || isTyping(target)) return
       if (document.querySelector('dialog[open]') !== null) return
       const wentTo = isGoing ? screens.find(({ letter }) => letter === key) : undefined
@@ -249,7 +251,7 @@ function Shortcuts({ screens }) {
   }`
 }
 
-/** @param {EventTarget | null} target */
+/** @param {EventTarget | undefined} target */
 const isTyping = (target) =>
   target instanceof HTMLElement && (target.matches('input, select, textarea') || target.isContentEditable)
 

@@ -195,6 +195,8 @@ export type ResultColumn = {
   readonly name: string
   /** The values are JSON; so texts have quotes. */
   readonly isJson: boolean
+  /** The backend's name of the type, where it tells one with the rows. */
+  readonly type?: string | undefined
 }
 
 export type LinesResult = {

@@ -3,6 +3,7 @@ import { Type } from 'typebox'
 import { linesOf } from '#databases/drivers/csv-lines.ts'
 import type { SqlResult } from '#databases/drivers/driver.ts'
 import { named } from '#kernel/http/document/components.ts'
+import { Nullable } from '#kernel/http/schemas.ts'
 import { sendCsv, wantsCsv } from '../data/csv.ts'
 import { Row } from '../data/grammar.ts'
 import { sendWhole } from '../data/send-result.ts'
@@ -22,6 +23,25 @@ export const Ran = Type.Object(
         }),
         statement_count: Type.Integer(),
         duration_ms: Type.Integer(),
+        columns: Type.Array(
+          Type.Object(
+            {
+              name: Type.String({ examples: ['one'] }),
+              type: Nullable(
+                Type.String({
+                  description:
+                    'Of PostgreSQL itself, without its length; null for types that the database declares, and of ScyllaDB',
+                  examples: ['integer'],
+                }),
+              ),
+            },
+            named('SqlColumn'),
+          ),
+          {
+            description:
+              'Columns of the rows, in order. Of two with one name, a row as an object has the value of the last',
+          },
+        ),
       },
       named('SqlMeta'),
     ),
@@ -41,6 +61,7 @@ export async function sendExecuted(
     rows_affected: result.affected,
     statement_count: result.statements,
     duration_ms: milliseconds,
+    columns: result.columns.map(({ name, type = null }) => ({ name, type })),
   }
   const head = Buffer.from('{"status":"success","message":"Query executed","data":')
   const tail = Buffer.from(`,"meta":${JSON.stringify(meta)}}`)

@@ -37,6 +37,13 @@ test('rows keep all digits, and meta describes the statement', async () => {
     returned_row_count: 2,
     rows_affected: 0,
     statement_count: 1,
+    columns: [
+      { name: 'id', type: 'integer' },
+      { name: 'word', type: 'text' },
+      { name: 'exact', type: 'numeric' },
+      { name: 'ok', type: 'boolean' },
+      { name: 'nothing', type: 'text' },
+    ],
   })
   assert.ok(Number.isInteger(duration_ms))
   assert.equal(answer.body.message, 'Query executed')
@@ -67,6 +74,23 @@ test('parameters are bound, and allow only one statement', async () => {
   assert.deepEqual([few.status, few.body.code, few.body.data.details.field], [400, 'invalid_sql', 'params'])
   const invalid = await sql(full, 'select $1::int as n', { params: ['x'] })
   assert.deepEqual([invalid.status, invalid.body.code], [422, 'invalid_value'])
+})
+
+test('columns are named with their types, and those that the database declares without', async () => {
+  const types = ['"char"', 'bit', 'bytea', 'character', 'character varying', 'date', 'daterange', 'double precision', 'inet', 'int4range', 'interval', 'jsonb', 'money', 'oid', 'point', 'real', 'regclass', 'smallint', 'time with time zone', 'timestamp with time zone', 'timestamp without time zone', 'tsvector', 'uuid', 'xml'] // biome-ignore format: a list
+  const all = types.flatMap((type) => [type, `${type}[]`])
+  const { body } = await sql(full, `select ${all.map((type, index) => `null::${type} as c${index}`)}`)
+  assert.deepEqual(
+    body.meta.columns.map(({ type }: { type: string }) => type),
+    all,
+  )
+  await observer.query(`create type mood as enum ('good')`)
+  const own = await sql(full, `select 'good'::mood as a, 1 as a`)
+  assert.deepEqual(own.body.meta.columns, [
+    { name: 'a', type: null },
+    { name: 'a', type: 'integer' },
+  ])
+  assert.deepEqual((await sql(full, `update item set word = word where false`)).body.meta.columns, [])
 })
 
 test('arrays are written as JSON like the database does', async () => {
@@ -127,6 +151,8 @@ test("invalid SQL gets the database's message and position", async () => {
   assert.deepEqual([wrong.status, wrong.body.code], [400, 'unknown_column'])
   assert.match(wrong.body.error, /column "foo" does not exist/)
   assert.deepEqual(wrong.body.data.details, { sqlstate: '42703', position: 26, line: 3 })
+  const third = await sql(full, "select '😀;';\n-- ;\nselect 1;\nselect '😀', foo")
+  assert.deepEqual(third.body.data.details, { sqlstate: '42703', position: 41, line: 4 })
   for (const [query, status, code] of [
     ['selec 1', 400, 'invalid_sql'],
     ['select * from nowhere', 404, 'table_not_found'],

@@ -3,9 +3,9 @@ import { Failure, Loading, Title } from '../controls.js'
 import { useLoad } from '../hooks.js'
 import { html } from '../html.js'
 import { addressOf, go } from '../router.js'
-import { may } from '../session.js'
 import { take } from '../sign-in.js'
 import { counted, Value } from '../values.js'
+import { clientsOf } from './clients.js'
 import { Grid } from './data/grid.js'
 
 /** @typedef {{ table_schema: string, table_name: string, table_type: string, estimated_rows: number }} ListedTable */
@@ -38,22 +38,6 @@ export function View({ caller, query }) {
     </div>`
     }
     ${clients.data?.length === 0 && html`<p>There is no client whose rows you may read.</p>`}`
-}
-
-/**
- * The clients that the caller has rights on.
- * @param {import('../session.js').Caller} caller
- * @param {AbortSignal} signal
- * @returns {Promise<readonly string[]>}
- */
-async function clientsOf(caller, signal) {
-  const named = Object.keys(caller.clients).filter((name) => name !== '*')
-  if (caller.clients['*'] === undefined) return named
-  if (!may(caller, ['operator:clients'])) return named.length > 0 ? named : ['default']
-  const { data } = await call('/admin/clients', { signal })
-  /** @type {readonly { client_name: string, is_active: boolean }[]} */
-  const records = data.clients
-  return records.filter(({ is_active }) => is_active).map(({ client_name }) => client_name)
 }
 
 /** @param {{ client: string, schema: string, table: string | undefined }} props */

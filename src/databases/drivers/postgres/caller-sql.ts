@@ -7,7 +7,11 @@ import { finishPooled, refuseTransactionControl } from '#databases/drivers/postg
 import { type Script, ScriptRun } from '#databases/drivers/postgres/protocol/script.ts'
 import { requireReading } from '#databases/drivers/postgres/read-guard.ts'
 import { become } from '#databases/drivers/postgres/roles/persona.ts'
-import { firstWord, splitStatements } from '#databases/drivers/postgres/sql/statement-text.ts'
+import {
+  firstWord,
+  type PlacedStatement,
+  splitStatements,
+} from '#databases/drivers/postgres/sql/statement-text.ts'
 import { quoteName } from '#databases/drivers/quote-name.ts'
 import { type DatabaseFailureCode, fail } from '#databases/failures.ts'
 import { wholeText } from '#databases/request/decimal.ts'
@@ -27,7 +31,8 @@ export function runSql(
   request: SqlRequest,
 ): Promise<SqlResult> {
   const { readOnly, text } = request
-  const statements = scriptOf(request)
+  const placed = scriptOf(request)
+  const statements = placed.map(({ text }) => text)
   return runUntrusted(request.presence, async (client) => {
     requireDatabase(client, request.database)
     const script: Script = {
@@ -36,6 +41,7 @@ export function runSql(
       maxBytes,
       values: (types) => parameters(request.values, types),
     }
+    let run: ScriptRun | undefined
     try {
       if (client.pooled !== undefined) refuseTransactionControl(statements)
       if (request.schema !== undefined) await searchIn(client, request.schema)
@@ -43,31 +49,25 @@ export function runSql(
       else if (persona !== undefined && client.pooled === undefined) await client.query('begin')
       if (persona !== undefined) await become(client, persona)
       if (request.rejectsSideEffects) await requireReading(client, text)
-      const run = await runScript(client, script)
+      run = new ScriptRun(client, script)
+      client.query(run)
+      await run.ended
       if (client.pooled !== undefined) await finishPooled(client, readOnly ? 'rollback' : 'commit')
       else if (readOnly) await client.query('rollback')
       else if (persona !== undefined) await client.query('commit')
       else refuseOpen(client)
       return answerOf(run)
     } catch (error) {
-      throw sqlFailure(error, statements, text)
+      throw sqlFailure(error, text, run && placed[run.completed])
     }
   })
-}
-
-/** Runs the script to its end, or throws its failure. */
-async function runScript(client: RowClient, script: Script): Promise<ScriptRun> {
-  const run = new ScriptRun(client, script)
-  client.query(run)
-  await run.ended
-  return run
 }
 
 /**
  * With parameters, or when it may only read, the text is one statement: the server refuses a second one in the extended protocol. The first
  * word determines its kind, so a reader is never `begin`, `commit`, `set`, `reset`, `copy`, `do` or `call`.
  */
-function scriptOf({ text, values, readOnly }: SqlRequest): readonly string[] {
+function scriptOf({ text, values, readOnly }: SqlRequest): readonly PlacedStatement[] {
   if (text.includes('\0')) throw fail('invalid_sql', { hint: 'The text contains NUL.' })
   const first = firstWord(text)
   if (first === '') throw fail('invalid_sql', { hint: 'The text contains no statement.' })
@@ -76,7 +76,7 @@ function scriptOf({ text, values, readOnly }: SqlRequest): readonly string[] {
       message: 'Only statements that read are possible here',
       hint: `One statement that begins with one of: ${[...READERS].join(', ')}.`,
     })
-  return readOnly || values !== undefined ? [text] : splitStatements(text)
+  return readOnly || values !== undefined ? [{ text, from: 0 }] : splitStatements(text)
 }
 
 const READERS = new Set(['select', 'with', 'values', 'table', 'explain', 'show'])
@@ -156,7 +156,7 @@ const arrayText = (items: readonly Json[]): string =>
  * A failure of the caller's own SQL. The database's message and the position help the caller and reveal nothing that they did not write or
  * may not read. Failures that are otherwise the backend's are caused by the text, unless the class is one of the server's.
  */
-function sqlFailure(error: unknown, statements: readonly string[], text: string): unknown {
+function sqlFailure(error: unknown, text: string, failed: PlacedStatement | undefined): unknown {
   const failure = failureOf(error)
   if (!(failure instanceof Failure) || !(failure.cause instanceof Error)) return failure
   const cause = failure.cause as Error & {
@@ -172,7 +172,7 @@ function sqlFailure(error: unknown, statements: readonly string[], text: string)
     ...(mine === 'invalid_value' && { message: 'A value does not fit at its position' }),
     hint: message,
     cause: error,
-    details: { sqlstate: code, ...placeOf(cause.position, statements, text) },
+    details: { sqlstate: code, ...placeOf(cause.position, text, failed) },
   })
 }
 
@@ -187,9 +187,9 @@ const GENERIC: ReadonlySet<DatabaseFailureCode> = new Set([
   'invalid_operator',
 ])
 
-/** Converts the server's position in the statement to a line of the caller's text. */
-function placeOf(position: string | undefined, statements: readonly string[], text: string) {
-  if (position === undefined || statements.length !== 1) return {}
-  const before = [...text].slice(0, Number(position) - 1).join('')
-  return { position: Number(position), line: before.split('\n').length }
+/** Converts the server's position in the statement to one of the caller's text, in characters from 1, and to its line. */
+function placeOf(position: string | undefined, text: string, failed: PlacedStatement | undefined) {
+  if (position === undefined || failed === undefined) return {}
+  const before = [...text.slice(0, failed.from), ...[...failed.text].slice(0, Number(position) - 1)]
+  return { position: before.length + 1, line: before.join('').split('\n').length }
 }

@@ -7,6 +7,7 @@ import {
   rewriteRow,
 } from '#databases/drivers/postgres/protocol/json-arrays.ts'
 import { columnWriter, RowWriter } from '#databases/drivers/postgres/protocol/rows.ts'
+import { typeNameOf } from '#databases/drivers/postgres/protocol/type-names.ts'
 import { encodeExecute, encodeParse, SYNC_MESSAGE } from '#databases/drivers/postgres/protocol/wire.ts'
 import { answerTooLarge } from '#databases/drivers/result-limits.ts'
 import { fail } from '#databases/failures.ts'
@@ -97,7 +98,10 @@ export class ScriptRun {
       columnWriter(name, arrays[index] === undefined ? dataTypeID : JSON_TYPE),
     )
     this.writer = new RowWriter(writers, { stripNulls: false, limit: this.#script.maxRows })
-    this.columns = writers.map(({ name, format }) => ({ name, isJson: format === FORMAT.json }))
+    this.columns = writers.map(({ name, format }, index) => ({
+      ...{ name, isJson: format === FORMAT.json },
+      type: typeNameOf(message.fields[index]?.dataTypeID ?? 0),
+    }))
   }
 
   row(data: Buffer, from: number, end: number, ahead: number): void {

@@ -1,10 +1,13 @@
+/** `from`: where it begins in the whole text. */
+export type PlacedStatement = { readonly text: string; readonly from: number }
+
 /**
  * Splits SQL into statements as psql does: at semicolons outside quotes, comments, parentheses and bodies of SQL functions. A wrong split
  * is harmless, because a caller who may send one statement may send any; the server reports syntax errors. Not with libpg-query: parsing a
  * megabyte would block the process for 0.4 s.
  */
-export function splitStatements(text: string): readonly string[] {
-  const statements: string[] = []
+export function splitStatements(text: string): readonly PlacedStatement[] {
+  const statements: PlacedStatement[] = []
   let start = 0
   let depth = 0
   let words: string[] = []
@@ -21,14 +24,14 @@ export function splitStatements(text: string): readonly string[] {
       if (character === '(') depth++
       else if (character === ')') depth = Math.max(0, depth - 1)
       else if (character === ';' && depth === 0 && blocks === 0) {
-        if (!isEmpty) statements.push(text.slice(start, from))
+        if (!isEmpty) statements.push({ text: text.slice(start, from), from: start })
         start = end
         words = []
         isEmpty = true
       }
     }
   }
-  return isEmpty ? statements : [...statements, text.slice(start)]
+  return isEmpty ? statements : [...statements, { text: text.slice(start), from: start }]
 }
 
 /** The first word of the statement in lower case, after comments and parentheses. It determines the kind of statement. */
