@@ -48,9 +48,6 @@ export const IMPORTS: Readonly<Record<string, string>> = Object.fromEntries(
   [...OF_PAGES, ...OF_THE_EDITOR].map((name) => [name, fileOf(name)]),
 )
 
-/** Whether a file is loaded when it is needed, and not with the page. */
-export const isLoadedLater = (file: string): boolean => OF_THE_EDITOR.some((name) => fileOf(name) === file)
-
 /** Reads the files of the console, which are the same in a clone and in a package. Each is compressed once, when it is first asked for. */
 export function loadAssets(): Assets {
   const files = new Map([...ownFiles(), ...packageFiles()])

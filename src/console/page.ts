@@ -3,7 +3,7 @@ import type { Config } from '#kernel/config/config.ts'
 import { html } from '#kernel/html.ts'
 import { hasDevMail } from '#kernel/mail/dev-page.ts'
 import { VERSION } from '#kernel/version.ts'
-import { type Assets, IMPORTS, isLoadedLater } from './assets.ts'
+import { type Assets, IMPORTS } from './assets.ts'
 
 type ConsolePage = { readonly text: string; readonly headers: Readonly<Record<string, string>> }
 

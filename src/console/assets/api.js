@@ -61,6 +61,14 @@ export const call = (path, asked = {}) => withQuestions(asked, () => send(path, 
 export const callLines = (path, asked) => withQuestions(asked, () => follow(path, asked))
 
 /**
+ * The file that an endpoint sends.
+ * @param {string} path
+ * @param {Asked & { onProgress: (bytes: number) => void }} asked
+ * @returns {Promise<Blob>}
+ */
+export const callFile = (path, asked) => withQuestions(asked, () => receive(path, asked))
+
+/**
  * @template T
  * @param {Asked} asked
  * @param {() => Promise<T>} work
@@ -107,6 +115,23 @@ async function send(path, asked) {
   const text = await response.text().catch(unreachable)
   if (response.ok) return text === '' ? undefined : parse(text)
   throw failureOf(response, text)
+}
+
+/** A large file goes to the disk of the browser, not through the memory of this page. @param {string} path @param {Asked & { onProgress: (bytes: number) => void }} asked */
+async function receive(path, asked) {
+  const response = await request(path, asked)
+  if (!response.ok || response.body === null)
+    throw failureOf(response, await response.text().catch(unreachable))
+  let received = 0
+  /** @type {TransformStream<Uint8Array<ArrayBuffer>, Uint8Array<ArrayBuffer>>} */
+  const counting = new TransformStream({
+    transform(part, out) {
+      received += part.length
+      asked.onProgress(received)
+      out.enqueue(part)
+    },
+  })
+  return new Response(response.body.pipeThrough(counting)).blob().catch(unreachable)
 }
 
 /** @param {string} path @param {Asked & { onProgress: (progress: any) => void }} asked */

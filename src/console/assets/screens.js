@@ -61,6 +61,13 @@ export const SCREENS = [
     load: () => import('./screens/public-routes.js'),
   },
   {
+    path: '/backups',
+    title: 'Backups',
+    letter: 'b',
+    needs: ['operator:backups'],
+    load: () => import('./screens/backups.js'),
+  },
+  {
     path: '/audit',
     title: 'Audit',
     letter: 'a',

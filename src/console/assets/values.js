@@ -93,3 +93,11 @@ export const duration = (milliseconds) =>
     : milliseconds < 1_000
       ? `${Math.round(milliseconds)} ms`
       : `${(milliseconds / 1_000).toFixed(1)} s`
+
+const SIZES = ['B', 'kB', 'MB', 'GB', 'TB']
+
+/** @param {number} count of bytes */
+export function bytes(count) {
+  const step = count < 1_000 ? 0 : Math.min(SIZES.length - 1, Math.floor(Math.log10(count) / 3))
+  return `${new Intl.NumberFormat('en', { maximumSignificantDigits: 3 }).format(count / 1_000 ** step)} ${SIZES[step]}`
+}

@@ -34,6 +34,11 @@ const Job = Type.Object(
     job_type: JOB_TYPE,
     status: JOB_STATUS,
     client_name: Type.String(),
+    format: OneOf(['dump', 'archive'], {
+      ...named('BackupFormat'),
+      description:
+        'dump: of the database of a client, by pg_dump; archive: of the whole embedded server, sealed',
+    }),
     label: Nullable(Type.String()),
     location: Nullable(
       Type.String({ description: 'The file, or s3://bucket/key; it exists when status is completed' }),

@@ -175,6 +175,7 @@ export const recordOf = (job: JobRow) => ({
   job_type: job.jobType as BackupJob['job_type'], // the table's check
   status: job.status as 'pending', // the table's check; the schema has them all
   client_name: job.clientName,
+  format: job.format as 'dump', // the table's check; the schema has both
   label: job.label,
   location: job.location,
   size_bytes: job.sizeBytes === null ? null : Number(job.sizeBytes),
