@@ -1,3 +1,5 @@
+import { facts } from './api.js'
+
 /**
  * A part of the console. To add one: a module in screens/ that exports `View`, and a line here.
  * @typedef {{ path: string, title: string, letter: string, needs: readonly string[], load: () => Promise<{ View: import('preact').FunctionComponent<ViewProps> }> }} Screen
@@ -66,6 +68,14 @@ export const SCREENS = [
     letter: 'b',
     needs: ['operator:backups'],
     load: () => import('./screens/backups.js'),
+  },
+  {
+    path: '/mail',
+    title: 'Mail',
+    letter: 'm',
+    // The outbox of development is open to all on its machine.
+    needs: facts.mail ? [] : ['operator:settings'],
+    load: () => import('./screens/mail.js'),
   },
   {
     path: '/audit',

@@ -105,10 +105,9 @@ function Inside({ caller }) {
             html`<li><a href=${addressOf(screen.path)} aria-current=${found?.screen === screen ? 'page' : undefined}>${screen.title}</a></li>`,
         )}</ul></nav>
         ${
-          (facts.docs || facts.mail) &&
+          facts.docs &&
           html`<nav aria-label="Other pages"><ul>
-          ${facts.docs && html`<li><a href="/docs" target="_blank" rel="noopener">Swagger UI</a></li>`}
-          ${facts.mail && html`<li><a href="/dev/mail" target="_blank" rel="noopener">Mail outbox</a></li>`}
+          <li><a href="/docs" target="_blank" rel="noopener">Swagger UI</a></li>
         </ul></nav>`
         }
         <${Foot} caller=${caller} screens=${screens} />

@@ -30,6 +30,28 @@ test('the page of the outbox shows mails newest first, with links that work', as
   assert.equal((await ada.get('/api/auth/get-session')).body.user.emailVerified, true)
 })
 
+test('the same mails are listed and read as JSON, on this machine alone', async () => {
+  const { status, body } = await t.anon.get('/dev/mails')
+  assert.equal(status, 200)
+  assert.deepEqual(
+    body.mails.map(({ subject }: { subject: string }) => subject),
+    ['Reset your password', 'Verify your email address'],
+  )
+  assert.ok(body.mails.every((mail: object) => !('text' in mail)))
+  const [{ id, ...listed }] = body.mails
+  const mail = (await t.anon.get(`/dev/mails/${id}`)).body
+  const { text, html, ...rest } = mail
+  assert.deepEqual(rest, { id, ...listed })
+  assert.match(text, /https?:\/\/\S+/)
+  assert.match(html, /^<!doctype html>/)
+  for (const other of ['0198-none', encodeURIComponent('../admin-key')])
+    assert.deepEqual((await t.anon.get(`/dev/mails/${other}`)).body.code, 'not_found')
+  for (const path of ['/dev/mails', `/dev/mails/${id}`]) {
+    assert.equal((await t.anon.get(path, { headers: { origin: 'https://evil.example' } })).status, 421)
+    assert.equal((await t.anon.get(path, { headers: { 'x-forwarded-for': '203.0.113.9' } })).status, 421)
+  }
+})
+
 test('a page of another name and a forwarded request do not get the mails', async () => {
   const ask = async (host: string, more = '') =>
     (await exchange(port, [`GET /dev/mail HTTP/1.1\r\nHost: ${host}\r\n${more}Connection: close\r\n\r\n`]))
@@ -56,7 +78,8 @@ test('there is no such page in production, nor where mails are sent', async () =
     { mail: { transport: 'smtp', smtp_url: 'smtp://127.0.0.1:9' } },
   ] as const) {
     const other = await testService({ config })
-    assert.equal((await other.anon.get('/dev/mail')).status, 404)
+    for (const path of ['/dev/mail', '/dev/mails', '/dev/mails/x'])
+      assert.equal((await other.anon.get(path)).status, 404)
     await other.stop()
   }
 })

@@ -9,18 +9,21 @@ export type ReadMail = {
   /** ISO 8601; empty without a date. */
   readonly date: string
   readonly text: string
+  /** The source of the part in HTML, if there is one. */
+  readonly html: string | undefined
 }
 
 /** Reads a message (RFC 5322, MIME) of the outbox. */
 export async function readMessage(message: string): Promise<ReadMail> {
   const { default: PostalMime } = await import('postal-mime')
-  const { to = [], from, subject = '', date = '', text = '' } = await PostalMime.parse(message)
+  const { to = [], from, subject = '', date = '', text = '', html } = await PostalMime.parse(message)
   return {
     to: to.map(({ address = '' }) => address).join(', '),
     from: from?.address ?? '',
     subject,
     date,
     text: text.trim(),
+    html,
   }
 }
 
