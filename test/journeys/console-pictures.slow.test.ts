@@ -2,11 +2,12 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { test } from 'node:test'
+import type { Page } from 'playwright-core'
 import { uuidv7 } from '#kernel/random.ts'
 import { withoutBrowser } from '#test/browser/chromium.ts'
 import { openConsole, userOf } from '#test/console.ts'
 import { withClient } from '#test/database.ts'
-import { PASSWORD } from '#test/harness.ts'
+import { PASSWORD, type TestService } from '#test/harness.ts'
 import { ROOT } from './pages.ts'
 import { picturedPipelines, picturedWebhooks } from './pictured.ts'
 
@@ -19,9 +20,37 @@ else await tests()
 const NAMES =
   'Ada Alan Barbara Claude Donald Edsger Frances Grace Hedy Ida Joan Karen Leslie Margaret Niklaus'
 
+const SQL = `-- What an author has written
+select author, count(*) as books, sum(pages) as pages, round(avg(price), 2) as price
+  from books
+ where author is not null and title <> 'Untitled'
+ group by author
+ order by pages desc`
+
+const writeSql = async (page: Page) => {
+  await page.getByRole('textbox', { name: 'SQL' }).focus()
+  await page.keyboard.insertText(SQL)
+}
+/** What is done before the picture is taken. */
+const ACTS: Readonly<Record<string, (page: Page) => Promise<void>>> = {
+  async sql(page) {
+    await writeSql(page)
+    await page.keyboard.press('ControlOrMeta+Enter')
+    await page.getByRole('cell', { name: 'Ada Lovelace' }).waitFor()
+  },
+  async plan(page) {
+    await writeSql(page)
+    await page.keyboard.press('Escape')
+    await page.getByLabel('Measure (ANALYZE runs the statement)').check()
+    await page.getByRole('button', { name: 'Explain' }).click()
+    await page.getByText(/execution time/).waitFor()
+  },
+}
+
 async function tests(): Promise<void> {
   const { t, root, enter } = await openConsole({
     ...picturedPipelines,
+    config: { backups: { schedules: { nightly: { client: 'default', cron: '30 3 * * *', keep: 14 } } } },
     doctor: () => async () => [
       { subject: 'configuration', ok: true, says: 'every setting is valid' },
       {
@@ -63,6 +92,9 @@ async function tests(): Promise<void> {
         insert into books select n, (array['Notes on the Analytical Engine', 'The Art of Computer Programming', 'A Discipline of Programming', 'Untitled'])[1 + n % 4],
           (array['Ada Lovelace', 'Donald Knuth', 'Edsger Dijkstra', null])[1 + n % 4], 60 + n * 37 % 900, (10 + n * 7 % 60) + 0.90, '2026-01-01'::timestamptz + n * interval '31 hours' from generate_series(1, 240) n`),
     )
+    await t.anon.post('/api/auth/forget-password', { email: people[2]?.email })
+    await t.mails()
+    await addBackups(t)
     const key = await t.key(['*'])
     for (const [table, operator] of [
       ['books', 'gt'],
@@ -126,6 +158,10 @@ async function tests(): Promise<void> {
       key: `/keys/${made.at(-1)?.body.data.record.id}`,
       'public-routes': '/public-routes',
       'public-route': '/public-routes/reviews',
+      sql: '/sql',
+      plan: '/sql',
+      backups: '/backups',
+      mail: '/mail',
       audit: '/audit',
       settings: '/settings',
     }
@@ -146,9 +182,44 @@ async function tests(): Promise<void> {
             await page.getByText(more.until).waitFor()
           }
           await page.waitForLoadState('networkidle')
+          await ACTS[name]?.(page)
           const picture = await page.screenshot()
           if (isWritten) await writeFile(path.join(FOLDER, `${name}${kind}.${colorScheme}.png`), picture)
         }
       }
   })
+}
+
+/** As a server of one's own has them. */
+async function addBackups({ service: { kernel } }: TestService): Promise<void> {
+  const { id: installationId } = await kernel.db
+    .selectFrom('installation')
+    .select('id')
+    .executeTakeFirstOrThrow()
+  const jobs = [
+    { status: 'completed', label: 'nightly', hours: 29, sizeBytes: '48210311' },
+    { status: 'failed', label: 'nightly', hours: 5, errorMessage: 'The disk of backups.location is full.' },
+    { status: 'running', label: 'before the move', hours: 0, progressPct: 42, progressStage: 'dumping' },
+  ]
+  for (const { hours, ...job } of jobs) {
+    const at = new Date(kernel.now().getTime() - hours * 3_600_000)
+    const id = uuidv7(at, kernel.random)
+    const location = job.status === 'completed' ? `/mnt/backups/default-${id}.dump` : null
+    await kernel.db
+      .insertInto('backupJob')
+      .values({
+        ...job,
+        id,
+        location,
+        installationId,
+        jobType: 'backup',
+        clientName: 'default',
+        format: 'dump',
+        createdAt: at,
+        updatedAt: at,
+        leaseUntil: new Date(at.getTime() + 3_600_000),
+        completedAt: job.status === 'running' ? null : at,
+      })
+      .execute()
+  }
 }
