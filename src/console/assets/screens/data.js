@@ -1,12 +1,14 @@
 import { call } from '../api.js'
 import { Failure, Loading, Title } from '../controls.js'
-import { useLoad } from '../hooks.js'
+import { useLoad, useStore } from '../hooks.js'
 import { html } from '../html.js'
 import { addressOf, go } from '../router.js'
 import { take } from '../sign-in.js'
 import { counted, Value } from '../values.js'
 import { clientsOf } from './clients.js'
+import { changes } from './data/described.js'
 import { Grid } from './data/grid.js'
+import { NewTable, NewTableLink, Views } from './data/views.js'
 
 /** @typedef {{ table_schema: string, table_name: string, table_type: string, estimated_rows: number }} ListedTable */
 
@@ -29,26 +31,33 @@ export function View({ caller, query }) {
       client !== undefined &&
       clients.data !== undefined &&
       html`<div class="split">
-      <${Tables} key=${client} client=${client} schema=${schema} table=${table} />
+      <${Tables} key=${client} client=${client} schema=${schema} table=${table} caller=${caller} view=${query.view} />
       ${
         table === undefined
-          ? html`<p class="empty">Choose a table.</p>`
-          : html`<${Grid} key=${JSON.stringify([client, schema, table])} client=${client} schema=${schema} table=${table} query=${query} />`
+          ? query.view === 'new-table'
+            ? html`<${NewTable} key=${client} client=${client} caller=${caller} />`
+            : html`<p class="empty">Choose a table.</p>`
+          : html`<${Views} key=${JSON.stringify([client, schema, table])} at=${{ client, schema, table }} caller=${caller}>
+              <${Grid} client=${client} schema=${schema} table=${table} query=${query} />
+            <//>`
       }
     </div>`
     }
     ${clients.data?.length === 0 && html`<p>There is no client whose rows you may read.</p>`}`
 }
 
-/** @param {{ client: string, schema: string, table: string | undefined }} props */
-function Tables({ client, schema, table }) {
-  const { data, failure, reload } = useLoad((signal) => call('/schema/tables', { client, signal }), [client])
+/** @param {{ client: string, schema: string, table: string | undefined, caller: import('../session.js').Caller, view: string | undefined }} props */
+function Tables({ client, schema, table, caller, view }) {
+  const { data, failure, reload } = useLoad(
+    (signal) => call('/schema/tables', { client, signal }),
+    [client, useStore(changes)],
+  )
   /** @type {readonly ListedTable[]} */
   const tables = data?.tables ?? []
   return html`<nav class="tables" aria-label="Tables">
     <${Failure} of=${failure} again=${reload} />
     ${data === undefined && failure === undefined && html`<${Loading} of="the tables" />`}
-    ${data !== undefined && tables.length === 0 && html`<p class="empty">No table yet. <code>POST /management/tables</code> creates one.</p>`}
+    ${data !== undefined && tables.length === 0 && html`<p class="empty">No table yet.</p>`}
     <ul>${tables.map((one) => {
       const isShown = one.table_name === table && one.table_schema === schema
       const name = one.table_schema === 'public' ? one.table_name : `${one.table_schema}.${one.table_name}`
@@ -60,5 +69,6 @@ function Tables({ client, schema, table }) {
       return html`<li><a href=${addressOf('/data', place)} aria-current=${isShown ? 'page' : undefined}>
         <${Value} value=${name} most=${80} /><span class="soft">${one.estimated_rows >= 0 && `~${counted(Math.round(one.estimated_rows))}`}</span></a></li>`
     })}</ul>
+    <${NewTableLink} client=${client} caller=${caller} isShown=${view === 'new-table'} />
   </nav>`
 }
