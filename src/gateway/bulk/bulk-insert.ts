@@ -5,7 +5,13 @@ import { Failure } from '#kernel/errors.ts'
 import { createStatementSize } from './statement-size.ts'
 
 /** A row that the sink has refused. `index` counts the rows of all calls from 0. */
-type RefusedRow = { readonly index: number; readonly error: string; readonly code: string }
+type RefusedRow = {
+  readonly index: number
+  readonly error: string
+  readonly code: string
+  /** The column whose value is refused, where the sink tells it. */
+  readonly column?: string
+}
 
 export type BulkInsert = {
   /** Rows that are committed. */
@@ -114,10 +120,11 @@ export function createBulkInsert({
 /** The message may quote a value of any length. */
 const SHOWN = 500
 
-function refusedRow(index: number, { message, hint, code }: Failure): RefusedRow {
+function refusedRow(index: number, { message, hint, code, details }: Failure): RefusedRow {
   const error = hint === undefined ? message : `${message}: ${hint}`
   // A slice would keep the whole text in memory.
-  return { index, error: Buffer.from(error.slice(0, SHOWN)).toString(), code }
+  const column = typeof details?.column === 'string' && { column: details.column }
+  return { index, error: Buffer.from(error.slice(0, SHOWN)).toString(), code, ...column }
 }
 
 const ATTEMPTS = 5

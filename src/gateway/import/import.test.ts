@@ -147,15 +147,15 @@ test('bad rows are told by row, line and reason, and all others are stored', asy
   const result = done(await send(file))
   assert.deepEqual([result.rows_read, result.rows_inserted, result.rows_refused], [10, 3, 7])
   assert.deepEqual(
-    result.errors.map(({ row, line, code }: Record<string, unknown>) => [row, line, code]),
+    result.errors.map(({ row, line, code, column }: Record<string, unknown>) => [row, line, code, column]),
     [
-      [2, 3, 'not_null_violation'],
-      [3, 4, 'invalid_value'],
-      [4, 6, 'check_violation'],
-      [5, 7, 'invalid_row'],
-      [6, 8, 'invalid_value'],
-      [7, 9, 'unique_violation'],
-      [9, 11, 'invalid_value'],
+      [2, 3, 'not_null_violation', 'title'],
+      [3, 4, 'invalid_value', 'pages'],
+      [4, 6, 'check_violation', 'pages'],
+      [5, 7, 'invalid_row', undefined],
+      [6, 8, 'invalid_value', 'more'],
+      [7, 9, 'unique_violation', 'code'],
+      [9, 11, 'invalid_value', 'title'],
     ],
   )
   assert.match(result.errors[3].error, /The row has 2 cells, and the file has 4 columns/)

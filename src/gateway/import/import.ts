@@ -173,9 +173,9 @@ async function store(run: Run, { rows, places, bad }: RowBatch): Promise<boolean
   const refused = bulk
     .refused()
     .errors.slice(known)
-    .flatMap(({ index, error, code }): BadRow[] => {
+    .flatMap(({ index, ...refusal }): BadRow[] => {
       const place = places[index - before]
-      return place === undefined ? [] : [{ ...place, error, code }]
+      return place === undefined ? [] : [{ ...place, ...refusal }]
     })
   const all = [...bad, ...refused].sort((one, other) => one.row - other.row)
   errors.push(...all.slice(0, Math.max(0, REPORTED - errors.length)))

@@ -75,6 +75,9 @@ const Imported = Type.Object(
         {
           row: count('Number of the row from 1, without the line of names'),
           line: count('Line of the file where the row begins'),
+          column: Type.Optional(
+            Type.String({ description: 'The column whose value is refused, where that is known' }),
+          ),
           error: Type.String(),
           code: Type.String(),
         },

@@ -9,7 +9,7 @@ import type { CsvRecord } from './csv-records.ts'
 /** Place of a row in its file: its number from 1, without the names of a CSV file, and the line where it begins. */
 type Place = { readonly row: number; readonly line: number }
 
-export type BadRow = Place & { readonly error: string; readonly code: string }
+export type BadRow = Place & { readonly error: string; readonly code: string; readonly column?: string }
 
 /** Rows to store, each with its place, and those that cannot be read. */
 export type RowBatch = {
@@ -67,7 +67,8 @@ function createBatch() {
         places.push(place)
       } catch (error) {
         if (!(error instanceof Unreadable)) throw error
-        bad.push({ ...place, error: error.message, code: error.code })
+        const { message, code, column } = error
+        bad.push({ ...place, error: message, code, ...(column !== undefined && { column }) })
       }
     },
     isFull: () => rows.length + bad.length >= ROWS || characters >= CHARACTERS,
@@ -83,9 +84,11 @@ function createBatch() {
 /** A row that cannot be read. */
 class Unreadable extends Error {
   readonly code: 'invalid_row' | 'invalid_value'
-  constructor(code: Unreadable['code'], message: string) {
+  readonly column: string | undefined
+  constructor(code: Unreadable['code'], message: string, column?: string) {
     super(message)
     this.code = code
+    this.column = column
   }
 }
 
@@ -110,7 +113,8 @@ function cellValue(cell: string | null, { name, base, category }: Column): Json 
   if (cell === null) return null
   if (base === 'json' || base === 'jsonb') {
     const json = jsonIn(cell)
-    if (json === undefined) throw new Unreadable('invalid_value', `The cell of column ${name} is not JSON`)
+    if (json === undefined)
+      throw new Unreadable('invalid_value', `The cell of column ${name} is not JSON`, name)
     // A null would be NULL.
     return json === null ? JSON.rawJSON('null') : json
   }

@@ -39,7 +39,7 @@ export function resultOf({ id, request, tally, sink }: Run, outcome: RunOutcome)
     /** The first candidates, as JSON texts. */
     sample,
     sampleTruncated: tally.candidates() > sample.length,
-    errors,
+    errors: errors.map(({ index, error, code }) => ({ index, error, code })),
     errorsTruncated: count > errors.length,
   }
 }
