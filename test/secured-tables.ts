@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
-import { randomBytes } from 'node:crypto'
 import { after } from 'node:test'
-import { testDatabase, testServerUrl, withClient } from './database.ts'
 import { type Actor, actor, type Options, testService } from './harness.ts'
+import { createSecuredClient } from './secured-client.ts'
 
 type Settings = NonNullable<Options['config']>
 
@@ -14,37 +13,23 @@ export async function createSecuredTables({
   auth = {},
   outbound = {},
   rowLevelSecurity = {},
-}: Pick<Settings, 'auth' | 'outbound'> & { readonly rowLevelSecurity?: object } = {}) {
-  const suffix = randomBytes(4).toString('hex')
-  const roles = { anon: `anon_${suffix}`, member: `authenticated_${suffix}` }
-  const database = await testDatabase()
-  const onServer = (text: string) => withClient(testServerUrl(), (client) => client.query(text))
-  const sql = (text: string) => withClient(database.url, async (client) => (await client.query(text)).rows)
-  await onServer(`create role ${roles.anon} nologin; create role ${roles.member} nologin;
-    grant ${roles.anon}, ${roles.member} to "${new URL(database.url).username}"`)
+  controlUrl,
+}: Pick<Settings, 'auth' | 'outbound'> &
+  Pick<Options, 'controlUrl'> & { readonly rowLevelSecurity?: object } = {}) {
+  const { database, roles, sql, settings, drop } = await createSecuredClient(rowLevelSecurity)
   const t = await testService({
+    ...(controlUrl !== undefined && { controlUrl }),
     config: {
       auth,
       outbound,
       // A change of policies ends the answers of the cache too.
       gateway: { cache: { ttl: 60_000 } },
-      clients: {
-        app: {
-          url: database.url,
-          row_level_security: {
-            enabled: true,
-            anonymous_role: roles.anon,
-            signed_in_role: roles.member,
-            ...rowLevelSecurity,
-          },
-        },
-      },
+      clients: { app: settings },
     },
   })
   after(async () => {
     await t.stop()
-    await database.drop()
-    await onServer(`drop role ${roles.anon}; drop role ${roles.member}`)
+    await drop()
   })
 
   const bound = { client_name: 'app' }

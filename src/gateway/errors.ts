@@ -74,6 +74,8 @@ const GATEWAY_FAILURES = {
   import_stopped: [503, 'The service stops, and the import with it'],
   caller_changed: [409, 'The session has changed during the operation'],
   client_changed: [409, 'The client has been given another database during the operation'],
+  user_not_found: [404, 'There is no such user'],
+  not_a_member: [400, 'The user is no member of this organization'],
   unknown_operation: [400, 'The operation is one of query, fetch, insert, update, delete, subscribe'],
   public_route_not_found: [404, 'There is no such public route'],
   public_route_exists: [409, 'A public route with this key already exists'],

@@ -31,6 +31,7 @@ import { createRealtime } from './realtime/realtime.ts'
 import { realtimeRoutes } from './realtime/routes.ts'
 import { rpcRoutes } from './rpc/routes.ts'
 import { schemaRoutes } from './schema/routes.ts'
+import { seeAsRoutes } from './see-as/routes.ts'
 import { sqlRoutes } from './sql/routes.ts'
 import { storageRoutes } from './storage/routes.ts'
 import type { DeliveryWorkers } from './webhooks/delivery/workers.ts'
@@ -101,6 +102,7 @@ export function gatewaySurface(app: App, kernel: Kernel, book: RouteBook, parts:
   })
   addFeature(app, FEATURES.management, (app) => managementRoutes(app, kernel, access, parts))
   addFeature(app, FEATURES.schema, (app) => schemaRoutes(app, access))
+  addFeature(app, FEATURES.seeAs, (app) => seeAsRoutes(app, kernel, access))
   addFeature(app, FEATURES.clients, (app) => clientRoutes(app, kernel, clients, access))
   addFeature(app, FEATURES.keys, (app) => {
     keyRoutes(app, kernel, clients, access)
@@ -140,6 +142,10 @@ const FEATURES = {
       'Tables, columns, indexes, extensions, functions and policies of a client, changed with an audit log',
   },
   schema: { name: 'Schema', description: 'The structure of a client’s database' },
+  seeAs: {
+    name: 'See as',
+    description: 'The rows that policies show to a user, a visitor, or anyone signed in',
+  },
   clients: { name: 'Clients', description: 'Database clients and their connections' },
   keys: { name: 'API keys', description: 'API keys, their rights, and the clients that require them' },
   storage: {

@@ -30,6 +30,7 @@ import { backupCauses, backupPrograms } from './backup-causes.ts'
 import { hookCauses } from './hook-causes.ts'
 import { jwtKeyCauses } from './jwt-key-causes.ts'
 import { organizationCauses } from './organization-causes.ts'
+import { seeAs } from './see-as-cause.ts'
 
 const HIDING = { hide_registered_emails: true, email_password: { require_email_verification: true } }
 const idp = await startOpenidProvider()
@@ -432,6 +433,7 @@ const CAUSES: Readonly<Record<Action, () => Promise<Seen>>> = {
     await t.service.deliveries.drain()
     return { actorId: 'system', targetId: id }
   },
+  'rows.seen_as': async () => seeAs(t, await newcomer()),
   'schema.changed': async () => {
     const key = await t.key(['management.tables.write'])
     told.add(key.apiKey)

@@ -55,6 +55,8 @@ const DEMANDING = [
   'POST /query/sql',
   'POST /gateway/sql',
   'POST /gateway/query',
+  // Shows what policies hide.
+  'POST /see-as',
   // Its body is SQL.
   'PUT /management/functions',
   'POST /management/functions',

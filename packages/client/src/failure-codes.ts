@@ -309,6 +309,10 @@ export type GatewayFailures = {
   caller_changed: { status: 409; details: FailureDetails }
   /** The client has been given another database during the operation */
   client_changed: { status: 409; details: FailureDetails }
+  /** There is no such user */
+  user_not_found: { status: 404; details: FailureDetails }
+  /** The user is no member of this organization */
+  not_a_member: { status: 400; details: FailureDetails }
   /** The operation is one of query, fetch, insert, update, delete, subscribe */
   unknown_operation: { status: 400; details: FailureDetails }
   /** There is no such public route */

@@ -107,8 +107,16 @@ export function actingAsUser(kernel: Kernel, live: LiveSession, role: string): A
   }
 }
 
+/** The session and the user that claims are made of. */
+export type ClaimSource = Pick<LiveSession, 'user' | 'organizationRole' | 'impersonator'> & {
+  readonly session: Pick<LiveSession['session'], 'activeOrganizationId' | 'impersonatedBy' | 'shown'> & {
+    /** Null: of a session that there might be (gateway/see-as). */
+    readonly id: string | null
+  }
+}
+
 /** Claims for policies. They come from the session, never from the request. */
-const claimsOf = (kernel: Kernel, { session, user, organizationRole, impersonator }: LiveSession) => ({
+export const claimsOf = (kernel: Kernel, { session, user, organizationRole, impersonator }: ClaimSource) => ({
   user_id: user.id,
   session_id: session.id,
   role: effectiveRole(kernel, user),

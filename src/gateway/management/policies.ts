@@ -9,6 +9,7 @@ import type { TableName } from '#databases/request/request.ts'
 import type { Failure } from '#kernel/errors.ts'
 import type { GatewayCaller } from '../caller/caller.ts'
 import { fail } from '../errors.ts'
+import { rowLevelSecurityOff } from '../row-level-security-off.ts'
 import { type Changer, type EmitChange, managementOf, runAudited } from './change.ts'
 import { requireBypassRight, requireExpressionRight, requirePolicyRights } from './policy-rights.ts'
 import { findTable } from './tables.ts'
@@ -63,14 +64,7 @@ export async function readRowLevelSecurity(caller: GatewayCaller, { schema, tabl
 function policiesOf(caller: GatewayCaller): TablePolicies {
   const { policies } = managementOf(caller)
   if (policies !== undefined) return policies
-  const setting = `clients.${caller.client.name}.row_level_security.enabled`
-  throw fail('row_level_security_off', {
-    hint:
-      caller.client.source === 'config'
-        ? `Set ${setting}: true in gatehouse.yaml, and start the service again.`
-        : `Only clients of the configuration have it: give this one its url and ${setting}: true in gatehouse.yaml, and start the service again.`,
-    details: { setting },
-  })
+  throw rowLevelSecurityOff(caller.client)
 }
 
 function readPolicies(enabled: boolean, asked: AskedSecurity['policies']): readonly PolicyDefinition[] {

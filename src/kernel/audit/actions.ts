@@ -69,6 +69,7 @@ export const ACTIONS = {
   'client.updated': 'client',
   'client.removed': 'client',
   'schema.changed': 'database',
+  'rows.seen_as': 'user',
   'webhook.created': 'webhook',
   'webhook.updated': 'webhook',
   'webhook.removed': 'webhook',
