@@ -1,7 +1,7 @@
 import { Failure, Loading } from '../../controls.js'
 import { useLoad, useStore } from '../../hooks.js'
 import { html } from '../../html.js'
-import { holds, holdsTable } from '../../rights.js'
+import { holds } from '../../rights.js'
 import { addressOf, place } from '../../router.js'
 
 /**
@@ -16,6 +16,7 @@ const mayLook = (caller, { client }) => holds(caller, client, 'management.read')
 /** What the console shows of a table beside its rows, by the parameter `view` of the address. @type {Readonly<Record<string, TableView>>} */
 const VIEWS = {
   structure: { title: 'Structure', may: mayLook, load: () => import('./structure.js') },
+  policies: { title: 'Policies', may: mayLook, load: () => import('./policies.js') },
   indexes: { title: 'Indexes', may: mayLook, load: () => import('./indexes.js') },
 }
 
