@@ -3,8 +3,8 @@ import { createStore } from './hooks.js'
 /**
  * @typedef {Readonly<Record<string, string | number | boolean | undefined>>} Parameters
  * @typedef {{ by: 'session', userId?: string | undefined } | { by: 'key', key: string } | { by: 'nobody' }} Credential
- * @typedef {{ method?: string, query?: Parameters, body?: unknown, client?: string, signal?: AbortSignal, isEntry?: boolean, asksNothing?: boolean, isRead?: boolean, accept?: string }} Asked
- * `isEntry`: a way in, which nobody is signed in for. `asksNothing`: fails where another call would ask the person. `isRead`: a POST that changes nothing.
+ * @typedef {{ method?: string, query?: Parameters, body?: unknown, file?: { type: string, content: string }, client?: string, signal?: AbortSignal, isEntry?: boolean, asksNothing?: boolean, isRead?: boolean, accept?: string }} Asked
+ * `file`: a body that is no JSON. `isEntry`: a way in, which nobody is signed in for. `asksNothing`: fails where another call would ask the person. `isRead`: a POST that changes nothing.
  */
 
 /** Facts of the installation that are no secret, in the page. @type {{ auth: string, version: string, docs: boolean, mail: boolean, providers: readonly string[] }} */
@@ -155,13 +155,13 @@ async function follow(path, asked) {
 }
 
 /** @param {string} path @param {Asked} asked */
-async function request(path, { method = 'GET', query, body, client, signal, accept, isEntry = false }) {
+async function request(path, { method = 'GET', query, body, file, client, signal, accept, isEntry = false }) {
+  const text = file?.content ?? (body === undefined ? undefined : JSON.stringify(body))
   const headers = {
     accept: accept ?? 'application/json',
     ...(client !== undefined && { 'x-service-client': client }),
-    ...(body !== undefined && { 'content-type': 'application/json' }),
+    ...(text !== undefined && { 'content-type': file?.type ?? 'application/json' }),
   }
-  const text = body === undefined ? undefined : JSON.stringify(body)
   return fetchAs(path + searchOf(query), { method, headers, text, signal, as: credential, isEntry })
 }
 

@@ -1,7 +1,7 @@
 import { Failure, Loading } from '../../controls.js'
 import { useLoad, useStore } from '../../hooks.js'
 import { html } from '../../html.js'
-import { holds } from '../../rights.js'
+import { holds, holdsTable } from '../../rights.js'
 import { addressOf, place } from '../../router.js'
 
 /**
@@ -18,6 +18,11 @@ const VIEWS = {
   structure: { title: 'Structure', may: mayLook, load: () => import('./structure.js') },
   policies: { title: 'Policies', may: mayLook, load: () => import('./policies.js') },
   indexes: { title: 'Indexes', may: mayLook, load: () => import('./indexes.js') },
+  import: {
+    title: 'Import',
+    may: (caller, at) => mayLook(caller, at) && holdsTable(caller, at, 'write'),
+    load: () => import('./import.js'),
+  },
 }
 
 /**
