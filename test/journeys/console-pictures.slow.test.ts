@@ -147,6 +147,7 @@ async function tests(): Promise<void> {
       organizations: '/organizations',
       organization: `/organizations/${organization.id}`,
       data: '/data?table=books&sort=pages&dir=desc',
+      structure: '/data?table=books&view=structure',
       pipeline: {
         path: '/pipelines/edit?from=named:pages-by-author',
         button: 'Dry run',
