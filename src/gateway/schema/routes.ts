@@ -61,6 +61,9 @@ const Column = Type.Object(
     data_type: Type.String({ examples: ['character varying(20)'] }),
     column_default: Nullable(Type.String()),
     is_nullable: OneOf(['YES', 'NO']),
+    base_type: Type.String({ description: 'The type below domains, without length', examples: ['varchar'] }),
+    is_writable: Type.Boolean({ description: 'false: the database computes its values' }),
+    enum_values: Nullable(Type.Array(Type.String(), { description: 'The labels of an enum, in its order' })),
   },
   named('ColumnDescription'),
 )

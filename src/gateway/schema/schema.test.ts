@@ -44,8 +44,14 @@ test('tables are listed with kind and estimated row count', async () => {
 test('columns are listed with type, default and nullability', async () => {
   const { body } = await reader.get('/schema/columns?table_name=author&table_schema=public')
   assert.deepEqual(body.columns.slice(1), [
-    { column_name: 'name', data_type: 'character varying(20)', column_default: null, is_nullable: 'NO' },
-    { column_name: 'mail', data_type: 'email', column_default: null, is_nullable: 'YES' },
+    {
+      ...{ column_name: 'name', data_type: 'character varying(20)', column_default: null, is_nullable: 'NO' },
+      ...{ base_type: 'varchar', is_writable: true, enum_values: null },
+    },
+    {
+      ...{ column_name: 'mail', data_type: 'email', column_default: null, is_nullable: 'YES' },
+      ...{ base_type: 'text', is_writable: true, enum_values: null },
+    },
   ])
   const odd = await reader.get(`/schema/columns?table_name=${encodeURIComponent('odd "name')}`)
   assert.equal(odd.body.columns[1].column_default, "'x'::text")
@@ -55,6 +61,27 @@ test('columns are listed with type, default and nullability', async () => {
     `/schema/columns?table_name=${encodeURIComponent("x'; drop table author; --")}`,
   )
   assert.deepEqual([unknown.status, unknown.body.code], [404, 'table_not_found'])
+})
+
+test('columns tell what they take: the labels of an enum, and whether the database computes them', async () => {
+  const { columns } = (await reader.get(`/schema/columns?table_name=${encodeURIComponent('odd "name')}`)).body
+  const [moods, twice] = ['moods', 'twice'].map((name) =>
+    columns.find(({ column_name }: { column_name: string }) => column_name === name),
+  )
+  assert.deepEqual([moods.base_type, moods.is_writable, moods.enum_values], ['_mood', true, null])
+  assert.equal(twice.is_writable, false)
+  const writer = await t.key(['gateway.*'])
+  const query = 'create domain felt as mood; create table feelings (now mood, later felt)'
+  assert.equal((await writer.post('/gateway/query', { query })).status, 200)
+  const feelings = (await reader.get('/schema/columns?table_name=feelings')).body.columns
+  assert.deepEqual(
+    feelings.map(({ enum_values }: { enum_values: string[] }) => enum_values),
+    [
+      ['a', 'b'],
+      ['a', 'b'],
+    ],
+  )
+  await writer.post('/gateway/query', { query: 'drop table feelings; drop domain felt' })
 })
 
 test('a table is named as in data operations', async () => {

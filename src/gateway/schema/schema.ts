@@ -1,6 +1,6 @@
 import { requireAbility } from '#databases/drivers/abilities.ts'
 import type { Backend } from '#databases/drivers/driver.ts'
-import type { Catalogue, Table } from '#databases/plan/catalogue.ts'
+import type { Catalogue, Column, Table } from '#databases/plan/catalogue.ts'
 import { oneOf } from '#databases/request/fields.ts'
 import { readTable } from '#databases/request/table-name.ts'
 import { fail } from '../errors.ts'
@@ -46,12 +46,31 @@ export async function listColumns(
   const table = (await backend.catalogue()).find(schema, name)
   if (table === undefined)
     throw fail('table_not_found', { details: { schema_name: schema, table_name: name } })
-  return [...table.columns.values()].map((column) => ({
+  const columns = [...table.columns.values()]
+  const labels = await enumLabels(backend, columns)
+  return columns.map((column) => ({
     column_name: column.name,
     data_type: column.type,
     column_default: column.fallback ?? null,
     is_nullable: column.nullable ? 'YES' : 'NO',
+    base_type: column.base,
+    is_writable: column.writable,
+    enum_values: labels(column.cast),
   }))
+}
+
+/** The labels of a type that is an enum, or a domain of one. The database is asked only for a table that has such columns. */
+async function enumLabels(
+  backend: Backend,
+  columns: readonly Column[],
+): Promise<(cast: string) => string[] | null> {
+  const hasEnums = columns.some(({ category }) => category === 'E')
+  const types = hasEnums ? (await backend.declaredTypes?.())?.types : undefined
+  return function labels(cast) {
+    const type = types?.get(cast)
+    if (type?.kind === 'domain') return labels(type.of.cast)
+    return type?.kind === 'enum' ? [...type.labels] : null
+  }
 }
 
 export async function listConstraints(backend: Backend, which: Which) {
