@@ -62,7 +62,7 @@ async function tests(): Promise<void> {
     await page.getByRole('link', { name: 'hostile <b>' }).click()
     await page.getByText('12345678901234567890.123456789012345678').waitFor()
     await page.getByText('9007199254740993').waitFor()
-    await page.getByText('{"n":12345678901234567890}').waitFor()
+    await page.getByText('{"n": 12345678901234567890}').waitFor()
     await page.getByText('1.10', { exact: true }).waitFor()
     await page.getByText(/… and 1,0\d\d,\d{3} more characters/).waitFor()
     await page.getByText(LINK).waitFor()

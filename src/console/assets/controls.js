@@ -12,8 +12,8 @@ export function Failure({ of: failure, again }) {
   if (failure === undefined) return null
   const known = failure instanceof ApiError ? failure : undefined
   return html`<div class="failure" role="alert">
-    <p><strong>${known?.message ?? String(failure)}</strong></p>
-    ${known?.hint !== undefined && html`<p>${known.hint}</p>`}
+    <p><strong><${Value} value=${known?.message ?? String(failure)} most=${1_000} /></strong></p>
+    ${known?.hint !== undefined && html`<p><${Value} value=${known.hint} most=${1_000} /></p>`}
     ${known !== undefined && html`<p class="fine"><code>${known.code}</code>${known.requestId !== undefined && html` · request <code>${known.requestId}</code>`}</p>`}
     ${again !== undefined && html`<button type="button" onClick=${again}>Try again</button>`}
   </div>`
@@ -78,7 +78,7 @@ export function Table({ label, columns, rows, keyOf, sort, dir, isBusy = false, 
 }
 
 /** @param {{ column: Column<any>, sort: string | undefined, dir: string | undefined }} props */
-function Heading({ column: { name, title, sorts = false, isNumber = false }, sort, dir }) {
+export function Heading({ column: { name, title, sorts = false, isNumber = false }, sort, dir }) {
   const isSorted = sort === name
   const direction = isSorted ? (dir === 'desc' ? 'descending' : 'ascending') : undefined
   const turn = () =>

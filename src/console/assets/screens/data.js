@@ -38,7 +38,7 @@ export function View({ caller, query }) {
             ? html`<${NewTable} key=${client} client=${client} caller=${caller} />`
             : html`<p class="empty">Choose a table.</p>`
           : html`<${Views} key=${JSON.stringify([client, schema, table])} at=${{ client, schema, table }} caller=${caller}>
-              <${Grid} client=${client} schema=${schema} table=${table} query=${query} />
+              <${Grid} caller=${caller} client=${client} schema=${schema} table=${table} query=${query} />
             <//>`
       }
     </div>`
