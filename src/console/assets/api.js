@@ -117,6 +117,23 @@ async function send(path, asked) {
   throw failureOf(response, text)
 }
 
+/**
+ * Opens a stream of events, which goes on after that of an id.
+ * @param {string} path
+ * @param {{ client: string, body: unknown, lastId: string, signal: AbortSignal }} asked
+ * @returns {Promise<ReadableStream<Uint8Array>>}
+ */
+export async function openStream(path, { client, body, lastId, signal }) {
+  const headers = {
+    ...{ accept: 'text/event-stream', 'content-type': 'application/json', 'x-service-client': client },
+    ...(lastId !== '' && { 'last-event-id': lastId }),
+  }
+  const asked = { method: 'POST', headers, text: JSON.stringify(body), signal, as: credential }
+  const response = await fetchAs(path, asked)
+  if (response.ok && response.body !== null) return response.body
+  throw failureOf(response, await response.text().catch(unreachable))
+}
+
 /** A large file goes to the disk of the browser, not through the memory of this page. @param {string} path @param {Asked & { onProgress: (bytes: number) => void }} asked */
 async function receive(path, asked) {
   const response = await request(path, asked)

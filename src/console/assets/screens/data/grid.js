@@ -15,6 +15,7 @@ import { countIn, FEW, isTooLarge, sizeOf, usePage, WIDTH } from './grid-page.js
 import { mayRows, whyReadOnly } from './grid-rights.js'
 import { GridTable } from './grid-table.js'
 import { deletionOf, InsertDialog, removeRows } from './insert.js'
+import { LiveMark, useLive } from './live.js'
 import { RowDialog } from './relations.js'
 import { UndoButton } from './undo.js'
 
@@ -45,6 +46,7 @@ function Rows({ caller, place, structure, query }) {
   const [dialog, setDialog] = useState(/** @type {'insert' | 'export' | undefined} */ (undefined))
   const removing = useAct()
   const edit = useStore(edits)[id]
+  const live = useLive(place, structure, filters, rows, reload)
   useSeen(id, structure.key, rows)
 
   const readOnly = whyReadOnly(caller, place, structure)
@@ -100,6 +102,7 @@ function Rows({ caller, place, structure, query }) {
       ${mayPick && chosen.length > 0 && html`<button type="button" class="danger" disabled=${removing.isBusy} onClick=${() => remove(chosen)}>Delete ${countOf(chosen.length, 'row')}</button>`}
       <${UndoButton} table=${id} onDone=${reload} />
       <button type="button" disabled=${data === undefined} onClick=${() => setDialog('export')}>Export</button>
+      <${LiveMark} of=${live.state} restart=${live.restart} />
     </div>
     <${Failure} of=${removing.failure} />
     ${readOnly !== undefined && data !== undefined && html`<p class="fine">${readOnly}</p>`}

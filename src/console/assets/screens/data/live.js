@@ -1,0 +1,143 @@
+import { useEffect, useRef, useState } from 'preact/hooks'
+import { Mark } from '../../controls.js'
+import { html } from '../../html.js'
+import { asText, hasKey, named } from './edit.js'
+import { conditionsFrom } from './filters.js'
+import { followRows } from './live-stream.js'
+
+/** Milliseconds between two readings of a table that changes all the time. */
+const PAUSE = 1_000
+
+/**
+ * @typedef {{ kind: 'off' } | { kind: 'opening' } | { kind: 'paused' } | { kind: 'live', isPart: boolean } | { kind: 'stale', why: string } | { kind: 'ended', why: string, mayReturn: boolean }} LiveState
+ * `mayReturn`: a session has ended, and the person may sign in again.
+ */
+
+/**
+ * Reads the page again when others change rows of its filters: where there are more of these than a stream follows, when they change those that
+ * are shown. A tab that nobody sees follows nothing, since a browser has six connections to a service of HTTP/1.1 in all of its tabs.
+ * @param {import('./edit.js').Place} place
+ * @param {import('./edit.js').Structure} structure
+ * @param {readonly import('./filters.js').Filter[]} filters
+ * @param {readonly import('./edit.js').Row[]} rows
+ * @param {() => void} reload
+ * @returns {{ state: LiveState, restart: () => void }}
+ */
+export function useLive(place, structure, filters, rows, reload) {
+  const [state, setState] = useState(
+    /** @type {LiveState} */ ({ kind: structure.isLive ? 'opening' : 'off' }),
+  )
+  const [isPart, setPart] = useState(false)
+  const [turn, setTurn] = useState(0)
+  const isSeen = useVisible()
+  const again = useThrottled(reload)
+  const { key } = structure
+  const conditions = JSON.stringify(isPart ? [keysOf(key, rows)] : conditionsFrom(filters))
+  useEffect(() => {
+    if (structure.isLive && !isSeen) setState({ kind: 'paused' })
+    if (!structure.isLive || !isSeen || (isPart && rows.length === 0)) return undefined
+    const tables = [{ ...named(place), columns: key.map(asText), conditions: JSON.parse(conditions) }]
+    return followRows(
+      place.client,
+      { tables, snapshot: false },
+      {
+        // What has changed since the page was read, and before this.
+        begun: () => {
+          setState({ kind: 'live', isPart })
+          again()
+        },
+        changed: again,
+        stale: (why) => setState({ kind: 'stale', why }),
+        tooMany: () =>
+          isPart ? setState({ kind: 'ended', why: 'too many rows', mayReturn: false }) : setPart(true),
+        ended: (why, mayReturn) => {
+          setState({ kind: 'ended', why, mayReturn })
+          // Reading asks for a sign-in, if that is what is missing.
+          if (mayReturn) again()
+        },
+      },
+    )
+  }, [place, structure, isSeen, isPart, conditions, turn])
+  const restart = () => setTurn(turn + 1)
+  useEffect(() => {
+    if (state.kind === 'ended' && state.mayReturn) restart()
+  }, [rows])
+  return { state, restart }
+}
+
+/** @param {readonly string[]} key @param {readonly import('./edit.js').Row[]} rows */
+function keysOf(key, rows) {
+  const [column] = key
+  return column !== undefined && key.length === 1
+    ? { column, operator: 'in', value: rows.map((row) => row[column]) }
+    : { or: rows.slice(0, Math.floor(100 / key.length)).map((row) => ({ and: hasKey(key, row) })) }
+}
+
+/** False while the tab is hidden. One that was frozen is seen again, too. */
+function useVisible() {
+  const [isSeen, setSeen] = useState(!document.hidden)
+  useEffect(() => {
+    const look = () => setSeen(!document.hidden)
+    document.addEventListener('visibilitychange', look)
+    return () => document.removeEventListener('visibilitychange', look)
+  }, [])
+  return isSeen
+}
+
+/** Calls at once, and then not before a pause is over. @param {() => void} work */
+function useThrottled(work) {
+  const state = useRef({
+    timer: /** @type {ReturnType<typeof setTimeout> | undefined} */ (undefined),
+    isDue: false,
+    work,
+  })
+  state.current.work = work
+  useEffect(() => () => clearTimeout(state.current.timer), [])
+  const [call] = useState(() => () => {
+    const { current } = state
+    if (current.timer !== undefined) {
+      current.isDue = true
+      return
+    }
+    current.work()
+    current.timer = setTimeout(() => {
+      const { isDue } = current
+      ;[current.timer, current.isDue] = [undefined, false]
+      if (isDue) call()
+    }, PAUSE)
+  })
+  return call
+}
+
+/** @param {{ of: LiveState, restart: () => void }} props */
+export function LiveMark({ of: state, restart }) {
+  const [tone, text, title] = textsOf(state)
+  return html`<span role="status" title=${title}>${text !== '' && html`<${Mark} tone=${tone}>${text}<//>`}</span>${
+    state.kind === 'ended' &&
+    html`<button type="button" class="plain" onClick=${restart}>Follow again</button>`
+  }`
+}
+
+/** @param {LiveState} state @returns {readonly ['good' | 'warn' | 'plain', string, string?]} */
+function textsOf(state) {
+  switch (state.kind) {
+    case 'off':
+      return ['plain', '']
+    case 'opening':
+      return ['plain', 'live …']
+    case 'paused':
+      return ['plain', 'paused', 'A tab that is hidden follows no rows.']
+    case 'live':
+      return state.isPart
+        ? [
+            'good',
+            'live: these rows',
+            'There are more rows than a stream follows, so that new ones are not seen.',
+          ]
+        : ['good', 'live', 'Changes of others are shown as they come.']
+    case 'stale':
+      return ['warn', `stale: ${state.why}`, 'The rows may be others by now. It tries again.']
+    case 'ended':
+      return ['warn', `not live: ${state.why}`, 'Read again shows the rows of now.']
+  }
+}
