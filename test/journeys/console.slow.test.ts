@@ -20,11 +20,14 @@ async function tests(): Promise<void> {
     'Users',
     'Organizations',
     'Data',
+    'SQL',
     'API',
     'Keys',
     'Pipelines',
     'Webhooks',
     'Public routes',
+    'Backups',
+    'Mail',
     'Audit',
     'Settings',
   ]
@@ -89,7 +92,7 @@ async function tests(): Promise<void> {
       return page.getByRole('navigation', { name: 'Screens' }).getByRole('link').allTextContents()
     }
     assert.deepEqual(await shown(root), SCREENS)
-    assert.deepEqual(await shown(support), ['Home', 'Users', 'API'])
+    assert.deepEqual(await shown(support), ['Home', 'Users', 'API', 'Mail'])
     const { page } = await enter(await userOf(t, 'Una', 'user'), '/settings')
     await page.getByRole('heading', { name: 'Nothing here' }).waitFor()
   })
