@@ -121,6 +121,14 @@ export function shapes(guess: string): Readonly<Record<string, Shape>> {
   add('delete', 'resource_id', ['delete'], { resource_id: 1 })
   add('delete', 'resource_id and the key', ['delete'], { resource_id: 1, ...BY_KEY })
   add('delete', 'resource_id and more', ['delete', 'read'], { resource_id: 1, where: { secret: guess } })
+  for (const [kind, right] of [
+    ['update', 'write'],
+    ['delete', 'delete'],
+  ] as const) {
+    const single = { single: true, ...(kind === 'update' && { set: SET }) }
+    add(kind, 'a single row by its key', [right], { ...single, ...BY_KEY })
+    add(kind, 'a single row by another column', [right, 'read'], { ...single, where: { secret: guess } })
+  }
   add('insert', 'a row', ['write'], { insert_body: ROW })
   add('insert', 'rows', ['write'], { insert_body: [ROW, { ...ROW, id: 10, note: 'x' }] })
   add('insert', 'a row, no rows back', ['write'], { insert_body: ROW, head: true })

@@ -57,8 +57,9 @@ const PUBLIC_ROUTES = {
   outside_route: [403, 'The request goes beyond what this public route allows'],
 } as const satisfies FailureTable
 
-/** Transactions and groupings (gateway.md 4, 5). */
+/** Transactions, writes of a single row, and groupings (gateway.md 4, 5). */
 const TRANSACTIONS = {
+  not_one_row: [409, 'More than one row matches, so nothing was written'],
   invalid_transaction: [400, 'The transaction is not well formed'],
   too_many_operations: [400, 'Too many operations in one transaction'],
   invalid_idempotency_key: [400, 'The idempotency key is not usable'],

@@ -304,6 +304,22 @@ export function driverContract(subject: Subject): void {
     'limited writes',
   )
 
+  example(
+    'a write of a single row that several match writes none',
+    async () => {
+      const byAda = { table: 'books', conditions: [{ column: 'author_id', value: 1 }], single: true }
+      const notOne = { code: 'not_one_row', status: 409 }
+      const first = { ...byAda, conditions: [{ column: 'pages', value: 10 }] }
+      assert.equal((await update({ ...first, set: { pages: 7 }, head: true })).affected, 1)
+      assert.equal((await remove({ ...first, head: true })).affected, 0)
+      await assert.rejects(update({ ...byAda, set: { pages: 8 } }), notOne)
+      await assert.rejects(remove(byAda), notOne)
+      assert.deepEqual(await titles({ conditions: [{ column: 'pages', value: 7 }] }), ['one'])
+      assert.deepEqual(await titles({}), ['one', 'two', 'three'])
+    },
+    'limited writes',
+  )
+
   example('counts are exact', async () => {
     assert.equal(await count({ table: 'books' }), 3)
     assert.equal(await count({ table: 'books', conditions: [{ column: 'author_id', value: 1 }] }), 2)

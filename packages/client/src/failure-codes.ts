@@ -123,6 +123,8 @@ export type GatewayFailures = {
   invalid_arguments: { status: 400; details: FailureDetails & { readonly schema_name?: string; readonly function_name?: string; readonly given?: readonly string[]; readonly signatures?: readonly string[] } }
   /** The request goes beyond what this public route allows */
   outside_route: { status: 403; details: FailureDetails }
+  /** More than one row matches, so nothing was written */
+  not_one_row: { status: 409; details: FailureDetails }
   /** The transaction is not well formed */
   invalid_transaction: { status: 400; details: FailureDetails }
   /** Too many operations in one transaction */

@@ -108,6 +108,7 @@ function readWrite(body: Body, where: Condition<string> | undefined, options: Re
     sort: readSort(body, options),
     limit: wholeNumber(body, 'limit'),
     offset: wholeNumber(body, 'offset') ?? 0,
+    single: flag(body, 'single', false),
     ...readReturning(body, table, options),
     count: readCountMode(body),
     head: flag(body, 'head', false),

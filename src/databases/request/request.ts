@@ -97,6 +97,8 @@ type RowSelection = {
   readonly sort: readonly Sort<string>[]
   readonly limit: number | undefined
   readonly offset: number
+  /** One row at most: if more match, nothing is written, and it is `not_one_row`. */
+  readonly single: boolean
 }
 
 export type ReadRequest = Target &

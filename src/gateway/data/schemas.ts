@@ -53,6 +53,7 @@ export function dataBodies({ limits, gateway }: Config) {
     data: aliasOf('update_body', Row),
     ...requiredFilterOf(conditions),
     ...pageOf(count('Maximum number of rows to change')),
+    single: SINGLE_FLAG,
     ...outputOf(columns),
   })
   const remove = bodyOf('DeleteBody', {
@@ -64,6 +65,7 @@ export function dataBodies({ limits, gateway }: Config) {
     ),
     ...requiredFilterOf(conditions),
     ...pageOf(count('Delete at most this many rows')),
+    single: SINGLE_FLAG,
     ...outputOf(columns),
   })
   const counted = bodyOf('CountBody', { ...TARGET_FIELDS, ...filterOf(conditions), count: countMode })
@@ -128,6 +130,7 @@ const requiredFilterOf = (max: number) => ({
 
 const countMode = Type.Optional(CountMode)
 const HEAD_FLAG = flag('Return no rows')
+const SINGLE_FLAG = flag('Write one row at most: if more match, nothing is written (not_one_row)')
 
 const pageOf = (limit: TSchema) => ({
   limit,

@@ -1,4 +1,12 @@
-import type { Driver, OpenTransaction, Persona, Presence, RowsResult } from '#databases/drivers/driver.ts'
+import type {
+  AbilityOf,
+  Driver,
+  OpenTransaction,
+  Persona,
+  Presence,
+  RowsResult,
+  WriteResult,
+} from '#databases/drivers/driver.ts'
 import type { Planner } from '#databases/drivers/planner.ts'
 import { callFunction } from '#databases/drivers/postgres/call.ts'
 import { runSql } from '#databases/drivers/postgres/caller-sql.ts'
@@ -14,7 +22,9 @@ import type { Runner } from '#databases/drivers/postgres/runner.ts'
 import { requireOneStatement } from '#databases/drivers/postgres/sql/fixed-statement.ts'
 import { inTransaction } from '#databases/drivers/postgres/transaction.ts'
 import { type DefaultsReader, writeRows } from '#databases/drivers/postgres/write-rows.ts'
-import type { ReadPlan, WritePlan } from '#databases/plan/plan.ts'
+import { fail } from '#databases/failures.ts'
+import { namesOneRow } from '#databases/plan/by-key.ts'
+import type { ChangePlan, ReadPlan, WritePlan } from '#databases/plan/plan.ts'
 
 type Parts = {
   readonly pool: Pool
@@ -42,6 +52,22 @@ export function callerOperations(parts: Parts, persona: Persona | undefined) {
 
   const write = <P extends WritePlan>(planned: P, on?: OpenTransaction, presence?: Presence) =>
     attempt(planned, (plan) => writeRows({ run, defaultsFor }, plan, limits, on, presence), on !== undefined)
+  /** A failure in a transaction undoes it. */
+  async function change<P extends ChangePlan>(
+    planned: P,
+    on?: OpenTransaction,
+    presence?: Presence,
+  ): Promise<WriteResult> {
+    const { request, table, where } = planned
+    if (!request.single || namesOneRow(table, where)) return write(planned, on, presence)
+    if (on === undefined)
+      return attempt(planned, (plan) => transaction((own) => change(plan, own), { presence }))
+    const result = await write(planned, on, presence)
+    if (result.affected > 1) throw fail('not_one_row')
+    return result
+  }
+  const transaction: AbilityOf['transaction'] = (work, how) =>
+    inTransaction(pool, work, { ...how, timeout, persona })
   const linesOf = async (planned: ReadPlan, read: (plan: ReadPlan) => Promise<RowsResult>) => {
     const { json, facts } = await attempt(planned, read)
     return { lines: json, facts }
@@ -57,8 +83,8 @@ export function callerOperations(parts: Parts, persona: Persona | undefined) {
     count: (planned, on, presence) =>
       attempt(planned, (plan) => countRows(run, plan, plan.request.mode, on, presence), on !== undefined),
     insert: write,
-    update: write,
-    delete: write,
+    update: change,
+    delete: change,
     call: (request) => callFunction(run, runOfCalls, request, { persona, maxBytes }),
     fixedSql: {
       check: requireOneStatement,
@@ -66,6 +92,6 @@ export function callerOperations(parts: Parts, persona: Persona | undefined) {
       run: async (request) =>
         runSql({ run: persona === undefined ? runOfSql : runOfCalls, maxBytes, persona }, request),
     },
-    transaction: (work, how) => inTransaction(pool, work, { ...how, timeout, persona }),
+    transaction,
   } satisfies Partial<Driver>
 }

@@ -214,11 +214,12 @@ const isSame = (one: Json | undefined, other: Json | undefined): boolean =>
 /** The rows that the conditions name by whole keys. */
 async function chosenRows(session: Session, plan: ChangePlan, limit: number): Promise<RowWithKey[]> {
   const table = tableOf(plan)
-  const { limit: given, offset, sort, count } = plan.request
+  const { limit: given, offset, sort, count, single } = plan.request
   if (given !== undefined || offset > 0 || sort.length > 0) throw cannot('limit, offset and order of a write')
   if (count) requireExact(count)
   const chosen = await withKeys(session, table, combinations(table, choices(table, plan), limit))
   const rows = [...new Map(chosen.map((row) => [row.key, row])).values()]
+  if (single && rows.length > 1) throw cannot('single for a write that names several rows')
   requireOnePartition(rows)
   return rows
 }

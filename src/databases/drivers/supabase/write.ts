@@ -15,6 +15,7 @@ import { comparedBy, countOf, totalOf } from '#databases/drivers/supabase/read.t
 import type { Parameter, PostgrestRequest } from '#databases/drivers/supabase/request.ts'
 import { shaped } from '#databases/drivers/supabase/rows.ts'
 import { fail } from '#databases/failures.ts'
+import { namesOneRow } from '#databases/plan/by-key.ts'
 import type { Column } from '#databases/plan/catalogue.ts'
 import type { ChangePlan, DeletePlan, InsertPlan, UpdatePlan, WritePlan } from '#databases/plan/plan.ts'
 import type { Row } from '#databases/request/request.ts'
@@ -145,6 +146,8 @@ function listOf(catalogue: OpenApiCatalogue, plan: ChangePlan): string {
   const { limit, offset } = plan.request
   if (limit !== undefined || offset > 0) throw refuse('limit and offset of a write')
   if (plan.sort.length > 0) throw refuse('sort_by of a write')
+  if (plan.request.single && !namesOneRow(plan.table, plan.where))
+    throw refuse('single for a write by other conditions than the primary key')
   requireDistinct(plan)
   return selectList(catalogue, plan.table, plan.output)
 }
