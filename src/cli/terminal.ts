@@ -88,10 +88,12 @@ const textOf = (value: unknown): string =>
     ? '–'
     : escapeInvisibleInLine(value instanceof Date ? value.toISOString() : String(value))
 
+export const isBug = (error: unknown): error is TypeError | ReferenceError =>
+  error instanceof TypeError || error instanceof ReferenceError
+
 /** Prints the error as one sentence, or with its stack if it is a bug, and exits with 1, or with 2 for wrong usage. */
 export async function fatal(error: unknown): Promise<never> {
-  const isBug = error instanceof TypeError || error instanceof ReferenceError
-  const text = isBug ? (error.stack ?? error.message) : sentenceOf(error)
+  const text = isBug(error) ? (error.stack ?? error.message) : sentenceOf(error)
   if (!process.stderr.write(`${escapeInvisible(text)}\n`)) await once(process.stderr, 'drain')
   process.exit(error instanceof WrongUsage ? 2 : 1)
 }

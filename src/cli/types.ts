@@ -1,11 +1,11 @@
-import { readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { readFile, stat } from 'node:fs/promises'
 import { setTimeout } from 'node:timers/promises'
 import { Command, Option } from 'commander'
 import { createOperator } from '#gateway/caller/operator-caller.ts'
 import { generateTypes, SHAPES, type TypesRequest } from '#gateway/schema/types/types.ts'
-import { Failure } from '#kernel/errors.ts'
 import { interrupted } from './interrupted.ts'
-import { terminal } from './terminal.ts'
+import { replaceFile } from './replace-file.ts'
+import { isBug, sentenceOf, terminal } from './terminal.ts'
 import { withClient } from './with-client.ts'
 import { WrongUsage } from './wrong-usage.ts'
 
@@ -42,7 +42,8 @@ export const typesCommand = (): Command =>
           hasLeft: () => signal.aborted,
           signal: () => signal,
         })
-        const generate = async () => generateTypes((await operator.on(client)).backend, { shape, numbers })
+        const request = { shape, numbers, withFunctions: true }
+        const generate = async () => generateTypes((await operator.on(client)).backend, request)
         try {
           if (out === undefined) return terminal.sayRaw((await generate()).trimEnd())
           await write(out, await generate())
@@ -53,33 +54,18 @@ export const typesCommand = (): Command =>
       })
     })
 
-/** Whole or not at all: a compiler or an editor may be reading the file. */
 async function write(file: string, text: string): Promise<void> {
-  if ((await textOf(file)) === text) return
-  const part = `${file}.part`
-  try {
-    await writeFile(part, text)
-    await rename(part, file)
-  } catch (error) {
-    await rm(part, { force: true })
-    throw error
-  }
+  // Devices may have no end.
+  const known = await stat(file).catch(() => undefined)
+  if (known?.isFile() && (await readFile(file, 'utf8')) === text) return
+  await replaceFile(file, text)
   terminal.say(`${file} written.`)
-}
-
-async function textOf(file: string): Promise<string | undefined> {
-  try {
-    return await readFile(file, 'utf8')
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
-    throw error
-  }
 }
 
 /** Milliseconds. The driver reads a catalogue of this age again. */
 const INTERVAL = 1_000
 
-/** Until the signal. A database that does not answer is told once, and asked again. */
+/** Until the signal. A database that does not answer, or a file that cannot be written, is told once, and tried again. */
 async function repeat(signal: AbortSignal, work: () => Promise<void>): Promise<void> {
   let told: string | undefined
   while (await passed(INTERVAL, signal)) {
@@ -87,9 +73,11 @@ async function repeat(signal: AbortSignal, work: () => Promise<void>): Promise<v
       await work()
       told = undefined
     } catch (error) {
-      if (!(error instanceof Failure)) throw error
-      if (error.message !== told) terminal.warn(`${error.message}; trying again.`)
-      told = error.message
+      if (isBug(error)) throw error
+      if (signal.aborted) return
+      const reason = sentenceOf(error).replace(/\.$/, '')
+      if (reason !== told) terminal.warn(`${reason}; trying again.`)
+      told = reason
     }
   }
 }

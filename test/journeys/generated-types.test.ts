@@ -11,7 +11,8 @@ const programs = path.join(import.meta.dirname, 'generated-types')
 before(() => withClient(t.clientUrl, (client) => client.query(TYPED_TABLES)))
 
 const typesOf = async (shape: string) =>
-  (await (await t.key(['management.read'])).get(`/schema/types?shape=${shape}`)).text
+  (await (await t.key(['management.read', 'management.functions.read'])).get(`/schema/types?shape=${shape}`))
+    .text
 
 test('supabase-js infers rows, relations and functions from the shape supabase, and refuses what a table does not take', async () => {
   await ofSupabase.write('database.ts', await typesOf('supabase'))

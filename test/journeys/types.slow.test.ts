@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { readdir, readFile, stat } from 'node:fs/promises'
+import { chmod, readdir, readFile, rm, stat } from 'node:fs/promises'
 import path from 'node:path'
 import { createInterface } from 'node:readline'
 import { after, test } from 'node:test'
 import { testDatabase, withClient } from '#test/database.ts'
+import { eventually } from '#test/embedded.ts'
 import { TEST_SECRET, testService } from '#test/harness.ts'
 import { createTemporaryFolder, removeFolder } from '#test/temporary-folder.ts'
 import { runProgram, spawnCommand } from './program.ts'
@@ -71,6 +72,42 @@ test('while it watches, the file follows the structure; Ctrl-C ends it with exit
   assert.deepEqual([child.exitCode, child.signalCode], [0, null])
 })
 
+test('a watcher outlives what happens to its file and to its database', async () => {
+  await sql('create table leaving (id int primary key)')
+  const args = ['types', '--client', 'books', '--out', 'lasting.ts', '--watch']
+  const [child, other] = [spawnCommand(folder, args, ENV), spawnCommand(folder, args, ENV)]
+  const errors = createInterface({ input: child.stderr })[Symbol.asyncIterator]()
+  const lasting = path.join(folder, 'lasting.ts')
+  const text = () => readFile(lasting, 'utf8').catch(() => '')
+  const has = (pattern: RegExp) => eventually(async () => pattern.test(await text()))
+  await has(/leaving: /)
+  await sql('drop table leaving')
+  await eventually(async () => !/leaving: /.test(await text()))
+  // A file that may not be written is told once, and written as soon as it may.
+  await chmod(lasting, 0o444)
+  await sql('create table coming (id int primary key)')
+  assert.equal((await errors.next()).value, `${lasting} is read-only; trying again.`)
+  await chmod(lasting, 0o644)
+  await has(/coming: /)
+  await rm(lasting)
+  await has(/coming: /)
+  // Neither do connections that the server ends.
+  await sql(
+    'select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()',
+  )
+  await sql('alter table coming add column later int')
+  await has(/later: /)
+  for (const program of [child, other]) {
+    program.kill('SIGINT')
+    await once(program, 'exit')
+    assert.deepEqual([program.exitCode, program.signalCode], [0, null])
+  }
+  assert.deepEqual(
+    (await readdir(folder)).filter((name) => /part/.test(name)),
+    [],
+  )
+})
+
 test('wrong usage and unknown clients are told in a sentence', async () => {
   const missing = await run('--watch')
   assert.deepEqual([missing.code, missing.stderr], [2, '--watch needs --out FILE.\n'])
@@ -80,5 +117,5 @@ test('wrong usage and unknown clients are told in a sentence', async () => {
   assert.match(unknown.stderr, /^There is no client nowhere\. /)
   const nowhere = await run('--out', 'missing/database.ts')
   assert.deepEqual([nowhere.code, nowhere.stdout], [1, ''])
-  assert.match(nowhere.stderr, /missing\/database\.ts(\.part)? does not exist\.\n$/)
+  assert.match(nowhere.stderr, /missing\/database\.ts does not exist\.\n$/)
 })

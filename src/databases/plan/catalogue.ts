@@ -29,6 +29,8 @@ export type Table = {
   readonly readRunsCode?: boolean
   /** Writing it runs user-defined functions: a trigger, a rule, a default, a check, an index, a cascade. */
   readonly writeRunsCode?: boolean
+  /** Row-level security is on, so that a caller may not see all of its rows. Undefined: unknown. */
+  readonly hasPolicies?: boolean
 }
 
 export type Column = {
@@ -59,6 +61,8 @@ export type Constraint = {
         readonly columns: readonly string[]
         /** Rows go with the row that they refer to. Undefined: unknown. */
         readonly cascades?: boolean
+        /** False for a key that rows were never checked by. Undefined: unknown. */
+        readonly isValid?: boolean
       }
     | undefined
   /** Undefined where the driver reads it on request (`constraintDefinitions`). */

@@ -25,10 +25,10 @@ const column = (table: string, name: string): CatalogueRow['columns'][number] =>
 ]
 const catalogue = buildCatalogue({
   tables: [
-    ['1', 'public', 'orders', 'r', 0, true, true, false, false, false],
-    ['2', 'crm', 'people', 'r', 0, true, true, false, false, false],
-    ['3', 'public', 'lines', 'r', 0, true, true, false, false, false],
-    ['4', 'public', 'lots', 'r', 0, true, true, false, false, false],
+    ['1', 'public', 'orders', 'r', 0, true, true, false, false, false, false],
+    ['2', 'crm', 'people', 'r', 0, true, true, false, false, false, false],
+    ['3', 'public', 'lines', 'r', 0, true, true, false, false, false, false],
+    ['4', 'public', 'lots', 'r', 0, true, true, false, false, false, false],
   ],
   columns: [
     ...['id', 'person_id', 'total', 'note'].map((name) => column('1', name)),

@@ -5,6 +5,7 @@ import { Nullable, OneOf, PlainText } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { GatewayAccess } from '../caller/access.ts'
 import { gatewayCaller } from '../caller/caller.ts'
+import { hasRight } from '../caller/caller-rights.ts'
 import { listColumns, listConstraints, listIndexes, listTables, readWhich } from './schema.ts'
 import { generateTypes, SHAPES } from './types/types.ts'
 
@@ -166,7 +167,10 @@ export function schemaRoutes(app: App, access: GatewayAccess): void {
     },
     handler: async (request, reply) => {
       const { shape = 'default', numbers = 'number' } = request.query
-      const text = await generateTypes(gatewayCaller(request).backend, { shape, numbers })
+      const caller = gatewayCaller(request)
+      // As the list of functions demands.
+      const withFunctions = hasRight(caller, 'management.functions.read')
+      const text = await generateTypes(caller.backend, { shape, numbers, withFunctions })
       return reply.type('text/plain; charset=utf-8').send(text)
     },
   })

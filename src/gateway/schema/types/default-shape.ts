@@ -7,10 +7,11 @@ import { elementType, type Numbers, scalarType } from './value-types.ts'
 export function defaultShape(catalogue: Catalogue, numbers: Numbers): string {
   const schemas = Map.groupBy(sortedTables(catalogue), ({ schema }) => schema)
   const members = [...schemas].map(([schema, tables]) => schemaText(schema, tables, numbers))
-  return `${HEAD}export type Database = {\n${members.join('')}}\n`
+  return `${headOf(numbers)}export type Database = {\n${members.join('')}}\n`
 }
 
-const HEAD = `export type Json = string | number | boolean | null | Json[] | { [key: string]: Json }
+const headOf = (numbers: Numbers): string =>
+  `export type Json = string | number | ${numbers === 'exact' ? 'bigint | ' : ''}boolean | null | Json[] | { [key: string]: Json }
 
 `
 

@@ -32,11 +32,11 @@ test('the shape kysely has an interface for each table, and types as pg reads th
 test('exact numbers are bigints and texts where a number would lose digits, and always for Kysely, whose driver knows the types', async () => {
   assert.match(
     await typesOf('numbers=exact'),
-    /row: \{\n {8}id: number\n {8}author_id: \(number \| bigint\)\n {8}price: \(number \| string\) \| null\n/,
+    /row: \{\n {8}id: number\n {8}author_id: \(number \| bigint\)\n {8}price: \(number \| bigint \| string\) \| null\n/,
   )
   assert.match(
     await typesOf('shape=supabase&numbers=exact'),
-    /Row: \{\n {10}id: number\n {10}author_id: \(number \| bigint\)\n {10}price: \(number \| string\) \| null\n/,
+    /Row: \{\n {10}id: number\n {10}author_id: \(number \| bigint\)\n {10}price: \(number \| bigint \| string\) \| null\n/,
   )
   assert.match(await typesOf('shape=kysely&numbers=exact'), /export type Int8 = ColumnType<bigint, /)
   assert.equal(await typesOf('shape=default'), (await reader.get('/schema/types')).text)
@@ -61,13 +61,48 @@ test('an unknown shape is refused, and hidden tables stay hidden in all shapes',
     assert.ok(!(await typesOf(`shape=${shape}`)).includes('service_idempotency'), shape)
 })
 
+test('functions are shown to those who may list them', async () => {
+  const able = await t.key(['management.read', 'management.functions.read'])
+  const [shown, hidden] = [
+    (await able.get('/schema/types?shape=supabase')).text,
+    await typesOf('shape=supabase'),
+  ]
+  assert.match(shown, /\n {6}books_of: \{/)
+  assert.equal((await reader.get('/management/functions')).status, 403)
+  assert.doesNotMatch(hidden, /books_of|shout/)
+  const functions = /\n {4}Functions: (\{\n.*?\n {4}\}|\{ \[_ in never\]: never \})(?=\n {4}Enums)/gs
+  assert.equal(shown.replaceAll(functions, ''), hidden.replaceAll(functions, ''))
+})
+
 test('a driver without declared types has tables alone, and none for Kysely', async () => {
-  const text = await generateTypes(driver, { shape: 'supabase', numbers: 'number' })
+  const text = await generateTypes(driver, { shape: 'supabase', numbers: 'number', withFunctions: true })
   assert.match(text, /Tables: \{\n {6}authors: \{\n {8}Row: \{\n/)
   assert.match(text, /Functions: \{ \[_ in never\]: never \}\n {4}Enums: \{ \[_ in never\]: never \}/)
-  await assert.rejects(generateTypes(driver, { shape: 'kysely', numbers: 'number' }), {
+  await assert.rejects(generateTypes(driver, { shape: 'kysely', numbers: 'number', withFunctions: true }), {
     code: 'unsupported_by_driver',
   })
+})
+
+test('a row may be missing that policies may hide, or whose key was not checked', async () => {
+  const able = await t.key(['gateway.*'])
+  const query = `create table vault (id int primary key); alter table vault enable row level security;
+    create table entry (vault_id int not null references vault); create table loose (author_id bigint not null);
+    alter table loose add constraint loose_author foreign key (author_id) references author not valid;
+    create table parent (author_id bigint not null references author); create table child () inherits (parent)`
+  assert.equal((await able.post('/gateway/query', { query })).status, 200)
+  const keys = [
+    ...(await typesOf('shape=supabase')).matchAll(/foreignKeyName: "(\w+)"[^}]*?(mayBeMissing: true)?\s*\}/g),
+  ]
+  assert.deepEqual(
+    keys.map(([, name, missing]) => [name, missing !== undefined]),
+    [
+      ['book_author_id_fkey', false],
+      ['cover_book_id_fkey', false],
+      ['entry_vault_id_fkey', true],
+      ['loose_author', true],
+      ['parent_author_id_fkey', true],
+    ],
+  )
 })
 
 /** Indented, since a line that begins with `export` would be one of this module. */

@@ -21,7 +21,7 @@ const TYPE_OF_BASE = new Map([
 /** A reader of JSON sees whether a number has lost digits, and not the type of its column. In parentheses for lists. */
 const EXACT = new Map([
   ['int8', '(number | bigint)'],
-  ['numeric', '(number | string)'],
+  ['numeric', '(number | bigint | string)'],
 ])
 
 const TEXT_BASES = new Set(

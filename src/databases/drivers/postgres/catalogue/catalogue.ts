@@ -113,7 +113,7 @@ relation as (
       and not c.oid = any (select tgrelid from pg_catalog.pg_trigger where not tgisinternal and not oid = any (select oid from own_trigger))
       and not c.oid = any (select confrelid from pg_catalog.pg_constraint where confdeltype = any (array['c', 'n', 'd']) or confupdtype = any (array['c', 'n', 'd']))
       as alone,
-    c.relkind = 'r' and not c.relhassubclass and not c.relrowsecurity as plain,
+    c.relkind = 'r' and not c.relhassubclass and not c.relrowsecurity as plain, c.relrowsecurity as secured,
     c.relkind = any (array['r', 'f']) and c.relhassubclass as parent,
     (select code from implied) or c.oid = any (select oid from coded) as reads_code,
     c.oid = any (
@@ -130,7 +130,7 @@ relation as (
     and not (n.nspname = 'public' and c.relname = any (${HIDDEN_TABLES}))
 )
 select pg_catalog.json_build_object(
-  'tables', (select coalesce(pg_catalog.json_agg(pg_catalog.json_build_array(oid::pg_catalog.text, nspname, relname, relkind, reltuples, alone, plain, parent, reads_code, reads_code or writes_code or not alone)), '[]') from relation),
+  'tables', (select coalesce(pg_catalog.json_agg(pg_catalog.json_build_array(oid::pg_catalog.text, nspname, relname, relkind, reltuples, alone, plain, parent, reads_code, reads_code or writes_code or not alone, secured)), '[]') from relation),
   'columns', (
     select coalesce(pg_catalog.json_agg(pg_catalog.json_build_array(
       r.oid::pg_catalog.text, a.attname, pg_catalog.format_type(a.atttypid, a.atttypmod), ${qualifiedType('t')}, b.typcategory, b.typname,
@@ -157,7 +157,7 @@ select pg_catalog.json_build_object(
       k.confrelid::pg_catalog.text,
       (select pg_catalog.json_agg(a.attname order by n.place) from pg_catalog.unnest(k.confkey) with ordinality n(number, place)
         join pg_catalog.pg_attribute a on a.attrelid = k.confrelid and a.attnum = n.number),
-      k.confdeltype = 'c'
+      k.confdeltype = 'c', k.convalidated
     ) order by k.conrelid, k.conname), '[]')
     from relation r join pg_catalog.pg_constraint k on k.conrelid = r.oid
     where k.contype = any (array['p', 'u', 'f', 'c', 'x']) and k.conparentid = 0
@@ -178,6 +178,7 @@ export type CatalogueRow = {
     parent: boolean,
     readsCode: boolean,
     writesCode: boolean,
+    secured: boolean,
   ])[]
   readonly columns: readonly (readonly [
     table: string,
@@ -200,6 +201,7 @@ export type CatalogueRow = {
     target: string,
     targetColumns: readonly string[] | null,
     cascades?: boolean,
+    validated?: boolean,
   ])[]
 }
 
@@ -219,6 +221,7 @@ export function buildCatalogue(row: CatalogueRow): Catalogue {
       hasChildren,
       readRunsCode,
       writeRunsCode,
+      hasPolicies,
     ]): Table => {
       const ofTable = (constraints.get(oid) ?? []).map((item) => constraintOf(item, names.get(item[5])))
       return {
@@ -234,6 +237,7 @@ export function buildCatalogue(row: CatalogueRow): Catalogue {
         hasChildren,
         readRunsCode,
         writeRunsCode,
+        hasPolicies,
       }
     },
   )
@@ -266,14 +270,15 @@ function columnOf([
 }
 
 function constraintOf(
-  [, name, kind, definition, columns, , targetColumns, cascades]: CatalogueRow['constraints'][number],
+  [, name, kind, definition, columns, , to, cascades, validated]: CatalogueRow['constraints'][number],
   target: { readonly schema: string; readonly table: string } | undefined,
 ): Constraint {
+  const facts = { cascades: cascades === true, isValid: validated === true }
   return {
     name,
     kind: CONSTRAINT_KINDS[kind] ?? 'check',
     columns: columns ?? [],
-    references: target && { ...target, columns: targetColumns ?? [], cascades: cascades === true },
+    references: target && { ...target, ...facts, columns: to ?? [] },
     definition: definition ?? undefined,
   }
 }

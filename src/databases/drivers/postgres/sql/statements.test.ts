@@ -48,13 +48,13 @@ const column = (
 
 const catalogueOf = (schema: string, table: string, names: readonly string[]) =>
   buildCatalogue({
-    tables: [['1', schema, table, 'r', 0, true, true, false, false, false]],
+    tables: [['1', schema, table, 'r', 0, true, true, false, false, false, false]],
     columns: names.map((name) => column(name, 'text', 'S', 'text')),
     constraints: [['1', 'pk', 'p', '', [names[0] ?? ''], '0', null]],
   })
 
 const books = buildCatalogue({
-  tables: [['1', 'public', 'books', 'r', 0, true, true, false, false, false]],
+  tables: [['1', 'public', 'books', 'r', 0, true, true, false, false, false, false]],
   columns: [
     column('id', 'bigint', 'N', 'int8'),
     column('title', 'text', 'S', 'text'),

@@ -1,7 +1,10 @@
+import type { Numbers } from '../value-types.ts'
+
 /** As Supabase writes a type without members. */
 export const NONE = '{ [_ in never]: never }'
 
-export const JSON_TYPE = `export type Json = string | number | boolean | null | { [key: string]: Json | undefined } | Json[]
+export const jsonType = (numbers: Numbers): string =>
+  `export type Json = string | number | ${numbers === 'exact' ? 'bigint | ' : ''}boolean | null | { [key: string]: Json | undefined } | Json[]
 `
 
 /** Names for parts of `Database`, used as with Supabase's generator: `Tables<"books">`, `Tables<{ schema: "shop" }, "books">`. */

@@ -31,6 +31,9 @@ function functionType(
     `Args: ${argumentsOf(called, valueTypes)}`,
     `Returns: ${returnsSet ? `${result}[]` : result}`,
     ...(isRow && row.schema === called.schema ? [setOf(row.name, returnsSet)] : []),
+    ...valueColumn(called),
+    // For @gatehouse/client, since the type of a list of rows is the same.
+    ...(!returnsSet && result.endsWith('[]') ? ['IsSet: false'] : []),
   ]
   return block(members, NONE)
 }
@@ -51,6 +54,10 @@ function resultType({ columns, isValue, returns }: DeclaredFunction, { typeOf }:
     NONE,
   )
 }
+
+/** The column of a value that goes out by an argument, for @gatehouse/client. Otherwise it has the name of the function. */
+const valueColumn = ({ name, columns: [column] = [], isValue }: DeclaredFunction): readonly string[] =>
+  isValue && column !== undefined && column.name !== name ? [`Column: ${literal(column.name)}`] : []
 
 /** Which rows they are, so that relations of the table can be selected. */
 const setOf = (table: string, isSet: boolean): string =>

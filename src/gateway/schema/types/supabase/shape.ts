@@ -3,7 +3,7 @@ import type { DeclaredFunction, DeclaredType } from '#databases/plan/declared-ty
 import { byName, isView, sortedTables } from '../../schema.ts'
 import type { Described } from '../described.ts'
 import { block, listOf, literal, member, property, union } from '../text.ts'
-import { HELPERS, JSON_TYPE, NONE } from './fixed-types.ts'
+import { HELPERS, jsonType, NONE } from './fixed-types.ts'
 import { functionMembers } from './functions.ts'
 import { tableType, viewType } from './tables.ts'
 import { createValueTypes, type ValueTypes } from './values.ts'
@@ -14,7 +14,7 @@ export function supabaseShape(described: Described): string {
   const parts = partsOf(described)
   const schemas = parts.map((part) => `${member(part.schema)}: ${schemaType(part, described, valueTypes)}`)
   const constants = parts.map(({ schema, enums }) => `${property(schema)}: ${constantsOf(enums)},`)
-  return `${JSON_TYPE}
+  return `${jsonType(described.numbers)}
 export type Database = ${block(schemas, NONE)}
 ${HELPERS}
 export const Constants = ${block(constants, '{}')} as const
@@ -55,16 +55,15 @@ function partsOf({ catalogue, declared }: Described): readonly Part[] {
 function schemaType(part: Part, described: Described, valueTypes: ValueTypes): string {
   const [views, tables] = [part.tables.filter(isView), part.tables.filter((table) => !isView(table))]
   const kinds = {
-    Tables: tables.map((table) => `${member(table.name)}: ${tableType(table, valueTypes)}`),
+    Tables: tables.map((table) => `${member(table.name)}: ${tableType(table, described, valueTypes)}`),
     Views: views.map((view) => `${member(view.name)}: ${viewType(view, described, valueTypes)}`),
     Functions: functionMembers(part.functions, described, valueTypes),
     Enums: part.enums.map(({ name, labels }) => `${member(name)}: ${union(labels)}`),
     CompositeTypes: part.composites.map((type) => `${member(type.name)}: ${fieldsOf(type, valueTypes)}`),
   }
-  return block(
-    Object.entries(kinds).map(([kind, members]) => `${kind}: ${block(members, NONE)}`),
-    NONE,
-  )
+  const members = Object.entries(kinds).map(([kind, found]) => `${kind}: ${block(found, NONE)}`)
+  // For @gatehouse/client, which types casts by it.
+  return block(described.numbers === 'exact' ? [...members, 'Numbers: "exact"'] : members, NONE)
 }
 
 const fieldsOf = ({ fields }: Declared<'composite'>, { typeOf }: ValueTypes): string =>

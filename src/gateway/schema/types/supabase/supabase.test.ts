@@ -5,7 +5,7 @@ import { testService } from '#test/harness.ts'
 import { TYPED_TABLES } from '#test/typed-tables.ts'
 
 const t = await testService()
-const reader = await t.key(['management.read'])
+const reader = await t.key(['management.read', 'management.functions.read'])
 const typesOf = async (query: string) => {
   const { status, text, headers } = await reader.get(`/schema/types?${query}`)
   assert.equal(status, 200, text)

@@ -1,16 +1,16 @@
-import type { Column, Constraint, Table } from '#databases/plan/catalogue.ts'
+import type { Catalogue, Column, Constraint, Table } from '#databases/plan/catalogue.ts'
 import { compare } from '../../schema.ts'
 import type { Described } from '../described.ts'
 import { block, listOf, literal, member } from '../text.ts'
 import { NONE } from './fixed-types.ts'
 import type { ValueTypes } from './values.ts'
 
-export const tableType = (table: Table, valueTypes: ValueTypes): string =>
+export const tableType = (table: Table, { catalogue }: Described, valueTypes: ValueTypes): string =>
   block(
     [
       `Row: ${rowType(table, valueTypes)}`,
       ...writtenTypes(table, valueTypes, ({ writable }) => writable),
-      `Relationships: ${relationshipsOf(table)}`,
+      `Relationships: ${relationshipsOf(table, catalogue)}`,
     ],
     NONE,
   )
@@ -54,21 +54,28 @@ function writtenTypes(
 const orNull = ({ nullable }: Column, type: string): string => (nullable ? `${type} | null` : type)
 
 /** Foreign keys to tables of the same schema: these types name the other table without its schema. */
-function relationshipsOf(table: Table): string {
+function relationshipsOf(table: Table, catalogue: Catalogue): string {
   const relationships = [...table.constraints]
     .sort((left, right) => compare(left.name, right.name))
-    .flatMap((constraint) => relationshipOf(table, constraint))
+    .flatMap((constraint) => relationshipOf(table, constraint, catalogue))
   return relationships.length === 0 ? '[]' : `[${block(relationships, '').slice(1, -1)}]`
 }
 
-function relationshipOf(table: Table, { name, columns, references }: Constraint): readonly string[] {
+function relationshipOf(
+  table: Table,
+  { name, columns, references }: Constraint,
+  catalogue: Catalogue,
+): readonly string[] {
   if (references === undefined || references.schema !== table.schema) return []
+  const isHidden = catalogue.find(references.schema, references.table)?.hasPolicies === true
   const members = [
     `foreignKeyName: ${literal(name)}`,
     `columns: ${listOf(columns.map(literal))}`,
     `isOneToOne: ${isUnique(table, columns)}`,
     `referencedRelation: ${literal(references.table)}`,
     `referencedColumns: ${listOf(references.columns.map(literal))}`,
+    // Policies may hide the row, rows of child tables have no such key, and a key may not have been checked. For @gatehouse/client.
+    ...(isHidden || table.hasChildren === true || references.isValid === false ? ['mayBeMissing: true'] : []),
   ]
   return [`${block(members, NONE)},`]
 }
