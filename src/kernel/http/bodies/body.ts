@@ -53,8 +53,8 @@ export function readForms(app: FastifyInstance): void {
       if (error !== null) return done(error)
       // URLSearchParams replaces broken Unicode.
       const fields = [...new URLSearchParams(bytes.toString('utf8'))]
-      const isBroken = fields.some(([name, value]) => name === '__proto__' || !isCleanText(value))
-      done(isBroken ? brokenText() : null, Object.fromEntries(fields))
+      const body = Object.fromEntries(fields)
+      done(flawOf(body) ?? null, body)
     })
   })
 }
@@ -106,7 +106,8 @@ export function readJson(
     const json = hasEscapedKey(text) ? parseEscapedKeys(text, parse) : parse(text)
     // Valid UTF-8 contains a NUL or a lone surrogate only as an escape.
     const isSuspect = text.includes('\\u') || text.includes('__proto__')
-    return isSuspect && !isClean(json) ? { failure: brokenText() } : { json }
+    const failure = isSuspect ? flawOf(json) : undefined
+    return failure === undefined ? { json } : { failure }
   } catch (error) {
     if (error instanceof Failure) return { failure: error }
     if (!(error instanceof SyntaxError)) throw error
@@ -136,15 +137,22 @@ function valuesIn(text: string): number | undefined {
 const [BRACKET, BRACE] = [0x5b, 0x7b]
 const [QUOTE, COMMA, BACKSLASH] = [0x22, 0x2c, 0x5c]
 
-const brokenText = (): Failure =>
-  edge('invalid_text', { hint: 'Remove \\u0000, unpaired surrogates and __proto__' })
+const brokenText = (): Failure => edge('invalid_text', { hint: 'Remove \\u0000 and unpaired surrogates' })
 
-function isClean(value: unknown): boolean {
-  if (typeof value === 'string') return isCleanText(value)
-  if (typeof value !== 'object' || value === null) return true
-  return Object.entries(value).every(([key, inner]) => isCleanKey(key) && isClean(inner))
+const poisoned = (): Failure =>
+  edge('invalid_text', {
+    message: 'A member of the body is called __proto__',
+    hint: 'Give the member another name',
+  })
+
+function flawOf(value: unknown): Failure | undefined {
+  if (typeof value === 'string') return isCleanText(value) ? undefined : brokenText()
+  if (typeof value !== 'object' || value === null) return undefined
+  for (const [key, inner] of Object.entries(value)) {
+    const flaw = key === '__proto__' ? poisoned() : (flawOf(key) ?? flawOf(inner))
+    if (flaw !== undefined) return flaw
+  }
+  return undefined
 }
-
-const isCleanKey = (key: string): boolean => key !== '__proto__' && isCleanText(key)
 
 export const isCleanText = (text: string): boolean => !text.includes('\0') && text.isWellFormed()

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
+import { edge } from '../failures.ts'
 import { readJson } from './body.ts'
 
 test('a key is read correctly after any other keys', () => {
@@ -48,5 +49,16 @@ test('invalid JSON is refused, also with escapes in its keys', () => {
     '{"\\u00":1}',
   ])
     assert.equal(readJson(text).failure?.code, 'invalid_json', text)
-  assert.equal(readJson('{"\\u005f_proto__":{}}').failure?.code, 'invalid_text')
+})
+
+test('a member that is called __proto__ is refused by its name', () => {
+  for (const text of ['{"\\u005f_proto__":{}}', '{"__proto__":1}', '[{"a":{"__proto__":{"b":"\\u0000"}}}]']) {
+    const { failure } = readJson(text)
+    assert.deepEqual(
+      [failure?.code, failure?.message],
+      ['invalid_text', 'A member of the body is called __proto__'],
+    )
+  }
+  assert.equal(readJson('{"a":"__proto__ \\u0000"}').failure?.message, edge('invalid_text').message)
+  assert.deepEqual(readJson('{"a":"__proto__"}'), { json: { a: '__proto__' } })
 })
