@@ -41,7 +41,7 @@ const rows = await db.from('account')
   .where({ id: [9007199254740993n, 2] }).order({ id: 'asc' }).orThrow()
 same<typeof rows, {
   id: number | bigint
-  balance: number | string
+  balance: number | bigint | string
   owner_id: { name: string; felt: 'good' | 'bad' | null }
   'second owner': { name: string } | null
 }[]>()
@@ -55,11 +55,11 @@ same<typeof accounts, { name: string; account: { id: number | bigint; tags: stri
 assert.equal(accounts.account.length, 2)
 
 const rich = await db.from('rich').select().orThrow()
-same<typeof rich, { id: number | bigint | null; balance: number | string | null }[]>()
+same<typeof rich, { id: number | bigint | null; balance: number | bigint | string | null }[]>()
 assert.deepEqual(rich, [{ id: 9007199254740993n, balance: '12.50' }])
 
 const sum = await db.rpc('total', { of_owner: 1 }).value().orThrow()
-same<typeof sum, number | string>()
+same<typeof sum, number | bigint | string>()
 assert.equal(sum, '15.50')
 
 const called = await db.rpc('accounts_of', { owner: 1 }).select('id').order({ id: 'asc' }).orThrow()
@@ -67,7 +67,7 @@ same<typeof called, { id: number | bigint }[]>()
 assert.deepEqual(called, [{ id: 2 }, { id: 9007199254740993n }])
 
 const written = await db.from('account').insert({ id: 2n ** 60n, balance: '1.20', owner_id: 1 }).select('id, balance').single().orThrow()
-same<typeof written, { id: number | bigint; balance: number | string }>()
+same<typeof written, { id: number | bigint; balance: number | bigint | string }>()
 assert.deepEqual(written, { id: 2n ** 60n, balance: '1.20' })
 `
 

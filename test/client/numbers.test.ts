@@ -12,7 +12,7 @@ const sql = (text: string) => withClient(t.clientUrl, (client) => client.query(t
 
 before(() =>
   sql(`
-    create table amounts as select 1::int as small, 9007199254740993::int8 as big, (-9223372036854775808)::int8 as least,
+    create table amounts as select 1::int as small, 9007199254740993::int8 as big, 9007199254740992::int8 as even, 10000000000000000000000::numeric as whole, (-9223372036854775808)::int8 as least,
     1.10::numeric as price, 0.1::float8 as real, 1e21::float8 as large, 1e-7::float8 as tiny, 12345678901234567890.5::numeric as sum, 'NaN'::float8 as none;
     create table odd as select 1 as id, '{"polluted": true}'::jsonb as "__proto__", 2 as "constructor"`),
 )
@@ -23,6 +23,8 @@ test('numbers are doubles, or exact: bigints and texts where a double would lose
   assert.deepEqual(doubles, {
     small: 1,
     big: 9007199254740992,
+    even: 9007199254740992,
+    whole: 1e22,
     least: -(2 ** 63),
     price: 1.1,
     real: 0.1,
@@ -39,6 +41,8 @@ test('numbers are doubles, or exact: bigints and texts where a double would lose
   assert.deepEqual(exact, {
     small: 1,
     big: 9007199254740993n,
+    even: 9007199254740992n,
+    whole: 10n ** 22n,
     least: -9223372036854775808n,
     price: '1.10',
     real: 0.1,

@@ -24,6 +24,7 @@ before(() =>
     create view totals as select customer_id, sum(total) as total from orders group by customer_id;
     create schema shop;
     create table shop.items (sku text primary key);
+    create table odd_names as select n as id, n as "__order_0", n as "key 0" from generate_series(1, 3) n;
     create table numbers as select n as id from generate_series(1, 60) n;
     create function add(a int, b int default 10) returns int language sql as 'select a + b';
     create function now_text() returns text language sql as $$ select 'now' $$;
@@ -213,6 +214,14 @@ test('all() reads every row once in batches, whatever the order, and refuses one
   )
   await assert.rejects(collected(orders.select('id').all()), /needs an order/)
   await assert.rejects(collected(orders.select('id').order({ id: 'asc' }).limit(5).all()), /takes no limit/)
+})
+
+test('all() shows every column of the table, whatever its name', async () => {
+  const loose = createClient({ url: t.url, key }).from('odd_names')
+  for (const query of [loose.select(), loose.select({ __order_0: true, 'key 0': true })]) {
+    const all = await Array.fromAsync(query.order({ id: 'asc' }).all({ batch: 2 }))
+    assert.deepEqual(all, await query.order({ id: 'asc' }).orThrow())
+  }
 })
 
 test('all() loses no row while rows come and go', async () => {

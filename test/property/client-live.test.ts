@@ -41,7 +41,7 @@ const REQUESTS: readonly Omit<LiveRequest, 'table_name'>[] = [
 function openPage(request: LiveRequest) {
   const { fetch, cut, setOffline } = createCutConnections()
   const states: LiveState<Row>[] = []
-  const connection = connect({ url: t.url, session: () => ({ ...key.headers }), fetch })
+  const connection = { ...connect({ url: t.url, fetch }), headers: async () => ({ ...key.headers }) }
   const close = openLive<Row>(connection, request, (state) => void states.push(state))
   return { request, states, close, cut, setOffline }
 }

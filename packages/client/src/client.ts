@@ -1,4 +1,5 @@
 import { type ClientOptions, connect } from './connection.ts'
+import { UNBOUNDED } from './request.ts'
 import { rpc, sql, table } from './rows/table.ts'
 import { type TransactionOptions, type TransactionState, transaction } from './rows/transaction.ts'
 import type { Client } from './types/client.ts'
@@ -25,8 +26,8 @@ export function createClient<Database = AnyDatabase>(
     rpc: (name: string, args: object = {}) => rpc(connection, schema, name, args),
     schema: inSchema,
     transaction: (steps: TransactionState['steps'], options: TransactionOptions = {}) =>
-      transaction(connection, { steps, options, bounds: {} }),
-    sql: (query: string, params?: readonly unknown[]) => sql(connection, query, params, {}),
+      transaction(connection, { steps, options, bounds: UNBOUNDED }),
+    sql: (query: string, params?: readonly unknown[]) => sql(connection, { query, params }),
   })
   // The types tell what the builders do with the rows of this database.
   return inSchema('public') as unknown as Client<Database, SchemaName<Database>>

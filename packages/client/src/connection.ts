@@ -1,8 +1,9 @@
-import type { Numbers } from './json.ts'
+import { isObject, type Numbers } from './json.ts'
 import type { Connection } from './request.ts'
 
-/** A token, which is sent as `Authorization: Bearer`, or headers that carry the session. Nothing: no session. */
-export type Session = string | Readonly<Record<string, string>> | null | undefined
+/** A token, which is sent as `Authorization: Bearer`, or the headers that carry the session, also those of a request. Null: no session. */
+export type Session = string | Headers | SessionHeaders | null | undefined
+type SessionHeaders = { readonly authorization?: string | undefined; readonly cookie?: string | undefined }
 
 export type ClientOptions = {
   /** The address of the service: `https://api.example.com`. */
@@ -23,12 +24,14 @@ export type ClientOptions = {
 export function connect(options: ClientOptions): Connection {
   const { url, key, session, auth, client = 'default', numbers = 'number' } = options
   // Without the text: it may be the key.
-  if (!/^https?:/i.test(url) || !URL.canParse(url))
-    throw new TypeError('url is the address of the service: https://api.example.com')
-  if (auth !== undefined) requireBrowser(session)
+  if (!/^https?:\/\/[^/]/i.test(url)) throw new TypeError('url is the address of the service: https://…')
+  if (auth !== undefined && session !== undefined) throw new TypeError('auth and session exclude each other')
+  // One cookie is one user, and a server renders for many: there the session of each request has to be named.
+  if (auth !== undefined && !('document' in globalThis))
+    throw new Error('auth is for browsers. On a server, pass session')
   const fixed = { 'x-service-client': client, ...(key !== undefined && { apikey: key }) }
   const send = options.fetch ?? globalThis.fetch
-  const own = (): Headers | Promise<Headers> => {
+  const own = (): Sent | Promise<Sent> => {
     const given = session?.()
     return isThenable(given) ? Promise.resolve(given).then(headersOf) : headersOf(given)
   }
@@ -48,25 +51,25 @@ export function connect(options: ClientOptions): Connection {
   }
 }
 
-/** One cookie is one user, and a server renders for many: there the session of each request has to be named. */
-function requireBrowser(session: unknown): void {
-  if (session !== undefined) throw new TypeError('auth and session exclude each other')
-  if (!('document' in globalThis))
-    throw new Error(
-      'auth works in browsers only. On a server, pass session: a function that gives the token of the request',
-    )
-}
-
-type Headers = Readonly<Record<string, string>>
+type Sent = Readonly<Record<string, string>>
 
 /** Promises of libraries and of other realms are no `Promise` of this one; without their session a request would be that of the key alone. */
 const isThenable = (given: Session | PromiseLike<Session>): given is PromiseLike<Session> =>
-  typeof given === 'object' && given !== null && typeof given.then === 'function'
+  isObject(given) && 'then' in given
 
-const headersOf = (session: Session): Headers =>
-  typeof session === 'string'
-    ? { authorization: `Bearer ${session}` }
-    : // A Headers of a request has no members of its own.
-      session instanceof globalThis.Headers
-      ? Object.fromEntries(session)
-      : (session ?? {})
+/** Of a header, as `name: value`. Others of a request that a server passes on are its length, or an API key of the visitor. */
+const CARRIES_SESSION = /^(authorization: *(bearer +\S|$)|cookie:|x-service-(session|auth-.+?):)/i
+
+/** Without what the service takes for a session, a request would be that of the key alone, which may see more. */
+function headersOf(session: Session): Sent {
+  if (!session) return {}
+  if (typeof session === 'string') return { authorization: `Bearer ${session}` }
+  // Those of a visitor may have none.
+  const isOfRequest = 'get' in session
+  const carried = (isOfRequest ? [...session] : Object.entries(session)).filter(([name, value]) =>
+    CARRIES_SESSION.test(`${name}: ${value ?? ''}`),
+  )
+  if (carried.length === 0 && !isOfRequest)
+    throw new TypeError('session gives a token, headers with a Bearer token or a cookie, or null')
+  return Object.fromEntries(carried.flatMap(([name, value]) => (value ? [[name.toLowerCase(), value]] : [])))
+}

@@ -1,4 +1,5 @@
 import type { FailureDetails, GatewayFailures } from './failure-codes.ts'
+import { isObject } from './json.ts'
 
 /** Failures that the client itself finds. Status 0: there was no answer. */
 type ClientFailures = {
@@ -8,8 +9,8 @@ type ClientFailures = {
   aborted: { status: 0; details: FailureDetails }
   /** The time of `.timeout()` is over, or the service's (504). A write may have happened. */
   timeout: { status: 0 | 504; details: FailureDetails }
-  /** `.single()` or `.maybeSingle()` got another number of rows. A write has happened. */
-  not_one_row: { status: 200; details: FailureDetails & { readonly rows?: number } }
+  /** `.single()` or `.maybeSingle()` got another number of rows. Of an update or delete of several rows nothing was done (409). */
+  not_one_row: { status: 200 | 409; details: FailureDetails & { readonly rows?: number } }
   /** Live rows have ended for good: `reason` is session_ended, token_expired, key_revoked, expired or too_many. */
   stream_ended: { status: 0; details: FailureDetails & { readonly reason?: string } }
   /** Live rows need `numbers: 'exact'`, since a number cannot hold the primary key. */
@@ -45,7 +46,7 @@ type Facts = {
   readonly code: string
   readonly message: string
   readonly status?: number
-  readonly details?: object | undefined
+  readonly details?: object
   readonly hint?: string | undefined
   readonly requestId?: string | undefined
   readonly retryAfter?: number | undefined
@@ -54,21 +55,10 @@ type Facts = {
 
 class RequestError extends Error {
   override readonly name = 'GatehouseError'
-  readonly code: string
-  readonly status: number
-  readonly details: object
-  readonly hint: string | undefined
-  readonly requestId: string | undefined
-  readonly retryAfter: number | undefined
 
-  constructor({ code, message, status = 0, details = {}, hint, requestId, retryAfter, cause }: Facts) {
+  constructor({ message, cause, ...facts }: Facts) {
     super(message, { cause })
-    this.code = code
-    this.status = status
-    this.details = details
-    this.hint = hint
-    this.requestId = requestId
-    this.retryAfter = retryAfter
+    Object.assign(this, { status: 0, details: {} }, facts)
   }
 }
 
@@ -78,18 +68,22 @@ export const GatehouseError = RequestError as unknown as abstract new () => Gate
 // The code of an answer is one of the union, or newer than it.
 export const failure = (facts: Facts): GatehouseError => new RequestError(facts) as GatehouseError
 
+/** There was no answer, or the connection broke. */
+export const broken = (cause?: unknown): GatehouseError =>
+  failure({ code: 'network', message: 'The service cannot be reached, or the connection broke', cause })
+
 /** The failure that an answer reports, which may also be that of a proxy. */
 export function refusal({ status, headers }: Response, answer: unknown): GatehouseError {
-  const wait = retryAfterOf(headers)
+  const retryAfter = retryAfterOf(headers)
   if (!isEnvelope(answer))
     return failure({
       code: 'network',
       status,
       message: `${status}: not an answer of the service`,
-      retryAfter: wait,
+      retryAfter,
     })
-  const { code, message, error, request_id: requestId, data } = answer
-  return failure({ code, message, status, details: data?.details, hint: error, requestId, retryAfter: wait })
+  const { code, message, error: hint, request_id: requestId, data } = answer
+  return failure({ code, message, status, details: data?.details ?? {}, hint, requestId, retryAfter })
 }
 
 type Envelope = {
@@ -101,10 +95,11 @@ type Envelope = {
 }
 
 const isEnvelope = (answer: unknown): answer is Envelope =>
-  typeof answer === 'object' && answer !== null && 'code' in answer && 'message' in answer
+  isObject(answer) && 'code' in answer && 'message' in answer
 
-/** Seconds; the service never sends a date. */
+/** Seconds. Proxies may send a date (RFC 9110, section 10.2.3). */
 function retryAfterOf(headers: Headers): number | undefined {
-  const seconds = Number(headers.get('retry-after') ?? Number.NaN)
+  const text = headers.get('retry-after') ?? ''
+  const seconds = Number(text) || Math.max(0, Date.parse(text) - Date.now()) / 1_000
   return seconds >= 0 ? seconds : undefined
 }

@@ -1,11 +1,20 @@
 /** How numbers arrive: as doubles, or exactly: as a bigint or a text wherever a double would lose digits. */
 export type Numbers = 'number' | 'exact'
 
-/** Numbers that JSON lacks, and bigints, go as texts: the database converts them to the type of the column. */
-export const toJson = (value: unknown): string => JSON.stringify(value, textOfNumber)
+export const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null
 
-const textOfNumber = (_key: string, value: unknown): unknown =>
-  typeof value === 'bigint' || (typeof value === 'number' && !Number.isFinite(value)) ? String(value) : value
+/** Whether a number may have been another one before it was rounded: beyond 2⁵³. */
+export const isRounded = (value: unknown): boolean => Number.isInteger(value) && !Number.isSafeInteger(value)
+
+/** Bigints become numbers, also within JSON of a column. Numbers that JSON lacks go as texts, which the database converts to the type of the column. */
+export const toJson = (value: unknown): string =>
+  JSON.stringify(value, marked).replace(/"\\u0000(-?\d+)"/g, '$1')
+
+/** A text with NUL is refused by the service, so it may be changed, lest it looks like a bigint. */
+function marked(_key: string, value: unknown): unknown {
+  if (typeof value === 'bigint' || (typeof value === 'string' && value.startsWith('\0'))) return `\0${value}`
+  return typeof value === 'number' && !Number.isFinite(value) ? String(value) : value
+}
 
 export const parseJson = (text: string, numbers: Numbers): unknown =>
   numbers === 'exact' ? parseExact(text) : JSON.parse(text)
@@ -27,14 +36,13 @@ export const parseExact = (text: string, showsSource = SHOWS_SOURCE): unknown =>
     : parseMarked(text)
 
 /**
- * A number if it has all digits of the text, else a bigint, or the text: `1.10` is not 1.1 in a numeric. Only floats are written with an
- * exponent.
+ * A number if it has all digits of the text, and could not be a rounded one, else a bigint, or the text: `1.10` is not 1.1 in a numeric. Only
+ * floats are written with an exponent.
  */
 function exact(source: string): number | bigint | string {
   const value = Number(source)
-  if (String(value) === source || /e/i.test(source)) return value
-  if (!/^-?\d+$/.test(source)) return source
-  return Number.isSafeInteger(value) ? value : BigInt(source)
+  if (/^-?\d+$/.test(source)) return isRounded(value) ? BigInt(source) : value
+  return String(value) === source || /e/i.test(source) ? value : source
 }
 
 /** For engines that do not show the text of a number: those that matter become texts, which begin with a mark that no other text begins with. */

@@ -1,74 +1,7 @@
 import assert from 'node:assert/strict'
-import { mock, type TestContext, test } from 'node:test'
-import { setImmediate as turn } from 'node:timers/promises'
-import { connect } from '#client/connection.ts'
-import { type LiveState, openLive } from '#client/live/open-live.ts'
-
-type Answer = (signal: AbortSignal) => Response
-
-/** A service that answers each request by `answer`, on a clock that is turned by hand. */
-function followed(t: TestContext, answer: Answer, columns?: readonly string[]) {
-  mock.timers.enable({ apis: ['setTimeout'] })
-  mock.method(Math, 'random', () => 0.5)
-  const asked: { readonly at: number; readonly headers: Headers }[] = []
-  const states: LiveState<unknown>[] = []
-  let now = 0
-  const connection = connect({
-    url: 'http://service',
-    fetch: async (_, init) => {
-      asked.push({ at: now, headers: new Headers(init?.headers) })
-      return answer(init?.signal ?? assert.fail())
-    },
-  })
-  const end = () => {
-    close()
-    mock.timers.reset()
-    mock.restoreAll()
-  }
-  t.after(() => end())
-  const close = openLive(connection, { table_name: 'order', columns }, (state) => void states.push(state))
-  const settle = async () => {
-    for (let turns = 0; turns < 5; turns++) await turn()
-  }
-  return {
-    asked,
-    states,
-    settle,
-    statuses: () =>
-      states.map(({ status, error }) => (error === undefined ? status : `${status} ${error.code}`)),
-    waits: () => asked.slice(1).map(({ at }, index) => at - (asked[index]?.at ?? 0)),
-    async pass(milliseconds: number) {
-      await settle()
-      for (const end = now + milliseconds; now < end; ) {
-        now += 500
-        mock.timers.tick(500)
-        await settle()
-      }
-    },
-    close,
-  }
-}
-
-/** An open stream. */
-function streamOf(signal: AbortSignal) {
-  let sink: ReadableStreamDefaultController<Uint8Array> | undefined
-  const body = new ReadableStream<Uint8Array>({
-    start(controller) {
-      sink = controller
-      signal.addEventListener('abort', () => controller.error(signal.reason))
-    },
-  })
-  return {
-    response: new Response(body),
-    send: (text: string) => sink?.enqueue(new TextEncoder().encode(text)),
-    end: () => sink?.close(),
-  }
-}
-
-const event = (name: string, data: object, id = ''): string =>
-  `event: ${name}\ndata: ${JSON.stringify(data)}\n${id && `id: ${id}\n`}\n`
-const READY =
-  event('snapshot', { table: 'order', rows: [{ id: 1 }] }) + event('ready', { position: 'a' }, 'a')
+import { test } from 'node:test'
+import { hiddenName } from '#client/rows/columns.ts'
+import { event, followed, READY, streamOf } from './followed-page.ts'
 
 test('each further failure waits longer, to half a minute', async (t) => {
   const page = followed(t, () => assert.fail('no network'))
@@ -177,7 +110,7 @@ test('columns that are read for the key alone are never shown, also when the tab
       streams.push(stream)
       return stream.response
     },
-    ['n'],
+    { columns: ['n'] },
   )
   const snapshot = (row: object) =>
     event('snapshot', { table: 'order', rows: [row] }) + event('ready', {}, 'a')
@@ -185,12 +118,12 @@ test('columns that are read for the key alone are never shown, also when the tab
   await page.settle()
   streams[0]?.send(snapshot({ n: 1 }) + change + change)
   await page.settle()
-  streams[1]?.send(snapshot({ n: 2, 'key 0': 1 }))
+  streams[1]?.send(snapshot({ n: 2, [hiddenName(0)]: 1 }))
   streams[1]?.send(
-    event('change', { table: 'order', op: 'update', key: { id: 1 }, row: { n: 3, 'key 0': 1 } }),
+    event('change', { table: 'order', op: 'update', key: { id: 1 }, row: { n: 3, [hiddenName(0)]: 1 } }),
   )
   await page.settle()
-  streams[1]?.send(event('reset', { reason: 'table_changed' }) + snapshot({ n: 3, 'key 0': 1 }))
+  streams[1]?.send(event('reset', { reason: 'table_changed' }) + snapshot({ n: 3, [hiddenName(0)]: 1 }))
   await page.settle()
   streams[2]?.send(snapshot({ n: 3 }))
   await page.settle()

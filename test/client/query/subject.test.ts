@@ -26,7 +26,7 @@ test('keys are told apart by what is public of them, and texts by a digest', () 
 test('sessions are told apart, and none of their tokens can be read', () => {
   const tokens = ['one-token', 'other-token']
   const subjects = tokens.map((token) => subject({ session: () => token }))
-  const inHeaders = tokens.map((token) => subject({ session: () => ({ 'x-session-token': token }) }))
+  const inHeaders = tokens.map((token) => subject({ session: () => ({ cookie: `session=${token}` }) }))
   const all = [...subjects, ...inHeaders, subject(), subject({ session: () => undefined })]
   assert.equal(new Set(all).size, 5)
   for (const text of all) assert.ok(!tokens.some((token) => text.includes(token)))

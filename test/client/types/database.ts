@@ -83,6 +83,22 @@ export type Database = {
           },
         ]
       }
+      accounts: { Row: { id: number }; Insert: { id: number }; Update: { id?: number }; Relationships: [] }
+      entries: {
+        Row: { account_id: number }
+        Insert: { account_id: number }
+        Update: { account_id?: number }
+        Relationships: [
+          {
+            foreignKeyName: 'entries_account_id_fkey'
+            columns: ['account_id']
+            isOneToOne: false
+            referencedRelation: 'accounts'
+            referencedColumns: ['id']
+            mayBeMissing: true
+          },
+        ]
+      }
     }
     Views: {
       totals: { Row: { customer_id: number | null; total: number | null }; Relationships: [] }

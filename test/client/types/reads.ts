@@ -47,6 +47,19 @@ export async function byObject() {
 
   const chosen = await orders.select({ id: true, total: false }).orThrow()
   expectTypeOf(chosen).toEqualTypeOf<{ id: number }[]>()
+
+  const withTotal: boolean = Math.random() < 0.5
+  const perhaps = await orders.select({ id: true, total: withTotal, at: withTotal }).orThrow()
+  expectTypeOf(perhaps).toEqualTypeOf<
+    { id: number; total: number | null | undefined; at: string | undefined }[]
+  >()
+
+  // Its policies may hide the account.
+  const hidden = await db
+    .from('entries')
+    .select({ accounts: { id: true } })
+    .orThrow()
+  expectTypeOf(hidden).toEqualTypeOf<{ accounts: { id: number } | null }[]>()
 }
 
 type Flat<T> = { [K in keyof T]: T[K] }
@@ -61,6 +74,22 @@ export async function byText() {
 
   const cast = await orders.select('total::text, id::text').orThrow()
   expectTypeOf(cast).toEqualTypeOf<{ total: string | null; id: string }[]>()
+  const casts = await orders
+    .select(
+      'i:id::bigint, n:total::numeric, f:total::float4, b:id::bool, j:tags::jsonb, a:id::int8[], x:at::interval',
+    )
+    .orThrow()
+  expectTypeOf(casts).toEqualTypeOf<
+    {
+      i: number
+      n: number | null
+      f: number | null
+      b: boolean
+      j: Json
+      a: (number | null)[]
+      x: string
+    }[]
+  >()
 
   const related = await lines
     .select('product, order:orders ( id, buyer:customers!orders_customer_id_fkey(name) )')
@@ -97,6 +126,35 @@ export async function byText() {
   >()
 }
 
+type ExactDatabase = {
+  public: {
+    Tables: {
+      sums: {
+        Row: { id: number | bigint; note: string | null }
+        Insert: Record<never, never>
+        Update: Record<never, never>
+        Relationships: []
+      }
+    }
+    Views: Record<never, never>
+    Functions: { f: { Args: never; Returns: { id: number | bigint }[] } }
+    Numbers: 'exact'
+  }
+}
+
+export async function exactNumbers() {
+  const exact = createClient<ExactDatabase>({ url: 'http://localhost', numbers: 'exact' })
+  const casts = await exact
+    .from('sums')
+    .select('note::int8, n:id::numeric, s:id::int4, l:id::int8[]')
+    .orThrow()
+  expectTypeOf(casts).toEqualTypeOf<
+    { note: number | bigint | null; n: number | bigint | string; s: number; l: (number | bigint | null)[] }[]
+  >()
+  const called = await exact.rpc('f').select('id, n:id::numeric').orThrow()
+  expectTypeOf(called).toEqualTypeOf<{ id: number | bigint; n: number | bigint | string }[]>()
+}
+
 /** A sentence says why there are no rows; they are never any. */
 export async function errors() {
   const column = await orders.select('id, nope').orThrow()
@@ -119,6 +177,8 @@ export async function errors() {
   expectTypeOf(open).toEqualTypeOf<SelectError<'A ")" is missing'>[]>()
   const closed = await orders.select('id)').orThrow()
   expectTypeOf(closed).toEqualTypeOf<SelectError<'There is one ")" too many'>[]>()
+  for (const none of [await orders.select({}).orThrow(), await orders.select({ id: false }).orThrow()])
+    expectTypeOf(none).toEqualTypeOf<SelectError<'No columns are selected'>[]>()
   const empty = await orders.select('id,').orThrow()
   expectTypeOf(empty).toEqualTypeOf<SelectError<'A column is missing'>[]>()
   const joined = await lines.select('orders!inner(id)').orThrow()

@@ -77,6 +77,12 @@ export async function functions() {
   expectTypeOf(rows).toEqualTypeOf<{ id: number; total: number | null }[]>()
   const some = await db.rpc('large_orders', { minimum: 5 }).select('id').orThrow()
   expectTypeOf(some).toEqualTypeOf<{ id: number }[]>()
+  const every = await db.rpc('large_orders', { minimum: 5 }).select().orThrow()
+  expectTypeOf(every).toEqualTypeOf<{ id: number; total: number | null }[]>()
+  const cast = await db.rpc('large_orders', { minimum: 5 }).select('total::numeric, id::int8').orThrow()
+  expectTypeOf(cast).toEqualTypeOf<{ total: number | null; id: number }[]>()
+  // A row is no value.
+  expectTypeOf(db.rpc('halves', { n: 3 }).value().orThrow()).toEqualTypeOf<Promise<never>>()
   // @ts-expect-error
   db.rpc('add')
   // @ts-expect-error
@@ -97,6 +103,15 @@ export async function transactions() {
     .idempotent('key')
     .orThrow()
   expectTypeOf(done).toEqualTypeOf<[{ id: number }, null, { name: string }[]]>()
+  const { signal } = new AbortController()
+  // @ts-expect-error a signal is that of the whole transaction
+  db.transaction([orders.select('id').signal(signal)])
+  // @ts-expect-error also further up the chain
+  db.transaction([orders.select('id').timeout(5).eq('id', 1).single()])
+  // @ts-expect-error
+  db.transaction([orders.insert({ customer_id: 1 }).idempotent('key').select('id')])
+  // @ts-expect-error
+  db.transaction([orders.delete().eq('id', 1).timeout(5)])
   // @ts-expect-error a call is no step
   db.transaction([db.rpc('add', { a: 1 })])
   expectTypeOf(await db.sql<{ n: number }>('select 1 as n').orThrow()).toEqualTypeOf<{ n: number }[]>()

@@ -1,18 +1,18 @@
+import { broken, refusal } from '../failure.ts'
 import { toJson } from '../json.ts'
-import type { Connection } from '../request.ts'
-import { createEventParser, type StreamEvent } from './event-parser.ts'
-import { refusedStream, streamBroken } from './stream-failure.ts'
+import { type Connection, jsonOf, send } from '../request.ts'
+import { createEventParser, type EventParser, type StreamEvent } from './event-parser.ts'
 
 type Connecting = {
   readonly connection: Connection
-  readonly headers: Record<string, string>
+  readonly headers: Readonly<Record<string, string>>
   readonly body: object
   readonly lastId: string
   /** Ends the connection. */
   readonly leaving: AbortController
   readonly opened: () => void
-  /** Takes events that came together, the id after them, and the time to wait before the next connection. */
-  readonly take: (events: readonly StreamEvent[], lastId: string, retry: number | undefined) => void
+  /** Takes events that came together. The parser has the id after them, and the time to wait before the next connection. */
+  readonly take: (events: readonly StreamEvent[], parser: EventParser) => void
 }
 
 /** Milliseconds without a byte after which a connection counts as lost. The service writes every 15 seconds. */
@@ -24,31 +24,29 @@ export async function connect(parts: Connecting): Promise<void> {
   let timer: ReturnType<typeof setTimeout> | undefined
   const heard = (): void => {
     clearTimeout(timer)
-    timer = setTimeout(() => leaving.abort(streamBroken('silence')), SILENCE)
+    timer = setTimeout(() => leaving.abort(broken('silence')), SILENCE)
   }
   try {
     heard()
-    const response = await connection.fetch(`${connection.url}/realtime`, {
-      method: 'POST',
+    const response = await send(connection, {
+      path: '/realtime',
       headers: {
         ...parts.headers,
         accept: 'text/event-stream',
-        'content-type': 'application/json',
         ...(lastId !== '' && { 'last-event-id': lastId }),
       },
       body: toJson(parts.body),
-      // The key must not follow to another host.
-      redirect: 'manual',
       signal: leaving.signal,
     })
-    if (!response.ok || response.body === null) throw await refusedStream(response, connection.numbers)
+    if (!response.ok || response.body === null)
+      throw refusal(response, await jsonOf(response, connection.numbers))
     parts.opened()
     const parser = createEventParser()
     const reader = response.body.getReader()
     for (let read = await reader.read(); !read.done; read = await reader.read()) {
       if (leaving.signal.aborted) return
       heard()
-      take(parser.push(read.value), parser.lastId(), parser.retry())
+      take(parser.push(read.value), parser)
     }
   } finally {
     clearTimeout(timer)

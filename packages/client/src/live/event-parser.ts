@@ -1,7 +1,7 @@
 /** An event of a stream. */
 export type StreamEvent = { readonly name: string; readonly data: string }
 
-type EventParser = {
+export type EventParser = {
   /** Takes the next bytes, and returns the events that they complete. */
   push(bytes: Uint8Array): readonly StreamEvent[]
   /** The id of the last complete event: a stream can be resumed after it. */

@@ -1,8 +1,8 @@
-import type { GatehouseError } from '../failure.ts'
-import type { Connection } from '../request.ts'
+import { broken, type GatehouseError } from '../failure.ts'
+import { type Connection, pause } from '../request.ts'
 import { connect } from './connect.ts'
 import type { StreamEvent } from './event-parser.ts'
-import { asFailure, isLasting, streamBroken, streamEnded } from './stream-failure.ts'
+import { asFailure, isLasting, streamEnded } from './stream-failure.ts'
 
 type Following = {
   readonly connection: Connection
@@ -36,18 +36,18 @@ export function follow(parts: Following): Follower {
   /** The headers of a caller whose stream has ended, and why. */
   let dismissed: { readonly headers: string; readonly reason: string } | undefined
   let leaving = new AbortController()
-  let wake = (): void => {}
   // Pages and workers of browsers are told when the network is back.
   const network = 'ononline' in globalThis ? (globalThis as unknown as EventTarget) : undefined
 
   async function run(): Promise<void> {
     while (!isClosed) {
-      const error = await attempt().then(() => streamBroken(), asFailure)
+      const error = await attempt().then(() => broken(), asFailure)
       if (isClosed) return
       if (isLasting(error)) return end(error)
       if (!isHurried) {
         parts.broken(error)
-        await pause(delay() + (error.retryAfter ?? 0) * 1_000)
+        leaving = new AbortController()
+        await pause(delay() + (error.retryAfter ?? 0) * 1_000, leaving.signal)
       }
       isHurried = false
     }
@@ -59,7 +59,7 @@ export function follow(parts: Following): Follower {
     const caller = JSON.stringify(headers)
     // A session that was renewed has other headers.
     if (caller === dismissed?.headers) throw streamEnded(dismissed.reason)
-    let isWhole = lastId !== ''
+    let [isWhole, isReady] = [lastId !== '', false]
     let last: StreamEvent | undefined
     await connect({
       connection: parts.connection,
@@ -68,41 +68,31 @@ export function follow(parts: Following): Follower {
       lastId,
       leaving,
       opened: () => parts.opened(lastId !== ''),
-      take(events, id, wait) {
+      take(events, parser) {
         for (const event of events) {
           last = event
-          if (event.name === 'ready') [isWhole, failures] = [true, 0]
+          if (event.name === 'ready') [isWhole, isReady, failures] = [true, true, 0]
           if (event.name === 'reset') isWhole = false
         }
-        ;[lastId, retry] = [isWhole ? id || lastId : '', wait ?? retry]
+        lastId = isWhole ? parser.lastId() || lastId : ''
+        retry = parser.retry() ?? retry
         if (events.length > 0) parts.apply(events)
       },
     })
     if (last?.name !== 'end' && last?.name !== 'reset') return
     const { reason } = JSON.parse(last.data)
-    if (last.name === 'end' && reason !== 'shutting_down') {
-      dismissed = { headers: caller, reason }
-      isHurried = true
-    }
-    if (last.name === 'reset' && reason === 'too_many') throw streamEnded(reason)
+    if (reason === 'too_many') throw streamEnded(reason)
+    if (last.name === 'reset' || reason === 'shutting_down') return
+    dismissed = { headers: caller, reason }
+    isHurried = isReady
   }
 
   /** Doubles with each failure, and differs between callers, who have all lost the same service. */
   const delay = (): number => Math.min(MOST, retry * 2 ** failures++) * (0.5 + Math.random() / 2)
 
-  const pause = (milliseconds: number): Promise<void> =>
-    new Promise((resolve) => {
-      const timer = setTimeout(resolve, milliseconds)
-      wake = () => {
-        clearTimeout(timer)
-        resolve()
-      }
-    })
-
   function hurry(): void {
     isHurried = true
     leaving.abort()
-    wake()
   }
 
   function close(): void {

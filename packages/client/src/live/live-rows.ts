@@ -1,5 +1,6 @@
-import { failure, type GatehouseError } from '../failure.ts'
-import { quoted } from '../rows/columns.ts'
+import { failure } from '../failure.ts'
+import { isRounded } from '../json.ts'
+import { hiddenName, quoted } from '../rows/columns.ts'
 
 export type LiveRow = Record<string, unknown>
 
@@ -48,8 +49,7 @@ export function createLiveRows(columns: readonly string[] = []): LiveRows {
   const list = () => (byKey === undefined ? shown : [...byKey.values()])
 
   return {
-    columns: () =>
-      asked.concat(hidden.map((alias, index) => `${quoted(alias)}:${quoted(names[index] ?? '')}`)),
+    columns: () => asked.concat(hidden.map((alias, index) => `${alias}:${quoted(names[index] ?? '')}`)),
     begin() {
       arriving = []
       // The key may be another one.
@@ -71,7 +71,7 @@ export function createLiveRows(columns: readonly string[] = []): LiveRows {
     apply(key, row) {
       if (names.length === 0) {
         names = Object.keys(key)
-        if (!names.every(isAsked)) hidden = names.map((_, index) => `key ${index}`)
+        if (!names.every(isAsked)) hidden = names.map((_, index) => hiddenName(index))
       }
       if (byKey === undefined && hidden.length > 0) return false
       byKey ??= indexed(shown ?? [])
@@ -93,12 +93,10 @@ function without(row: Record<string, unknown>, names: readonly string[]): LiveRo
 /** Equal keys have equal texts. */
 const keyText = (values: readonly unknown[]): string =>
   JSON.stringify(values, (_, value) => {
-    if (Number.isInteger(value) && !Number.isSafeInteger(value)) throw inexactKey()
+    if (isRounded(value))
+      throw failure({
+        code: 'inexact_key',
+        message: 'A number cannot hold this primary key: use numbers: "exact"',
+      })
     return typeof value === 'bigint' ? String(value) : value
-  })
-
-const inexactKey = (): GatehouseError =>
-  failure({
-    code: 'inexact_key',
-    message: 'A number cannot hold the primary key of this table: use createClient({ numbers: "exact" })',
   })

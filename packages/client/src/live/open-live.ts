@@ -34,9 +34,6 @@ type Told = {
   readonly reason: string
 }
 
-/** Methods of the builder by what they add to a request. */
-const METHODS: Readonly<Record<string, string>> = { sort_by: 'order', offset: 'page' }
-
 /** Milliseconds for which a stream that has said `behind` counts as late: the service repeats it every 15 seconds. */
 const LATE = 20_000
 
@@ -132,7 +129,7 @@ export function openLive<Row>(
   tell()
   const unfit = Object.keys(others).find((name) => isGiven(others[name as keyof typeof others]))
   if (unfit !== undefined) {
-    const message = `Live rows take no ${METHODS[unfit] ?? unfit}: they are all rows of the conditions`
+    const message = `Live rows take no ${unfit === 'sort_by' ? 'order' : unfit}`
     become({ isLive: false, error: failure({ code: 'not_live', message, status: 400 }) })
     return close
   }
@@ -141,7 +138,8 @@ export function openLive<Row>(
     signal,
     body: () => ({ tables: [{ table_name, schema_name, columns: rows.columns(), conditions }] }),
     opened(isResumed) {
-      isRestarting = false
+      // It says so again.
+      isRestarting = isLate = false
       if (!isResumed) rows.begin()
     },
     apply: (arrived) => arrived.forEach(apply),
@@ -154,5 +152,5 @@ export function openLive<Row>(
   return close
 }
 
-const isGiven = (value: unknown): boolean =>
-  value !== undefined && !(Array.isArray(value) && value.length === 0)
+/** Neither undefined nor an empty list. */
+const isGiven = (value: unknown): boolean => `${value ?? ''}` !== ''

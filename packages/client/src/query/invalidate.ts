@@ -36,7 +36,7 @@ export function invalidate(
   const [first] = sources
   if (first === undefined) throw new TypeError('invalidate needs a table')
   const { connection } = first
-  const names = new Map(sources.map(({ body }) => [body.table_name, nameOf(body)]))
+  const names = new Map(sources.map(({ body }) => [toldAs(body), nameOf(body)]))
   const changed = new Set<string>()
   let [isResumed, isBusy] = [false, false]
 
@@ -44,15 +44,18 @@ export function invalidate(
   async function refetch(): Promise<void> {
     if (isBusy) return
     isBusy = true
-    while (changed.size > 0) {
-      const tables = new Set(changed)
-      changed.clear()
-      await queryClient.invalidateQueries({
-        predicate: ({ queryKey: [root, facts] }) =>
-          root === ROOT && isOf(facts as QueryFacts, connection.url, tables),
-      })
+    try {
+      while (changed.size > 0) {
+        const tables = new Set(changed)
+        changed.clear()
+        await queryClient.invalidateQueries({
+          predicate: ({ queryKey: [root, facts] }) =>
+            root === ROOT && isOf(facts as QueryFacts, connection.url, tables),
+        })
+      }
+    } finally {
+      isBusy = false
     }
-    isBusy = false
   }
 
   function note(name: string, data: string): void {
@@ -78,6 +81,10 @@ export function invalidate(
   })
   return close
 }
+
+/** The name of a table in events. */
+const toldAs = (body: Source['body']): string =>
+  body.schema_name === 'public' ? body.table_name : nameOf(body)
 
 const followed = ({ table_name, schema_name, conditions }: Source['body']): object => ({
   table_name,

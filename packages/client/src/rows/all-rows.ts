@@ -1,5 +1,5 @@
 import type { Condition, ReadBody, Sort } from './body.ts'
-import { quoted } from './columns.ts'
+import { hiddenName, quoted } from './columns.ts'
 
 type Row = Record<string, unknown>
 
@@ -13,51 +13,49 @@ export async function* allRows(
   fetch: (body: ReadBody) => Promise<unknown>,
 ): AsyncGenerator<Row, void, undefined> {
   const { sort_by, columns, limit, offset } = body
-  if (sort_by.length === 0)
-    throw new TypeError('all() needs an order whose last column is unique: .order({ id: "asc" })')
-  if (limit !== undefined || offset !== undefined) throw new TypeError('all() takes no limit and no page')
+  if (sort_by.length === 0) throw new TypeError('all() needs an order whose last column is unique')
+  if (limit !== undefined || offset !== undefined)
+    throw new TypeError('all() takes no limit, page and single()')
+  if (!(batch >= 1)) throw new TypeError('batch is 1 or more')
   // As texts, because a number may lose digits that tell rows apart.
-  const keys = sort_by.map(({ field }, index) => `${KEY}${index}:${quoted(field)}::text`)
+  const keys = sort_by.map(({ field }, index) => `${hiddenName(index)}:${quoted(field)}::text`)
   const asked = { ...body, columns: [...(columns.length === 0 ? ['*'] : columns), ...keys], limit: batch + 1 }
   let last: readonly unknown[] = []
   for (let after: readonly Condition[] | undefined = []; after !== undefined; ) {
     const rows = (await fetch({ ...asked, conditions: [...body.conditions, ...after] })) as Row[] // of a fetch
     for (const [index, row] of rows.entries()) {
-      const key = sort_by.map((_, at) => row[KEY + at])
+      const key = sort_by.map((_, at) => row[hiddenName(at)])
       if (last.length > 0 && key.every((value, at) => value === last[at]))
-        throw new TypeError('all() needs an order in which no two rows are equal: add a unique column')
+        throw new TypeError('all() needs an order in which no two rows are equal')
       // The row that shows that there are more.
       if (index === batch) break
       last = key
-      for (const at of key.keys()) delete row[KEY + at]
+      for (const at of key.keys()) delete row[hiddenName(at)]
       yield row
     }
     after = rows.length > batch ? behind(sort_by, last) : undefined
   }
 }
 
-const KEY = '__order_'
-
 /** The rows behind one with these values in the order: for each column, equal before it and further in it. Undefined if there are none. */
 function behind(order: readonly Sort[], values: readonly unknown[]): readonly Condition[] | undefined {
   const alternatives = order.flatMap((sort, index) => {
-    const further = beyond(sort, values[index] ?? null)
-    if (further === undefined) return []
-    const equal = order.slice(0, index).map(({ field }, at) => sameAs(field, values[at] ?? null))
-    return [{ and: [...equal, further] }]
+    const further = beyond(sort, values[index])
+    const equal = order.slice(0, index).map(({ field }, at) => is(field, values[at]))
+    return further === undefined ? [] : [{ and: [...equal, further] }]
   })
   return alternatives.length === 0 ? undefined : [{ or: alternatives }]
 }
 
-const sameAs = (column: string, value: unknown): Condition =>
-  value === null ? isNull(column) : { column, operator: 'eq', value }
-
-const isNull = (column: string): Condition => ({ column, operator: 'is', value: null })
+/** Null as well. */
+const is = (column: string, value: unknown): Condition => ({ column, operator: 'eq', value })
 
 /** Undefined if nothing comes behind the value in this column alone. */
 function beyond({ field, direction, nulls }: Sort, value: unknown): Condition | undefined {
-  const nullsFirst = (nulls ?? (direction === 'desc' ? 'first' : 'last')) === 'first'
-  if (value === null) return nullsFirst ? { not: [isNull(field)] } : undefined
-  const further: Condition = { column: field, operator: direction === 'desc' ? 'lt' : 'gt', value }
-  return nullsFirst ? further : { or: [further, isNull(field)] }
+  const isDescending = direction === 'desc'
+  const nullsFirst = (nulls ?? (isDescending ? 'first' : 'last')) === 'first'
+  const isNull = is(field, null)
+  if (value === null) return nullsFirst ? { not: [isNull] } : undefined
+  const further: Condition = { column: field, operator: isDescending ? 'lt' : 'gt', value }
+  return nullsFirst ? further : { or: [further, isNull] }
 }

@@ -7,25 +7,14 @@ export type OrderOptions = { readonly ascending?: boolean; readonly nullsFirst?:
 
 /** `{ at: 'desc', id: 'asc' }`, or a column with its options. */
 export function sortOf(by: unknown, { ascending = true, nullsFirst }: OrderOptions = {}): readonly Sort[] {
-  if (typeof by === 'string')
-    return [
-      sorted(
-        by,
-        ascending ? 'asc' : 'desc',
-        nullsFirst === undefined ? undefined : nullsFirst ? 'first' : 'last',
-      ),
-    ]
+  if (typeof by === 'string') {
+    const nulls = nullsFirst === undefined ? {} : ({ nulls: nullsFirst ? 'first' : 'last' } as const)
+    return [{ field: by, direction: ascending ? 'asc' : 'desc', ...nulls }]
+  }
   const columns: Readonly<Record<string, Direction | Placed | undefined>> = { ...(by as object) } // of the caller's type
-  return Object.entries(columns).flatMap(([column, how]) => {
-    if (how === undefined) return []
-    return typeof how === 'string'
-      ? [sorted(column, how)]
-      : [sorted(column, how.direction ?? 'asc', how.nulls)]
-  })
+  return Object.entries(columns).flatMap(([field, how]) =>
+    how === undefined
+      ? []
+      : [{ field, direction: 'asc', ...(typeof how === 'string' ? { direction: how } : how) } as const],
+  )
 }
-
-const sorted = (field: string, direction: Direction, nulls?: 'first' | 'last'): Sort => ({
-  field,
-  direction,
-  ...(nulls && { nulls }),
-})

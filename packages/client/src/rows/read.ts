@@ -1,5 +1,5 @@
 import { type LiveListener, openLive } from '../live/open-live.ts'
-import { type Bounds, type Connection, post, type Reply } from '../request.ts'
+import { type Bounds, boundMethods, type Connection, post, type Reply, UNBOUNDED } from '../request.ts'
 import { allRows } from './all-rows.ts'
 import type { CountMode, ReadBody } from './body.ts'
 import { columnsOf } from './columns.ts'
@@ -19,39 +19,47 @@ type ReadState = {
 export type Fetch = (connection: Connection, body: ReadBody, bounds: Bounds) => Promise<Reply>
 
 export const fetchTable: Fetch = (connection, body, bounds) =>
-  post(connection, { path: '/gateway/fetch', body, isRepeatable: true, ...bounds })
+  post(connection, { path: '/gateway/fetch', body, ...bounds })
+
+/** Counts rows without reading them. */
+export const countTable: Fetch = (connection, { table_name, schema_name, conditions, count }, bounds) =>
+  post(connection, {
+    path: '/query/count',
+    body: { table_name, schema_name, conditions, count },
+    ...bounds,
+  })
 
 /** Rows that are read when this is awaited, again each time; those of a function once. Its methods leave it as it is and return another one. */
-export function read(connection: Connection, fetch: Fetch, state: ReadState) {
+export function read(connection: Connection, fetch: Fetch, state: ReadState): object {
   const { body, mode, bounds } = state
   const next = (change: Partial<ReadState>): object => read(connection, fetch, { ...state, ...change })
   const ask = (change: Partial<ReadBody>) => next({ body: { ...body, ...change } })
   // One row more than is wanted shows that there are several.
   const sent = mode === 'many' ? body : { ...body, limit: Math.min(2, body.limit ?? 2) }
   const run = async () => found(await fetch(connection, sent, bounds), mode)
+  // A function may write.
+  const reads = fetch === fetchTable || fetch === countTable
   return {
-    ...awaitable(fetch === fetchTable ? run : once(run)),
+    ...awaitable(reads ? run : once(run)),
+    [SOURCE]: reads ? { connection, body, form: mode } : undefined,
     ...conditionMethods((...conditions) => ask({ conditions: [...body.conditions, ...conditions] })),
     request: body,
-    select: (selection: unknown) => ask({ columns: columnsOf(selection) }),
+    select: (selection: unknown = '*') => ask({ columns: columnsOf(selection) }),
     order: (by: unknown, options?: OrderOptions) =>
       ask({ sort_by: [...body.sort_by, ...sortOf(by, options)] }),
     limit: (limit: number) => ask({ limit }),
-    range: (from: number, to: number) => ask({ offset: from, limit: to - from + 1 }),
-    page: (page: number, size: number) => ask({ offset: (page - 1) * size, limit: size }),
+    range: (from: number, to: number) => ask({ limit: to - from + 1, offset: from }),
+    page: (page: number, size: number) => ask({ limit: size, offset: (page - 1) * size }),
     count: (count: CountMode = 'exact') => ask({ count }),
     single: () => next({ mode: 'one' }),
     maybeSingle: () => next({ mode: 'maybe' }),
     value: () => next({ mode: 'value' }),
-    signal: (signal: AbortSignal) => next({ bounds: { ...bounds, signal } }),
-    timeout: (timeout: number) => next({ bounds: { ...bounds, timeout } }),
-    // A function may write, so its rows are not read again by themselves.
+    ...boundMethods(bounds, next),
     ...(fetch === fetchTable && {
-      [STEP]: oneStep('fetch', body, mode),
-      [SOURCE]: { connection, body, form: mode },
+      [STEP]: bounds === UNBOUNDED ? oneStep('fetch', sent, mode) : undefined,
       all: (options?: { readonly batch?: number }) =>
-        allRows(body, options, async (page) => (await fetch(connection, page, bounds)).data),
-      live: (on: LiveListener<unknown>) => openLive(connection, body, on, bounds),
+        allRows(sent, options, async (page) => (await fetch(connection, page, bounds)).data),
+      live: (on: LiveListener<unknown>) => openLive(connection, sent, on, bounds),
     }),
   }
 }

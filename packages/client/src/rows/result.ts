@@ -28,8 +28,8 @@ type Awaitable<T> = PromiseLike<Result<T>> & {
 
 export type Found = Omit<Success<unknown>, 'error'>
 
-/** `none`: a write that returns no rows. `value`: the only value of the only row, of a function. */
-export type Mode = 'none' | 'many' | 'one' | 'maybe' | 'value'
+/** `none`: a write that returns no rows. `value`: the only value of the only row, of a function. `count`: the number alone. */
+export type Mode = 'none' | 'many' | 'one' | 'maybe' | 'value' | 'count'
 
 /** Makes a request awaitable. */
 export const awaitable = (run: () => Promise<Found>): Awaitable<unknown> => ({
@@ -64,24 +64,24 @@ export function found(reply: Reply, mode: Mode): Found {
     throw failure({
       code: 'rows_not_stored',
       status: 200,
-      message: 'The write was done before, and its rows were too large to be stored under its key',
+      message: 'The write was done before, but its rows were not stored',
       details: { rows: omitted },
     })
-  if (mode === 'none') return { data: null, count, hasMore: false }
-  const { data, has_more, data_truncated } = reply
+  const { data = [], has_more, data_truncated } = reply
   if (mode === 'many') return { data, count, hasMore: has_more === true || data_truncated === true }
-  return { data: onlyRow(Array.isArray(data) ? data : [], mode), count, hasMore: false }
+  const one = mode === 'none' ? null : mode === 'count' ? count : onlyRow(data as readonly object[], mode) // of rows
+  return { data: one, count, hasMore: false }
 }
 
-function onlyRow(rows: readonly unknown[], mode: Mode): unknown {
-  const [row, ...others] = rows
-  if (rows.length === 0 && mode !== 'one') return null
-  if (row === undefined || others.length > 0)
+function onlyRow(rows: readonly object[], mode: Mode): unknown {
+  const [row] = rows
+  if (row === undefined && mode !== 'one') return null
+  if (row === undefined || rows.length > 1)
     throw failure({
       code: 'not_one_row',
       status: 200,
-      message: rows.length === 0 ? 'There is no such row' : 'There is more than one such row',
+      message: `There is ${row === undefined ? 'no' : 'more than one'} such row`,
       details: { rows: rows.length },
     })
-  return mode === 'value' ? Object.values(row as object)[0] : row // rows are objects
+  return mode === 'value' ? Object.values(row)[0] : row
 }

@@ -1,11 +1,10 @@
-import { type Bounds, type Connection, post } from '../request.ts'
-import type { Condition, CountMode, ReadBody, Target } from './body.ts'
+import { boundMethods, type Connection, post, UNBOUNDED } from '../request.ts'
+import type { CountMode, ReadBody, Target } from './body.ts'
 import { columnsOf } from './columns.ts'
-import { conditionMethods } from './conditions.ts'
-import { type Fetch, fetchTable, read } from './read.ts'
-import { awaitable, once } from './result.ts'
-import { SOURCE } from './source.ts'
-import { write } from './write.ts'
+import { expectExact } from './conditions.ts'
+import { countTable, type Fetch, fetchTable, read } from './read.ts'
+import { awaitable, found, type Mode, once } from './result.ts'
+import { newWrite } from './write.ts'
 
 type Row = Readonly<Record<string, unknown>>
 type Rows = Row | readonly Row[]
@@ -19,35 +18,39 @@ type UpsertOptions = {
 
 /** Reads and writes of the rows of a table or view. */
 export function table(connection: Connection, target: Target): object {
-  const changed = (kind: 'update' | 'delete', body: object) =>
-    write(connection, { kind, bodies: [{ ...target, ...body }], conditions: [], mode: 'none', bounds: {} })
-  const inserted = (bodies: readonly object[]) => {
-    const whole = bodies.map((body) => ({ ...target, ...body }))
-    return write(connection, { kind: 'insert', bodies: whole, conditions: [], mode: 'none', bounds: {} })
-  }
+  const write = (kind: 'insert' | 'update' | 'delete', ...bodies: readonly object[]) =>
+    newWrite(
+      connection,
+      kind,
+      bodies.map((body) => ({ ...target, ...body })),
+    )
   return {
     select: (selection: unknown = '*', options?: SelectOptions) =>
       read(connection, fetchTable, reading({ ...target, columns: columnsOf(selection), ...options })),
-    insert: (rows: Rows) => inserted([{ insert_body: rows }]),
-    upsert: (rows: Rows, options: UpsertOptions) => inserted(upserts(rows, options)),
-    update: (values: Row) => changed('update', { update_body: values }),
-    delete: () => changed('delete', {}),
-    count: (mode: CountMode = 'exact') =>
-      counting(connection, { ...target, conditions: [], count: mode }, {}),
+    insert: (rows: Rows) => write('insert', { insert_body: rows }),
+    upsert: (rows: Rows, options: UpsertOptions) => write('insert', ...upserts(rows, options)),
+    update: (values: Row) => write('update', { update_body: values }),
+    delete: () => write('delete', {}),
+    count: (count: CountMode = 'exact') =>
+      read(connection, countTable, reading({ ...target, count }, 'count')),
   }
 }
 
-const reading = (body: Target & Partial<ReadBody>) =>
-  ({ body: { columns: [], conditions: [], sort_by: [], ...body }, mode: 'many', bounds: {} }) as const
+const reading = (body: Target & Partial<ReadBody>, mode: Mode = 'many') => ({
+  body: { columns: [], conditions: [], sort_by: [], ...body },
+  mode,
+  bounds: UNBOUNDED,
+})
 
 /** On a conflict the service sets fixed values, so each row that is to replace another one is a statement of its own. */
 function upserts(rows: Rows, { onConflict, ignoreDuplicates = false }: UpsertOptions): readonly object[] {
   const on_conflict =
     typeof onConflict === 'string' ? onConflict.split(',').map((name) => name.trim()) : onConflict
   if (ignoreDuplicates) return [{ insert_body: rows, on_conflict }]
-  return [rows]
-    .flat()
-    .map((row) => ({ insert_body: row, on_conflict, update_body: withoutKey(row, on_conflict) }))
+  return [rows].flat().map((row) => {
+    for (const name of on_conflict) expectExact(name, row[name])
+    return { insert_body: row, on_conflict, update_body: withoutKey(row, on_conflict) }
+  })
 }
 
 /** A row of nothing but its key sets the key, so that it is among the rows that are returned. */
@@ -56,66 +59,25 @@ function withoutKey(row: Row, key: readonly string[]): Row {
   return values.length === 0 ? row : Object.fromEntries(values)
 }
 
-type CountBody = Target & { readonly conditions: readonly Condition[]; readonly count: CountMode }
-
-/** Counts rows without reading them. */
-function counting(connection: Connection, body: CountBody, bounds: Bounds) {
-  const next = (change: Bounds): object => counting(connection, body, { ...bounds, ...change })
-  return {
-    ...awaitable(async () => {
-      const { count = 0 } = await post(connection, {
-        path: '/query/count',
-        body,
-        isRepeatable: true,
-        ...bounds,
-      })
-      return { data: count, count, hasMore: false }
-    }),
-    [SOURCE]: { connection, body, form: 'count' },
-    ...conditionMethods((...more): object =>
-      counting(connection, { ...body, conditions: [...body.conditions, ...more] }, bounds),
-    ),
-    signal: (signal: AbortSignal) => next({ signal }),
-    timeout: (timeout: number) => next({ timeout }),
-  }
-}
-
 /** Calls a function. It may write, so it is never called again. */
 export function rpc(connection: Connection, schema: string, name: string, args: object): object {
   const call: Fetch = (connection, { columns, conditions, sort_by, limit, offset, count, head }, bounds) => {
-    const order = sort_by.map(({ field, ...how }) => ({ column: field, ...how }))
-    const output = { select: columns, filters: conditions, order, limit, offset, count, head }
-    return post(connection, {
-      path: '/gateway/rpc',
-      body: { function: name, schema, args, ...output },
-      isRepeatable: false,
-      ...bounds,
-    })
+    const output = { select: columns, filters: conditions, order: sort_by, limit, offset, count, head }
+    const body = { function: name, schema, args, ...output }
+    return post(connection, { path: '/gateway/rpc', body, ...bounds })
   }
   return read(connection, call, reading({ table_name: name, schema_name: schema }))
 }
 
+type Statement = { readonly query: string; readonly params: readonly unknown[] | undefined }
+
 /** Runs SQL under a key that may. It may write, so it is never run again. */
-export function sql(
-  connection: Connection,
-  query: string,
-  params: readonly unknown[] | undefined,
-  bounds: Bounds,
-): object {
-  const next = (change: Bounds): object => sql(connection, query, params, { ...bounds, ...change })
-  return {
-    ...awaitable(
-      once(async () => {
-        const { data, meta } = await post(connection, {
-          path: '/gateway/query',
-          body: { query, params },
-          isRepeatable: false,
-          ...bounds,
-        })
-        return { data, count: meta?.rows_affected ?? null, hasMore: false }
-      }),
-    ),
-    signal: (signal: AbortSignal) => next({ signal }),
-    timeout: (timeout: number) => next({ timeout }),
-  }
-}
+export const sql = (connection: Connection, body: Statement, bounds = UNBOUNDED): object => ({
+  ...awaitable(
+    once(async () => {
+      const { data, meta } = await post(connection, { path: '/gateway/query', body, ...bounds })
+      return found({ data, affected_rows: meta?.rows_affected }, 'many')
+    }),
+  ),
+  ...boundMethods(bounds, (change) => sql(connection, body, change.bounds)),
+})

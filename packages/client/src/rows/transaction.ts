@@ -1,4 +1,4 @@
-import { type Bounds, type Connection, post, type Reply } from '../request.ts'
+import { type Bounds, boundMethods, type Connection, post, type Reply } from '../request.ts'
 import { awaitable, type Found, found, once } from './result.ts'
 import { STEP, type Step } from './step.ts'
 
@@ -28,10 +28,9 @@ export async function runSteps(
     path: '/gateway/transaction',
     body: {
       operations,
-      options: { ...(isolation && { isolation_level: isolation }), ...(readOnly && { read_only: true }) },
+      options: { isolation_level: isolation, read_only: readOnly },
     },
-    ...(key !== undefined && { headers: { 'idempotency-key': key } }),
-    isRepeatable: key !== undefined,
+    key,
     ...bounds,
   })
   let at = 0
@@ -56,22 +55,20 @@ function joined(replies: readonly Reply[]): Reply {
 }
 
 export type TransactionState = {
-  readonly steps: readonly { readonly [STEP]: Step }[]
+  readonly steps: readonly { readonly [STEP]: Step | undefined }[]
   readonly options: TransactionOptions
   readonly key?: string
   readonly bounds: Bounds
 }
 
 /** Is sent when it is awaited: once, however often. */
-export function transaction(connection: Connection, state: TransactionState) {
+export function transaction(connection: Connection, state: TransactionState): object {
   const { steps, options, key, bounds } = state
   const next = (change: Partial<TransactionState>): object => transaction(connection, { ...state, ...change })
+  const whole = steps.flatMap((step) => step[STEP] ?? [])
+  if (whole.length < steps.length) throw new TypeError('A step has no signal, timeout or key of its own')
   const run = async (): Promise<Found> => {
-    const all = await runSteps(
-      connection,
-      steps.map((step) => step[STEP]),
-      { key, bounds, options },
-    )
+    const all = await runSteps(connection, whole, { key, bounds, options })
     return {
       data: all.map(({ data }) => data),
       count: all.reduce((sum, { count }) => sum + (count ?? 0), 0),
@@ -80,8 +77,7 @@ export function transaction(connection: Connection, state: TransactionState) {
   }
   return {
     ...awaitable(once(run)),
+    ...boundMethods(bounds, next),
     idempotent: (given: string) => next({ key: given }),
-    signal: (signal: AbortSignal) => next({ bounds: { ...bounds, signal } }),
-    timeout: (timeout: number) => next({ bounds: { ...bounds, timeout } }),
   }
 }

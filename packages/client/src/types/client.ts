@@ -6,12 +6,13 @@ import type {
   FunctionOf,
   InsertOf,
   Json,
+  NumbersOf,
   RowOf,
   SchemaNames,
   TableNames,
   UpdateOf,
 } from './database.ts'
-import type { Call, Count, Query, Read, Sql, Stepping, Transaction, Unbounded, Write } from './query.ts'
+import type { Call, Count, Query, Read, Rows, Sql, Stepping, Transaction, Unbounded, Write } from './query.ts'
 import type { Selected, Selection } from './selection.ts'
 
 /** One schema of a database, which is `public` unless `schema` names another one. */
@@ -22,7 +23,7 @@ export interface Client<DB, S> {
   rpc<F extends FunctionNames<DB, S>>(
     name: F,
     ...args: Arguments<FunctionOf<DB, S, F>>
-  ): Called<F, Returns<FunctionOf<DB, S, F>>>
+  ): Called<F, FunctionOf<DB, S, F>, NumbersOf<DB, S>>
   /** Runs reads and writes in their order, all or none of them. Nothing is sent before it is awaited. */
   transaction<const Steps extends readonly (Stepping & Query<unknown>)[]>(
     steps: Steps,
@@ -67,11 +68,24 @@ type Arguments<F> = F extends { Args: infer A }
       ? [args?: A]
       : [args: A]
   : []
-type Returns<F> = F extends { Returns: infer R } ? R : never
+type Returns<Function> = Function extends { Returns: infer R } ? R : never
+/** A value is in a row whose only column has the name of the argument that it goes out by, or that of the function. */
+type ValueColumn<Function, F extends string> = Function extends { Column: infer C extends string } ? C : F
 
-type Called<F extends string, R> = [R] extends [readonly (infer Row)[]]
-  ? Call<F, RowIn<F, Row>, never>
-  : Call<F, RowIn<F, R>, [R] extends [undefined] ? null : R>
+type Called<F extends string, Function, Numbers> = [Function] extends [{ IsSet: false }]
+  ? CalledOnce<F, Returns<Function>, ValueColumn<Function, F>, Numbers>
+  : [Returns<Function>] extends [readonly (infer Row)[]]
+    ? CallOf<F, RowIn<ValueColumn<Function, F>, Row>, never, Numbers>
+    : CalledOnce<F, Returns<Function>, ValueColumn<Function, F>, Numbers>
+type CalledOnce<F extends string, R, Column extends string, Numbers> = CallOf<
+  F,
+  RowIn<Column, R>,
+  ValueOf<R>,
+  Numbers
+>
+type CallOf<F extends string, R, Value, Numbers> = Call<Rows<F, R, Numbers>, F, R, Value>
 
-/** A value is in a row whose only column has the name of the function. */
-type RowIn<F extends string, R> = [R] extends [{ [column: string]: unknown }] ? R : { [name in F]: R }
+type AnyRow = { [column: string]: unknown }
+type RowIn<Column extends string, R> = [R] extends [AnyRow] ? R : { [name in Column]: R }
+/** A row is no value. */
+type ValueOf<R> = [R] extends [undefined] ? null : [R] extends [AnyRow] ? never : R

@@ -109,37 +109,27 @@ type Trimmed<T extends string> = T extends `${Space}${infer R}`
 
 type Unquoted<T extends string> = T extends `"${infer Name}"` ? Name : T
 
-/** The value of a column under a cast. */
-export type CastValue<V, Type> = Type extends string
+/** The value of a column under a cast. `Numbers`: 'exact', or something else. */
+export type CastValue<V, Type, Numbers> = Type extends string
   ? V extends SelectError<string>
     ? V
-    : Cast<Lowercase<Type>> | Extract<V, null>
+    : Cast<Lowercase<Type>, Numbers> | Extract<V, null>
   : V
 
-type Cast<Type extends string> = Type extends
-  | 'text'
-  | 'varchar'
-  | 'uuid'
-  | 'date'
-  | 'name'
-  | `timestamp${string}`
-  | `time${string}`
-  | `character${string}`
-  ? string
-  : Type extends
-        | 'int2'
-        | 'int4'
-        | 'int8'
-        | 'float4'
-        | 'float8'
-        | 'int'
-        | 'integer'
-        | 'bigint'
-        | 'smallint'
-        | 'numeric'
-        | 'real'
-        | 'double precision'
-    ? number
+type Cast<Type extends string, Numbers> = Type extends `${infer Item}[]`
+  ? (Cast<Item, Numbers> | null)[]
+  : Type extends 'json' | 'jsonb'
+    ? Json
     : Type extends 'bool' | 'boolean'
       ? boolean
-      : Json
+      : Type extends 'int8' | 'bigint'
+        ? number | (Numbers extends 'exact' ? bigint : never)
+        : Type extends 'numeric' | 'decimal'
+          ? number | (Numbers extends 'exact' ? bigint | string : never)
+          : Type extends SmallNumber
+            ? number
+            : string
+
+type SmallNumber =
+  | ('int2' | 'int4' | 'int' | 'integer' | 'smallint')
+  | ('float4' | 'float8' | 'float' | 'real' | 'double precision')

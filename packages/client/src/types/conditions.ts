@@ -36,7 +36,10 @@ type Operand<V> =
 type Scalar<V> = Extract<Value<V>, string | number | bigint | boolean | Date>
 
 /** Conditions, joined by AND. */
-export type Where<R> = { readonly [C in Column<R>]?: Operand<R[C]> } & {
+export type Where<R> = {
+  // Without types of a table, any column may be called so.
+  readonly [C in Column<R>]?: Operand<R[C]> | (string extends C ? Where<R> | readonly Where<R>[] : never)
+} & {
   readonly or?: readonly Where<R>[]
   readonly and?: readonly Where<R>[]
   readonly not?: Where<R> | readonly Where<R>[]

@@ -29,6 +29,13 @@ export type TableNames<DB, S> = (keyof Tables<DB, S> | keyof Views<DB, S>) & str
 export type FunctionNames<DB, S> = keyof Functions<DB, S> & string
 export type FunctionOf<DB, S, F> = F extends keyof Functions<DB, S> ? Functions<DB, S>[F] : never
 
+/** How the types of a database have its numbers: 'exact', or something else. */
+export type NumbersOf<DB, S> = S extends keyof DB
+  ? DB[S] extends { Numbers: infer N }
+    ? N
+    : unknown
+  : unknown
+
 /** A table or view. */
 export type Source<DB, S, N> = N extends keyof Tables<DB, S>
   ? Tables<DB, S>[N]

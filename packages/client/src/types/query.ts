@@ -14,9 +14,15 @@ export interface Query<Data> extends PromiseLike<Result<Data>> {
   orThrow(): Promise<Data>
 }
 
-/** A step of a transaction. */
-export interface Stepping {
-  readonly [STEP]: Step
+/** A step of a transaction, unless `Part` says otherwise. */
+export interface Stepping<Part = Step> {
+  readonly [STEP]: Part
+}
+
+declare const reason: unique symbol
+/** A signal, a timeout and a key are those of the whole transaction. */
+interface NoStep {
+  readonly [reason]: 'A step has no signal, timeout or key of its own: the transaction has them'
 }
 
 /** A read, which can be sent again by itself. */
@@ -50,19 +56,19 @@ interface Ordered<R, Next> {
 }
 
 /** Rows of a table: those that `select` has named, under conditions. Each method leaves it as it is, and returns another one. */
-export interface Read<DB, S, N, R, Data = R[]>
+export interface Read<DB, S, N, R, Data = R[], Part = Step>
   extends Query<Data>,
-    Stepping,
+    Stepping<Part>,
     Repeatable,
-    Conditions<RowOf<DB, S, N>, Read<DB, S, N, R, Data>>,
-    Ordered<RowOf<DB, S, N>, Read<DB, S, N, R, Data>>,
-    Bounded<Read<DB, S, N, R, Data>> {
+    Conditions<RowOf<DB, S, N>, Read<DB, S, N, R, Data, Part>>,
+    Ordered<RowOf<DB, S, N>, Read<DB, S, N, R, Data, Part>>,
+    Bounded<Read<DB, S, N, R, Data, NoStep>> {
   /** The body of the fetch. */
   readonly request: ReadBody
   /** The row; `not_one_row` if there is none, or more than one. */
-  single(): Read<DB, S, N, R, R>
+  single(): Read<DB, S, N, R, R, Part>
   /** The row or null; `not_one_row` if there is more than one. */
-  maybeSingle(): Read<DB, S, N, R, R | null>
+  maybeSingle(): Read<DB, S, N, R, R | null, Part>
   /** All rows, in batches. Needs an order whose last column is unique. Throws a GatehouseError. */
   all(options?: { readonly batch?: number }): AsyncIterable<R>
   /** Follows the rows: those of now, and then every change. Returns a function that ends it. */
@@ -81,24 +87,27 @@ interface Idempotent<Next> {
 }
 
 /** A write that returns no rows. `count` is the number of rows that it has changed. */
-export interface Write<DB, S, N>
+export interface Write<DB, S, N, Part = Step>
   extends Query<null>,
-    Stepping,
-    Bounded<Write<DB, S, N>>,
-    Idempotent<Write<DB, S, N>> {
+    Stepping<Part>,
+    Bounded<Write<DB, S, N, NoStep>>,
+    Idempotent<Write<DB, S, N, NoStep>> {
   /** Returns the rows as they are after the write; deleted ones as they were. */
-  select<const Q extends string | Selection<DB, S, N> = '*'>(columns?: Q): Written<Selected<DB, S, N, Q>>
+  select<const Q extends string | Selection<DB, S, N> = '*'>(
+    columns?: Q,
+  ): Written<Selected<DB, S, N, Q>, Selected<DB, S, N, Q>[], Part>
 }
 
 /** A write that returns rows. */
-export interface Written<R, Data = R[]>
+export interface Written<R, Data = R[], Part = Step>
   extends Query<Data>,
-    Stepping,
-    Bounded<Written<R, Data>>,
-    Idempotent<Written<R, Data>> {
-  /** The row. `not_one_row` comes too late to undo a write of several. */
-  single(): Written<R, R>
-  maybeSingle(): Written<R, R | null>
+    Stepping<Part>,
+    Bounded<Written<R, Data, NoStep>>,
+    Idempotent<Written<R, Data, NoStep>> {
+  /** The row; `not_one_row` if there is none. If several match, nothing is written, which is `not_one_row` as well. */
+  single(): Written<R, R, Part>
+  /** The row or null. If several match, nothing is written, and it is `not_one_row`. */
+  maybeSingle(): Written<R, R | null, Part>
 }
 
 /** An update or delete with conditions. */
@@ -110,21 +119,24 @@ export interface Unbounded<DB, S, N> extends Conditions<RowOf<DB, S, N>, Change<
   unbounded(): Change<DB, S, N>
 }
 
-type OneTable<F extends string, R> = { rows: { Tables: { [name in F]: { Row: R; Relationships: [] } } } }
+/** The rows of a function, as a database of one table. */
+export type Rows<F extends string, R, Numbers> = {
+  rows: { Tables: { [name in F]: { Row: R; Relationships: [] } }; Numbers: Numbers }
+}
 
 /** The rows of a function. `Picked` is what `select` has chosen of them. */
-export interface Call<F extends string, R, Value, Picked = R, Data = Picked[]>
+export interface Call<DB, F, R, Value, Picked = R, Data = Picked[]>
   extends Query<Data>,
-    Conditions<R, Call<F, R, Value, Picked, Data>>,
-    Ordered<R, Call<F, R, Value, Picked, Data>>,
-    Bounded<Call<F, R, Value, Picked, Data>> {
-  select<const Q extends string | Selection<OneTable<F, R>, 'rows', F>>(
-    columns: Q,
-  ): Call<F, R, Value, Selected<OneTable<F, R>, 'rows', F, Q>>
-  single(): Call<F, R, Value, Picked, Picked>
-  maybeSingle(): Call<F, R, Value, Picked, Picked | null>
+    Conditions<R, Call<DB, F, R, Value, Picked, Data>>,
+    Ordered<R, Call<DB, F, R, Value, Picked, Data>>,
+    Bounded<Call<DB, F, R, Value, Picked, Data>> {
+  select<const Q extends string | Selection<DB, 'rows', F> = '*'>(
+    columns?: Q,
+  ): Call<DB, F, R, Value, Selected<DB, 'rows', F, Q>>
+  single(): Call<DB, F, R, Value, Picked, Picked>
+  maybeSingle(): Call<DB, F, R, Value, Picked, Picked | null>
   /** The value of a function that returns one. */
-  value(): Call<F, R, Value, Picked, Value>
+  value(): Call<DB, F, R, Value, Picked, Value>
 }
 
 /** All or none of its steps. Its data are those of the steps. */

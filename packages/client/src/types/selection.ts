@@ -1,5 +1,5 @@
 import type { CastValue, Parsed } from './column-text.ts'
-import type { AnyRow, ForeignKeys, RowOf, TableNames } from './database.ts'
+import type { AnyRow, ForeignKeys, NumbersOf, RowOf, TableNames } from './database.ts'
 
 declare const problem: unique symbol
 /** In place of a row: says what is wrong with the columns. */
@@ -55,7 +55,7 @@ type ItemValue<DB, S, N, Item> = Item extends {
 }
   ? Related<Relation<DB, S, N, T, H>, DB, S, { items: Inner }>
   : Item extends { column: infer C extends string; cast: infer Type }
-    ? CastValue<Column<DB, S, N, C>, Type>
+    ? CastValue<Column<DB, S, N, C>, Type, NumbersOf<DB, S>>
     : never
 
 // Members of an object.
@@ -69,8 +69,10 @@ type SelectedByObject<DB, S, N, Q> = Whole<
   }
 >
 
-type MemberValue<DB, S, N, K extends string, V> = V extends true
-  ? Column<DB, S, N, K>
+type MemberValue<DB, S, N, K extends string, V> = V extends boolean | undefined
+  ? V extends true
+    ? Column<DB, S, N, K>
+    : undefined
   : V extends string
     ? Column<DB, S, N, V>
     : V extends { readonly select: infer Inner extends object }
@@ -85,9 +87,11 @@ type Column<DB, S, N, C extends string> = C extends keyof RowOf<DB, S, N>
   : SelectError<`${N & string} has no column "${C}"`>
 
 /** A member that is an error makes an error of the whole. */
-type Whole<R> = [Extract<R[keyof R], SelectError<string>>] extends [never]
-  ? Prettify<R>
-  : Extract<R[keyof R], SelectError<string>>
+type Whole<R> = [keyof R] extends [never]
+  ? SelectError<'No columns are selected'>
+  : [Extract<R[keyof R], SelectError<string>>] extends [never]
+    ? Prettify<R>
+    : Extract<R[keyof R], SelectError<string>>
 
 /** The value of a relation, by its table. */
 type Related<Found, DB, S, Q> = Found extends { table: infer T extends string; value: infer Kind }
@@ -106,7 +110,7 @@ type OfKind<R, Kind> =
 
 /**
  * Finds a relation as the service does: by the table on the other side, by the column of the foreign key, or by its name. A table whose rows
- * refer to this one gives a list.
+ * refer to this one gives a list. A row that policies may hide may be null.
  */
 type Relation<DB, S, N, T extends string, Hint> =
   AnyRow extends RowOf<DB, S, N>
@@ -131,7 +135,11 @@ type Outward<Key, DB, S, N, T, Hint> = Key extends {
   ? Fits<T, Hint, Target, Name | OnlyColumn<Columns>> extends true
     ? {
         table: Target
-        value: null extends RowOf<DB, S, N>[Columns[number] & keyof RowOf<DB, S, N>] ? 'maybe' : 'one'
+        value: Key extends { mayBeMissing: true }
+          ? 'maybe'
+          : null extends RowOf<DB, S, N>[Columns[number] & keyof RowOf<DB, S, N>]
+            ? 'maybe'
+            : 'one'
         by: Name
       }
     : never
