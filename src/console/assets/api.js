@@ -3,7 +3,7 @@ import { createStore } from './hooks.js'
 /**
  * @typedef {Readonly<Record<string, string | number | boolean | undefined>>} Parameters
  * @typedef {{ by: 'session', userId?: string | undefined } | { by: 'key', key: string } | { by: 'nobody' }} Credential
- * @typedef {{ method?: string, query?: Parameters, body?: unknown, file?: { type: string, content: string }, client?: string, signal?: AbortSignal, isEntry?: boolean, asksNothing?: boolean, isRead?: boolean, accept?: string }} Asked
+ * @typedef {{ method?: string, query?: Parameters, body?: unknown, file?: { type: string, content: string }, client?: string, signal?: AbortSignal, isEntry?: boolean, asksNothing?: boolean, isRead?: boolean, headers?: Readonly<Record<string, string>> }} Asked
  * `file`: a body that is no JSON. `isEntry`: a way in, which nobody is signed in for. `asksNothing`: fails where another call would ask the person. `isRead`: a POST that changes nothing.
  */
 
@@ -53,28 +53,12 @@ export const otherUser = createStore(/** @type {{ id: string, name: string } | u
 export const call = (path, asked = {}) => withQuestions(asked, () => send(path, asked))
 
 /**
- * The result of an endpoint that tells its progress in lines before it.
- * @param {string} path
- * @param {Asked & { onProgress: (progress: any) => void }} asked
- * @returns {Promise<any>}
- */
-export const callLines = (path, asked) => withQuestions(asked, () => follow(path, asked))
-
-/**
- * The file that an endpoint sends.
- * @param {string} path
- * @param {Asked & { onProgress: (bytes: number) => void }} asked
- * @returns {Promise<Blob>}
- */
-export const callFile = (path, asked) => withQuestions(asked, () => receive(path, asked))
-
-/**
  * @template T
  * @param {Asked} asked
  * @param {() => Promise<T>} work
  * @returns {Promise<T>}
  */
-async function withQuestions(asked, work) {
+export async function withQuestions(asked, work) {
   for (;;) {
     try {
       return await work()
@@ -117,65 +101,15 @@ async function send(path, asked) {
   throw failureOf(response, text)
 }
 
-/**
- * Opens a stream of events, which goes on after that of an id.
- * @param {string} path
- * @param {{ client: string, body: unknown, lastId: string, signal: AbortSignal }} asked
- * @returns {Promise<ReadableStream<Uint8Array>>}
- */
-export async function openStream(path, { client, body, lastId, signal }) {
-  const headers = {
-    ...{ accept: 'text/event-stream', 'content-type': 'application/json', 'x-service-client': client },
-    ...(lastId !== '' && { 'last-event-id': lastId }),
-  }
-  const asked = { method: 'POST', headers, text: JSON.stringify(body), signal, as: credential }
-  const response = await fetchAs(path, asked)
-  if (response.ok && response.body !== null) return response.body
-  throw failureOf(response, await response.text().catch(unreachable))
-}
-
-/** A large file goes to the disk of the browser, not through the memory of this page. @param {string} path @param {Asked & { onProgress: (bytes: number) => void }} asked */
-async function receive(path, asked) {
-  const response = await request(path, asked)
-  if (!response.ok || response.body === null)
-    throw failureOf(response, await response.text().catch(unreachable))
-  let received = 0
-  /** @type {TransformStream<Uint8Array<ArrayBuffer>, Uint8Array<ArrayBuffer>>} */
-  const counting = new TransformStream({
-    transform(part, out) {
-      received += part.length
-      asked.onProgress(received)
-      out.enqueue(part)
-    },
-  })
-  return new Response(response.body.pipeThrough(counting)).blob().catch(unreachable)
-}
-
-/** @param {string} path @param {Asked & { onProgress: (progress: any) => void }} asked */
-async function follow(path, asked) {
-  const response = await request(path, { ...asked, accept: 'application/x-ndjson' })
-  if (!response.ok || response.body === null)
-    throw failureOf(response, await response.text().catch(unreachable))
-  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader()
-  for (let rest = ''; ; ) {
-    const { value, done } = await reader.read().catch(unreachable)
-    if (done) return unreachable(undefined)
-    const lines = (rest + value).split('\n')
-    rest = lines.pop() ?? ''
-    for (const line of lines) {
-      const { progress, result, failure } = parse(line)
-      if (failure !== undefined) throw failureOf(response, JSON.stringify(failure))
-      if (result !== undefined) return result
-      asked.onProgress(progress)
-    }
-  }
-}
-
 /** @param {string} path @param {Asked} asked */
-async function request(path, { method = 'GET', query, body, file, client, signal, accept, isEntry = false }) {
+export async function request(
+  path,
+  { method = 'GET', query, body, file, client, signal, isEntry = false, ...more },
+) {
   const text = file?.content ?? (body === undefined ? undefined : JSON.stringify(body))
   const headers = {
-    accept: accept ?? 'application/json',
+    accept: 'application/json',
+    ...more.headers,
     ...(client !== undefined && { 'x-service-client': client }),
     ...(text !== undefined && { 'content-type': file?.type ?? 'application/json' }),
   }
@@ -237,7 +171,7 @@ function searchOf(query = {}) {
 }
 
 /** @param {unknown} error @returns {never} */
-function unreachable(error) {
+export function unreachable(error) {
   if (error instanceof DOMException && error.name === 'AbortError') throw error
   throw new ApiError({
     status: 0,
@@ -248,7 +182,7 @@ function unreachable(error) {
 }
 
 /** @param {Response} response @param {string} text */
-function failureOf(response, text) {
+export function failureOf(response, text) {
   const { status, headers } = response
   const requestId = headers.get('x-request-id')
   const wait = headers.get('retry-after')

@@ -1,4 +1,4 @@
-import { textOf } from '../json.js'
+import { textOf } from '../values.js'
 
 /**
  * Hands a file to the person. Nothing of it goes to the network.

@@ -1,4 +1,4 @@
-import { textOf } from '../../json.js'
+import { textOf } from '../../values.js'
 import { exampleOf } from './document.js'
 
 /** @typedef {import('./document.js').ApiDocument} ApiDocument @typedef {import('./document.js').Operation} Operation @typedef {import('./document.js').Parameter} Parameter */

@@ -1,4 +1,4 @@
-import { parse } from '../../json.js'
+import { parse } from '../../api.js'
 
 /**
  * A column as `GET /schema/columns` describes it.

@@ -1,4 +1,4 @@
-import { textOf } from '../../json.js'
+import { textOf } from '../../values.js'
 
 /** @typedef {Readonly<Record<string, unknown>>} Values */
 

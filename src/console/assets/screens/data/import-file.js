@@ -1,4 +1,4 @@
-import { parse } from '../../json.js'
+import { parse } from '../../api.js'
 
 /**
  * Reads a file of rows piece by piece, so that its size is no matter.

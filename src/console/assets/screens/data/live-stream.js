@@ -1,5 +1,5 @@
-import { ApiError, openStream } from '../../api.js'
-import { parse } from '../../json.js'
+import { ApiError, parse } from '../../api.js'
+import { openStream } from '../../long-answers.js'
 
 /** Milliseconds until a stream is opened again, which double with each failure to the second. */
 const RETRY = 2_000

@@ -3,10 +3,9 @@ import { auth, call } from '../../api.js'
 import { Failure, Field, Panel, Table } from '../../controls.js'
 import { useAct, useLoad } from '../../hooks.js'
 import { html } from '../../html.js'
-import { isNumeric } from '../../json.js'
 import { may } from '../../session.js'
 import { take } from '../../sign-in.js'
-import { countOf, Value } from '../../values.js'
+import { countOf, isNumeric, Value } from '../../values.js'
 
 const LIMIT = 50
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i

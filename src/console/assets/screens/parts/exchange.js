@@ -1,9 +1,8 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { exchange } from '../../api.js'
+import { exchange, parse } from '../../api.js'
 import { Mark } from '../../controls.js'
 import { useAct } from '../../hooks.js'
 import { html } from '../../html.js'
-import { parse } from '../../json.js'
 import { countOf, duration, Value } from '../../values.js'
 import { Copy } from './copy.js'
 

@@ -1,4 +1,5 @@
-import { parse, textOf } from '../../json.js'
+import { parse } from '../../api.js'
+import { textOf } from '../../values.js'
 
 /**
  * @typedef {Readonly<Record<string, any>>} Definition `source`, `transform`, `sink` and what else the body of a run has

@@ -1,7 +1,6 @@
 import { Fact, Link, Mark, Panel, Table } from '../../controls.js'
 import { html } from '../../html.js'
-import { isNumeric } from '../../json.js'
-import { counted, countOf, Value } from '../../values.js'
+import { counted, countOf, isNumeric, Value } from '../../values.js'
 
 /**
  * @typedef {Readonly<Record<string, unknown>>} Row

@@ -2,9 +2,8 @@ import { call } from '../../api.js'
 import { Failure, Link, Loading, Mark, Pager, Panel, Table, Title } from '../../controls.js'
 import { useLoad } from '../../hooks.js'
 import { html } from '../../html.js'
-import { textOf } from '../../json.js'
 import { may } from '../../session.js'
-import { duration, ShortId, Time, Value } from '../../values.js'
+import { duration, ShortId, Time, textOf, Value } from '../../values.js'
 
 /**
  * @typedef {{ id: number, created_at: string, pipeline_run_id: string, pipeline_name: string | null, step: string, service_client: string, table_name: string | null, status_code: number, duration_ms: number, error_message: string | null, details: Readonly<Record<string, unknown>> }} Step

@@ -1,4 +1,5 @@
-import { parse, textOf } from '../../json.js'
+import { parse } from '../../api.js'
+import { textOf } from '../../values.js'
 
 /**
  * The facts of a route as they are typed.

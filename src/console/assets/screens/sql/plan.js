@@ -1,7 +1,6 @@
 import { Panel } from '../../controls.js'
 import { html } from '../../html.js'
-import { textOf } from '../../json.js'
-import { counted, duration, Value } from '../../values.js'
+import { counted, duration, textOf, Value } from '../../values.js'
 
 /**
  * @typedef {Readonly<Record<string, unknown>> & { 'Node Type': string, Plans?: readonly PlanNode[] }} PlanNode

@@ -1,8 +1,7 @@
 import { useState } from 'preact/hooks'
 import { Check, Table } from '../../controls.js'
 import { html } from '../../html.js'
-import { isNumeric } from '../../json.js'
-import { counted, countOf, duration, Value } from '../../values.js'
+import { counted, countOf, duration, isNumeric, Value } from '../../values.js'
 import { csvOf, saveFile } from '../files.js'
 
 /** Rows and columns beside each other. A larger result is paged. */
