@@ -41,12 +41,12 @@ async function tests(): Promise<void> {
 
   test('a preset is added, said beforehand, and removed, and the trail names the person', async () => {
     await open()
-    await page.getByText('row-level security is off').waitFor()
+    await page.getByText('row-level security is off', { exact: true }).waitFor()
     await press('Add policy')
     await dialog.getByText('whose user_id is their id').waitFor()
     await expectAccessible(page, 'the form of a policy')
     await dialog.getByRole('button', { name: 'Add the policy' }).click()
-    await page.getByText('row-level security is on').waitFor()
+    await page.getByText('row-level security is on', { exact: true }).waitFor()
     await page.getByText('select, insert, update, delete').waitFor()
     assert.ok((await policies()) > 0)
     const [told] = await acts('schema.changed')
@@ -132,7 +132,7 @@ async function tests(): Promise<void> {
     await press('Turn off')
     await dialog.getByText('it is closed to them, not open').waitFor()
     await dialog.getByRole('button', { name: 'Turn it off' }).click()
-    await page.getByText('row-level security is off').waitFor()
+    await page.getByText('row-level security is off', { exact: true }).waitFor()
     assert.equal(await policies(), 0)
   })
 
