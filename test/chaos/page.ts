@@ -74,6 +74,8 @@ export function openPage(world: World, subscriber: Subscriber, first: number): P
           ? await opened('/realtime', { body })
           : await opened(`/realtime?ticket=${ticket}`, { method: 'GET', headers: resumes })
     connection = { stream, forbidden }
+    // It was closed while this one was being opened.
+    if (!isOpen) stream.close()
     await stream.ended
     lastId = stream.lastId() ?? lastId
     assert.notEqual(stream.status, 500, past)
