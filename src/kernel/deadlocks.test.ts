@@ -25,7 +25,12 @@ test('of two transactions that wait for each other both succeed, and each is don
     })
   await Promise.all([inOrder(1, 2), inOrder(2, 1)])
   const { rows } = await sql<{ visits: number }>`select visits from service.places`.execute(kernel.db)
-  assert.deepEqual([rows.map(({ visits }) => visits), runs], [[2, 2], 3])
+  assert.deepEqual(
+    rows.map(({ visits }) => visits),
+    [2, 2],
+  )
+  // More often when the first one has its row again before the other one wakes.
+  assert.ok(runs >= 3, `${runs} runs`)
 })
 
 test('another failure is not repeated', async () => {

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'kysely'
 import { ANONYMOUS, type Origin } from './audit/origin.ts'
 import type { Clock } from './clock.ts'
@@ -108,7 +109,7 @@ export type TransactionNotes = Written & {
 /**
  * Runs the work in one transaction, with a kernel bound to it. Give the parameter the outer kernel's name, so that no
  * statement slips outside. Inside a transaction it joins that one. When it resolves, no process answers from a cache what a statement of
- * the transaction has changed. After a deadlock the work runs once more, and after an answer of another service too
+ * the transaction has changed. After a deadlock the work runs again, and after an answer of another service too
  * (outside-answers.ts), so it must do nothing that a rollback does not undo.
  */
 export async function atomically<K extends Transactional, T>(
@@ -117,14 +118,22 @@ export async function atomically<K extends Transactional, T>(
 ): Promise<T> {
   if (kernel.db.isTransaction) return work(kernel)
   return askingOutside(kernel, async (outside) => {
-    try {
-      return await inTransaction(kernel, work, outside)
-    } catch (error) {
-      if (!isDeadlock(error)) throw error
-      return await inTransaction(kernel, work, outside)
+    for (let pause = PAUSE; ; pause *= 2) {
+      try {
+        return await inTransaction(kernel, work, outside)
+      } catch (error) {
+        if (!isDeadlock(error) || pause > MAX_PAUSE) throw error
+      }
+      await sleep(pause)
     }
   })
 }
+
+/**
+ * Milliseconds before a transaction runs again after a deadlock: the other one gets the rows that it has waited for, and not this one again. Four
+ * times at most.
+ */
+const [PAUSE, MAX_PAUSE] = [20, 160]
 
 async function inTransaction<K extends Transactional, T>(
   kernel: K,

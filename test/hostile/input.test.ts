@@ -19,7 +19,7 @@ const FIELDS = {
 } as const
 const t = await testService({ config: { auth: { ...EVERY_FEATURE, user: { fields: FIELDS } } } })
 const port = Number(new URL(t.url).port)
-const key = await t.key(['*'])
+const key = await t.key(['*', 'gateway.bypass_row_level_security'])
 /** Value of `{id}` in paths. */
 const { keyId } = await t.key([])
 const session = { token: '' }
