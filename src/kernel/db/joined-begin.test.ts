@@ -75,3 +75,25 @@ test('rows of the first statement are read as those of others: types, none, and 
   const changed = await db.transaction().execute((db) => sql`delete from public.note`.execute(db))
   assert.equal(changed.numAffectedRows, 5n)
 })
+
+test('a statement of a transaction whose BEGIN has failed never runs by itself, and the next transaction has another connection', async () => {
+  await inTransaction(7)
+  // As a pooler may forget it. A cancelled BEGIN is the same.
+  await sql`deallocate "begin"`.execute(db)
+  const outcomes: unknown[] = []
+  await assert.rejects(
+    db.transaction().execute(async (db) => {
+      const both = await Promise.allSettled([insert(8).execute(db), insert(9).execute(db)])
+      outcomes.push(...both.map(({ status }) => status))
+    }),
+  )
+  assert.deepEqual(outcomes, ['rejected', 'rejected'])
+  assert.deepEqual(await inTransaction(10), [{ id: 10 }])
+  assert.deepEqual(await ids(), [7, 10])
+})
+
+test('a transaction whose first value cannot be sent is undone, and its connection goes on', async () => {
+  const unsent = db.transaction().execute((db) => sql`select ${{ big: 1n }}::jsonb`.execute(db))
+  await assert.rejects(unsent, TypeError)
+  assert.deepEqual(await inTransaction(11), [{ id: 11 }])
+})

@@ -44,8 +44,14 @@ const answered = (command: string): pg.QueryResult => ({
 })
 
 /** Not in pg's types. */
-type WireQuery = { queryMode: string; prepare(connection: Wire): void }
+type WireQuery = {
+  queryMode: string
+  /** Several once the second has begun. */
+  readonly _results: pg.QueryResult | readonly pg.QueryResult[]
+  prepare(connection: Wire): void
+}
 type Wire = {
+  readonly stream: { destroy(): void }
   readonly parsedStatements: Readonly<Record<string, string>>
   bind(message: { readonly statement: string; readonly values: readonly unknown[] }): void
   execute(message: { readonly portal: string }): void
@@ -53,14 +59,20 @@ type Wire = {
 
 /** False behind a pooler that supports no prepared statements. */
 const isPreparing = (client: pg.PoolClient): boolean =>
-  (client as unknown as { readonly connection: Wire }).connection.parsedStatements[BEGIN.name] !== undefined
+  wireOf(client).parsedStatements[BEGIN.name] !== undefined
+
+const wireOf = (client: pg.PoolClient): Wire =>
+  (client as unknown as { readonly connection: Wire }).connection
 
 function withBegin(client: pg.PoolClient, statement: Statement): Promise<pg.QueryResult> {
   return new Promise((resolve, reject) => {
     const query = new pg.Query(statement, (error, results) => {
-      if (error) reject(error)
       // One for BEGIN, and one for the statement.
-      else resolve((results as unknown as readonly [pg.QueryResult, pg.QueryResult])[1])
+      if (!error) return resolve((results as unknown as readonly [pg.QueryResult, pg.QueryResult])[1])
+      // Kysely believes that the transaction has begun, so its next statement would be committed by itself.
+      const isRefused = error instanceof pg.DatabaseError && [wire._results].flat()[0]?.command !== 'BEGIN'
+      if (isRefused) wireOf(client).stream.destroy()
+      reject(error)
     })
     const wire = query as unknown as WireQuery
     // Also without a name or values, since the simple protocol has a Sync of its own.
