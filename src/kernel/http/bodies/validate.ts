@@ -71,6 +71,7 @@ const allTextsClean = (value: unknown): boolean =>
 /** The keywords of JSON Schema that are used here. */
 type Shape = {
   readonly type?: string | readonly string[]
+  readonly format?: string
   readonly properties?: Readonly<Record<string, Shape>>
   readonly items?: Shape
   readonly required?: readonly string[]
@@ -138,9 +139,14 @@ function normalise(shape: Shape, value: unknown): unknown {
   return record
 }
 
-/** The word of an enum that has further spellings. */
-const wordOf = ({ [SPELLINGS]: words = {} }: Shape, typed: string): string | undefined =>
-  Object.hasOwn(words, typed) ? words[typed] : typed
+/**
+ * The word of an enum that has further spellings, and an id as the database writes it: in other cases it would have a limit of its own, and
+ * a place of its own in the audit trail.
+ */
+function wordOf({ [SPELLINGS]: words = {}, format }: Shape, typed: string): string | undefined {
+  if (format === 'uuid') return typed.toLowerCase()
+  return Object.hasOwn(words, typed) ? words[typed] : typed
+}
 
 /**
  * Clients in other languages send null for absent members: in an optional member whose schema has no null, null counts as absent,
