@@ -103,6 +103,9 @@ test('a member sees the rows of an organization that is named, and nobody those 
   assert.equal(body.claims.organization_role, 'owner')
   const stranger = await see({ table_name: 'memo', user_id: other.id, organization_id: id })
   assert.deepEqual([stranger.status, stranger.body.code], [400, 'not_a_member'])
+  await db.updateTable('organization').set({ requireTwoFactor: true }).where('id', '=', id).execute()
+  assert.deepEqual(await memo({ user_id: member.id, organization_id: id }), 'two_factor_required')
+  assert.deepEqual(await memo({ user_id: member.id, organization_id: id, two_factor: true }), ['ours'])
   await db.deleteFrom('member').where('userId', '=', member.id).execute()
   assert.equal((await see({ user_id: member.id, organization_id: id })).body.code, 'not_a_member')
 })
@@ -197,10 +200,12 @@ test('the trail has the actor, the user and the table, also of a look that was r
   })
   assert.equal((await see({ user_id: ada.id }, onApp)).status, 200)
   assert.equal((await see({ role: 'anonymous' }, onApp)).status, 200)
+  assert.equal((await see({ user_id: ada.id.toUpperCase() }, onApp)).status, 200)
   const seen = { actorId: auditor.id, targetType: 'user', clientName: 'app', organizationId: null }
-  assert.deepEqual((await trail()).slice(-2), [
+  assert.deepEqual((await trail()).slice(-3), [
     { ...seen, targetId: ada.id, details: { table: 'public.todo' } },
     { ...seen, targetId: null, details: { table: 'public.todo', role: 'anonymous' } },
+    { ...seen, targetId: ada.id, details: { table: 'public.todo' } },
   ])
 })
 

@@ -6,7 +6,7 @@ import type { Kernel } from '#kernel/kernel.ts'
 import { uuidv7 } from '#kernel/random.ts'
 import { anonymous, type ClaimSource, claimsOf, OTHERS_ONLY } from '../caller/caller-role.ts'
 import { fail } from '../errors.ts'
-import { findRoleIn } from './store.ts'
+import { findPlaceIn } from './store.ts'
 
 /** Whose rows are asked for: a user's, in one of the user's organizations or in none, or those of a visitor or of anyone who is signed in. */
 export type AskedSubject =
@@ -38,11 +38,11 @@ async function userAs(
   const found = await findUser(kernel.db, 'id', userId)
   if (found === undefined) throw fail('user_not_found', { details: { user_id: userId } })
   const user = withoutExpiredBan(found, kernel.now())
-  const organizationRole = await roleIn(kernel, user, organizationId)
+  const place = await placeIn(kernel, user, organizationId)
   const hasFactor = twoFactor ?? user.twoFactorEnabled
   const source: ClaimSource = {
     user,
-    organizationRole,
+    organizationRole: place?.role ?? null,
     impersonator: undefined,
     session: {
       id: null,
@@ -52,23 +52,23 @@ async function userAs(
     },
   }
   const claims = JSON.stringify(claimsOf(kernel, source))
-  const refusal = refusalOf(kernel, source, security)
+  const isActive = hasFactor || place?.requireTwoFactor !== true
+  const refusal =
+    refusalOf(kernel, source, security) ?? (isActive ? undefined : fail('two_factor_required', OF_MEMBERS))
   return {
     persona: { role: security.signedInRole, claims, readOnly: true },
     ...(refusal !== undefined && { refusal }),
   }
 }
 
-async function roleIn(
-  { db }: Kernel,
-  { id }: User,
-  organizationId: string | undefined,
-): Promise<string | null> {
-  if (organizationId === undefined) return null
-  const role = await findRoleIn(db, organizationId, id)
-  if (role === undefined) throw fail('not_a_member', { details: { field: 'organization_id' } })
-  return role
+async function placeIn({ db }: Kernel, { id }: User, organizationId: string | undefined) {
+  if (organizationId === undefined) return undefined
+  const place = await findPlaceIn(db, organizationId, id)
+  if (place === undefined) throw fail('not_a_member', { details: { field: 'organization_id' } })
+  return place
 }
+
+const OF_MEMBERS = { message: 'The organization is active only in sessions with a second factor' }
 
 /** As the door of sessions and the gateway would refuse it. */
 function refusalOf(kernel: Kernel, source: ClaimSource, security: RowLevelSecurity): Failure | undefined {
