@@ -75,6 +75,30 @@ test('a run whose caller leaves after a line ends', async () => {
   )
 })
 
+test('a run whose key may run none any more says so, and what is stored, in its last line', async () => {
+  for (const [path, sink] of [
+    ['/pipelines', { table_name: 'kept' }],
+    ['/pipelines/simulate', undefined],
+  ] as const) {
+    const losing = await t.key(['*'])
+    const headers = { ...losing.headers, accept: 'application/x-ndjson', 'content-type': 'application/json' }
+    const body = JSON.stringify({ source: { table_name: 'stuck' }, sink })
+    const { body: answer } = await fetch(new URL(path, t.url), { method: 'POST', headers, body })
+    const lines: string[] = []
+    for await (const chunk of answer ?? []) {
+      if (lines.length === 0) {
+        const rights = ['stuck.read', 'kept.write']
+        const change = await t.admin.send('PATCH', `/admin/api-keys/${losing.keyId}`, { body: { rights } })
+        assert.equal(change.status, 200)
+      }
+      lines.push(...new TextDecoder().decode(chunk).trimEnd().split('\n'))
+    }
+    const { failure } = JSON.parse(lines.at(-1) ?? '')
+    assert.deepEqual([failure.code, failure.details.required_right], ['insufficient_rights', 'pipelines.run'])
+    assert.equal(typeof failure.details.rows_inserted, 'number')
+  }
+})
+
 test('another media type is refused, and JSON is the usual one', async () => {
   const body = { source: { table_name: 'source', limit: 1 } }
   const asking = (accept: string) => key.post('/pipelines/simulate', body, { headers: { accept } })

@@ -25,10 +25,17 @@ export async function sendProgress(reply: FastifyReply, run: Run): Promise<Fasti
   running.catch(() => {})
   const first = await updates.next()
   if (first === undefined) await running
-  // The run has a limit of its own (gateway.pipelines.timeout).
+  let hasResult = false
+  running.then(
+    () => {
+      hasResult = true
+    },
+    () => {},
+  )
+  // The run has a limit of its own (gateway.pipelines.timeout), and watches over its caller: its last line says why it has ended.
   return reply
     .type(`${LINES_TYPE}; charset=utf-8`)
-    .sendLong(lines(first, updates, running), { isTimed: false })
+    .sendLong(lines(first, updates, running), { isTimed: false, isWatched: () => hasResult })
 }
 
 async function* lines(

@@ -11,13 +11,15 @@ declare module 'fastify' {
     isPaced: boolean
     /**
      * Sends a body that is not complete yet, or long, as fast as the caller reads it. The route sets the headers. `isTimed`: for at most
-     * `limits.stream_time`, the default.
+     * `limits.stream_time`, the default. `isWatched`: whether the caller is watched over now; default: always.
      */
-    sendLong(source: ResponseBody, how?: { readonly isTimed?: boolean }): FastifyReply
+    sendLong(source: ResponseBody, how?: LongAnswer): FastifyReply
     /** Added by a surface: begins to watch over the caller of a stream. The returned function throws when the caller may have no more of it. */
     watchCaller?(): OpenStream['mayGoOn']
   }
 }
+
+type LongAnswer = { readonly isTimed?: boolean; readonly isWatched?: () => boolean }
 
 /** `return()` releases resources; it is called when the caller has received everything or has disconnected. */
 type ResponseBody = Iterable<Buffer> | AsyncIterable<Buffer>
@@ -32,7 +34,8 @@ export function addLongResponses(app: App, { config, now, streams }: Kernel): vo
   const { min_rate: rate, answer, stream_time: time } = config.limits
   const held = createResponseBudget(MAX_HELD * answer, () => now().getTime())
   app.decorateReply('isPaced', false)
-  app.decorateReply('sendLong', function (this: FastifyReply, source: ResponseBody, { isTimed = true } = {}) {
+  app.decorateReply('sendLong', function (this: FastifyReply, source: ResponseBody, how: LongAnswer = {}) {
+    const { isTimed = true, isWatched = () => true } = how
     this.isPaced = true
     const pace = createReaderPace(rate, () => now().getTime())
     // A streamed answer is bounded at its source.
@@ -42,14 +45,18 @@ export function addLongResponses(app: App, { config, now, streams }: Kernel): vo
       if (!raw.destroyed) raw.once('close', held.hold(body))
     }
     const until = isTimed ? now().getTime() + time : Number.POSITIVE_INFINITY
-    const watched = { pace, hasTime: () => now().getTime() <= until }
+    const watched = { pace, isWatched, hasTime: () => now().getTime() <= until }
     return this.send(bodyOf(this, source, pace, streams.watch(streamOf(this, watched))))
   })
 }
 
-type StreamLimits = { readonly pace: ReaderPace; readonly hasTime: () => boolean }
+type StreamLimits = {
+  readonly pace: ReaderPace
+  readonly isWatched: () => boolean
+  readonly hasTime: () => boolean
+}
 
-function streamOf(reply: FastifyReply, { pace, hasTime }: StreamLimits): OpenStream {
+function streamOf(reply: FastifyReply, { pace, isWatched, hasTime }: StreamLimits): OpenStream {
   const { request, raw } = reply
   const callerMay = reply.watchCaller?.()
   return {
@@ -57,7 +64,7 @@ function streamOf(reply: FastifyReply, { pace, hasTime }: StreamLimits): OpenStr
     mayGoOn() {
       if (!hasTime()) throw new StreamEnd('stream_time', 'it has taken too long (limits.stream_time)')
       if (pace.isTooSlow()) throw new StreamEnd('slow_reader', 'its reader is too slow (limits.min_rate)')
-      return callerMay?.()
+      return isWatched() ? callerMay?.() : undefined
     },
     end() {
       // By a reset: the system would still send megabytes of what it has buffered, to a slow reader for minutes.
