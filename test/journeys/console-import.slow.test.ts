@@ -18,6 +18,8 @@ async function tests(): Promise<void> {
   for (const name of ['words', 'strict', 'numbers', 'many', 'stopped'])
     await sql(`create table ${name} (id int primary key, word text, n numeric)`)
   await sql('create table odd (id int, "<b>bold</b>" text)')
+  const WIDE = ['id', ...Array.from({ length: 998 }, (_, index) => `c${index}`), 'constructor']
+  await sql(`create table wide (${WIDE.map((name) => `${name} int`)})`)
   const { page } = await enter(root)
   const open = async (table: string) => {
     await page.goto(`${at}/data?table=${table}&view=import`)
@@ -86,11 +88,16 @@ async function tests(): Promise<void> {
     await choose('many.csv', `id,word,n\n${rows.join('\n')}`)
     await whole().uncheck()
     let calls = 0
-    await page.route('**/gateway/import?*', (route) => (++calls === 2 ? route.abort() : route.continue()))
+    const fails = () => [2, 3].includes(++calls)
+    await page.route('**/gateway/import?*', (route) => (fails() ? route.abort() : route.continue()))
     await press('Import')
     await page.getByText('Failed after 1 batch: 5,000 rows stored.').waitFor()
     await page.getByText('Whether the rows 5,001–10,000 are stored is not known.').waitFor()
     assert.deepEqual(await sql('select count(*)::int as n from many'), [{ n: 5_000 }])
+    await press('Go on from row 5,001')
+    await page.getByText('Failed after 0 batches: 0 rows stored.').waitFor()
+    // Batches have other bounds by that.
+    await page.getByLabel('An empty cell is NULL').uncheck()
     await press('Go on from row 5,001')
     await page.getByText('7,000 rows stored.').waitFor()
     assert.deepEqual(await sql('select count(*)::int as n from many'), [{ n: 12_000 }])
@@ -121,6 +128,27 @@ async function tests(): Promise<void> {
     await page.getByText('Stopped after 1 batch: 5,000 rows stored.').waitFor()
     assert.deepEqual(await sql('select count(*)::int as n from stopped'), [{ n: 5_000 }])
     await page.unroute('**/gateway/import?*')
+  })
+
+  test('a file of as many columns as a table can have is shown at once, and one of more says so', async () => {
+    await open('wide')
+    await choose('wide.csv', `${WIDE.slice(0, -1)},toString\n${WIDE.map((_, index) => index)}\n`)
+    // Each choice of each field at once would be a million elements.
+    assert.ok((await page.locator('option').count()) < 5_000)
+    await page.getByLabel('c7', { exact: true }).focus()
+    await page.getByLabel('c7', { exact: true }).selectOption('constructor')
+    assert.equal(await page.getByLabel('toString').inputValue(), '')
+    await whole().uncheck()
+    await press('Import')
+    await page.getByText('1 row stored.').waitFor()
+    assert.deepEqual(await sql('select id, c6, c7, constructor from wide'), [
+      { id: 0, c6: 7, c7: null, constructor: 8 },
+    ])
+    const many = Array.from({ length: 50_000 }, (_, index) => `c${index}`)
+    await page
+      .getByLabel('File')
+      .setInputFiles({ name: 'x.csv', mimeType: 'text/csv', buffer: Buffer.from(`${many}\n${many}\n`) })
+    await page.getByText('The file has 50,000 columns, and a table at most 1,600.').waitFor()
   })
 
   test('a file that is none says so, hostile names are text, and who may not write has no tab', async () => {

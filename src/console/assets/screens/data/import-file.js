@@ -1,4 +1,5 @@
 import { parse } from '../../api.js'
+import { counted } from '../../values.js'
 
 /**
  * Reads a file of rows piece by piece, so that its size is no matter.
@@ -140,13 +141,15 @@ const [ROWS, CHARACTERS] = [5_000, 1_000_000]
  * The rows of a file as bodies of an import, each with the names of its columns.
  * @param {Blob} file
  * @param {Reading} reading
+ * @param {number} from the number of the first row
  * @param {(bytes: number) => void} onProgress
  * @returns {AsyncGenerator<Batch>}
  */
-export async function* batchesOf(file, { format, delimiter, emptyIsNull }, onProgress) {
+export async function* batchesOf(file, { format, delimiter, emptyIsNull }, from, onProgress) {
   const texts = textsOf(file, onProgress)
   let head = ''
-  let first = 1
+  let first = from
+  let number = 0
   /** @type {string[]} */
   let lines = []
   let characters = 0
@@ -163,6 +166,7 @@ export async function* batchesOf(file, { format, delimiter, emptyIsNull }, onPro
       head = `${line}\n`
       continue
     }
+    if (++number < from) continue
     lines.push(line)
     characters += line.length
     if (lines.length >= ROWS || characters >= CHARACTERS) yield take()
@@ -189,7 +193,11 @@ export async function previewOf(file, { format, delimiter }) {
     if (rows.length === PREVIEWED) break
   }
   const found = names?.map((name) => name ?? '') ?? [...new Set(rows.flatMap((row) => Object.keys(row)))]
+  if (found.length > COLUMNS)
+    throw new Error(`The file has ${counted(found.length)} columns, and a table at most ${counted(COLUMNS)}.`)
   return { names: found, rows }
 }
 
 const PREVIEWED = 10
+/** Of a table of PostgreSQL. */
+const COLUMNS = 1_600

@@ -24,8 +24,7 @@ const COLUMNS = [
 /** What an import has done. @param {{ outcome: Outcome, goOn: (from: number) => void }} props */
 export function ImportResult({ outcome, goOn }) {
   const { end, failure, failedAt, batches, skipped, refused, errors, pass } = outcome
-  const last = batches.at(-1)?.last ?? 0
-  const next = end === 'done' || end === 'bad' || pass === 'check' ? undefined : last + 1
+  const next = end === 'done' || end === 'bad' || pass === 'check' ? undefined : outcome.next
   return html`<div class="import-result" role="status">
     <p><strong>${saidOf(outcome)}</strong></p>
     ${skipped > 0 && html`<p>${countOf(skipped, 'row')} existed already.</p>`}

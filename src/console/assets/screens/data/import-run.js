@@ -4,7 +4,7 @@ import { batchesOf } from './import-file.js'
 /**
  * @typedef {{ row: number, column?: string, error: string, code: string }} BadRow
  * @typedef {{ first: number, last: number, written: number }} Written a batch that is stored
- * @typedef {{ pass: 'check' | 'write', bytes: number, read: number, inserted: number, skipped: number, refused: number, errors: readonly BadRow[], batches: readonly Written[] }} Progress
+ * @typedef {{ pass: 'check' | 'write', bytes: number, read: number, inserted: number, skipped: number, refused: number, errors: readonly BadRow[], batches: readonly Written[], next: number }} Progress `next`: the first row of which nothing is known
  * @typedef {Progress & { end: 'done' | 'bad' | 'cancelled' | 'failed', failure?: unknown, failedAt?: { first: number, last: number } }} Outcome
  * `bad`: the check has found rows that cannot be stored, and nothing is written. `cancelled`: between two batches, so nothing of the next one is sent.
  * @typedef {{ at: import('./described.js').At, file: File, reading: import('./import-file.js').Reading, columns: Readonly<Record<string, string | null>>, onConflict: string, isWhole: boolean, from: number }} Import
@@ -15,7 +15,7 @@ import { batchesOf } from './import-file.js'
 const SHOWN = 500
 
 /** @type {Progress} */
-const NOTHING = {
+export const NOTHING = {
   pass: 'write',
   bytes: 0,
   read: 0,
@@ -24,6 +24,7 @@ const NOTHING = {
   refused: 0,
   errors: [],
   batches: [],
+  next: 1,
 }
 
 /**
@@ -51,14 +52,13 @@ export async function importFile(asked, onProgress, isCancelled) {
  * @returns {Promise<Outcome>}
  */
 async function pass(asked, kind, onProgress, isCancelled) {
-  let progress = { ...NOTHING, pass: kind }
+  let progress = { ...NOTHING, pass: kind, next: asked.from }
   let bytes = 0
   /** @type {{ first: number, last: number } | undefined} */
   let at
   try {
-    for await (const batch of batchesOf(asked.file, asked.reading, (read) => (bytes = read))) {
+    for await (const batch of batchesOf(asked.file, asked.reading, asked.from, (read) => (bytes = read))) {
       const last = batch.first + batch.count - 1
-      if (last < asked.from) continue
       if (isCancelled()) return { ...progress, end: 'cancelled' }
       at = { first: batch.first, last }
       const result = await send(asked, batch.content, kind)
@@ -106,6 +106,7 @@ function after(before, { first, count }, result) {
       0,
       SHOWN,
     ),
+    next: first + count,
     batches:
       before.pass === 'check'
         ? before.batches

@@ -7,7 +7,7 @@ import { counted, Value } from '../../values.js'
 import { describe, noteChange } from './described.js'
 import { guess, previewOf } from './import-file.js'
 import { ImportResult } from './import-result.js'
-import { importFile } from './import-run.js'
+import { importFile, NOTHING } from './import-run.js'
 
 /**
  * @typedef {import('./import-run.js').Progress} Progress
@@ -43,7 +43,7 @@ export function View({ at }) {
 function Options({ at, description, chosen, change }) {
   const { file, format, delimiter } = chosen
   const { data, failure } = useLoad(() => previewOf(file, chosen), [])
-  const [targets, setTargets] = useState(/** @type {Readonly<Record<string, string>>} */ ({}))
+  const [targets, setTargets] = useState(/** @type {ReadonlyMap<string, string>} */ (new Map()))
   const [emptyIsNull, setEmptyIsNull] = useState(true)
   const [onConflict, setOnConflict] = useState('')
   const [isWhole, setWhole] = useState(true)
@@ -52,20 +52,11 @@ function Options({ at, description, chosen, change }) {
   const cancelled = useRef(false)
   const isRunning = progress !== undefined && outcome === undefined
   const names = description.columns.map(({ column_name: name }) => name)
-  const targetOf = (/** @type {string} */ name) => targets[name] ?? (names.includes(name) ? name : '')
+  const targetOf = (/** @type {string} */ name) => targets.get(name) ?? (names.includes(name) ? name : '')
   const begin = async (from = 1) => {
     cancelled.current = false
     setOutcome(undefined)
-    setProgress({
-      pass: 'write',
-      bytes: 0,
-      read: 0,
-      inserted: 0,
-      skipped: 0,
-      refused: 0,
-      errors: [],
-      batches: [],
-    })
+    setProgress(NOTHING)
     const columns = Object.fromEntries((data?.names ?? []).map((name) => [name, targetOf(name) || null]))
     const reading = { format, delimiter, emptyIsNull }
     const asked = { at, file, reading, columns, onConflict, isWhole: isWhole && from === 1, from }
@@ -104,9 +95,8 @@ function Options({ at, description, chosen, change }) {
         ${data.names.map(
           (
             name,
-          ) => html`<${Field} label=${name === '' ? 'without a name' : name} value=${targetOf(name)} onChange=${take((next) => setTargets({ ...targets, [name]: next }))}>
-            <option value="">leave out</option>${names.map((one) => html`<option value=${one}>${one}</option>`)}
-          <//>`,
+          ) => html`<${Target} of=${name} value=${targetOf(name)} names=${names} isOfMany=${names.length * data.names.length > MANY}
+            onChange=${take((next) => setTargets(new Map(targets).set(name, next)))} />`,
         )}
       </div></fieldset>
       <${Table} label="First rows" rows=${data.rows} empty="The file has no row." keyOf=${(/** @type {unknown} */ _row, /** @type {number} */ index) => String(index)}
@@ -126,4 +116,18 @@ function Options({ at, description, chosen, change }) {
       </div>
     </form>
     ${outcome !== undefined && html`<${ImportResult} outcome=${outcome} goOn=${begin} />`}`
+}
+
+/** Choices of all fields together that a browser shows at once without waiting. */
+const MANY = 20_000
+
+/** The column that takes those of the file. Of many fields only the one in use has every choice. @param {{ of: string, value: string, names: readonly string[], isOfMany: boolean, onChange: (event: any) => void }} props */
+function Target({ of: name, value, names, isOfMany, onChange }) {
+  const [isUsed, setUsed] = useState(false)
+  const use = () => setUsed(true)
+  const offered = isUsed || !isOfMany ? names : names.filter((one) => one === value)
+  const label = name === '' ? 'without a name' : html`<${Value} value=${name} most=${63} />`
+  return html`<${Field} label=${label} value=${value} onChange=${onChange} onFocus=${use} onPointerEnter=${use}>
+    <option value="">leave out</option>${offered.map((one) => html`<option value=${one}>${one}</option>`)}
+  <//>`
 }
