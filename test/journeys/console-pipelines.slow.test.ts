@@ -5,7 +5,7 @@ import { parsePipelines } from '#gateway/pipelines/pipelines-file.ts'
 import { createPipelineRegistry } from '#gateway/pipelines/registry.ts'
 import { defaultConfig } from '#kernel/config/config.ts'
 import { withoutBrowser } from '#test/browser/chromium.ts'
-import { expectAccessible, expectNoOverflow, openConsole, userOf } from '#test/console.ts'
+import { expectAccessible, expectNoOverflow, openConsole, signIn, userOf } from '#test/console.ts'
 import { withClient } from '#test/database.ts'
 
 const HOSTILE = '<img src=/console/stolen onerror="document.title = `run`">\u202efed'
@@ -160,6 +160,16 @@ async function tests(): Promise<void> {
     await page.getByRole('region', { name: 'Past runs' }).first().waitFor()
     await expectNoOverflow(page, 'the list')
     await page.setViewportSize({ width: 1_280, height: 800 })
+  })
+
+  test('what one has typed is not there for whoever signs in next', async () => {
+    const { page: shared } = await enter(root, '/pipelines/edit?from=copy')
+    const typed = shared.getByLabel('Definition')
+    await typed.fill('{"source": "of root"}')
+    await shared.getByRole('button', { name: 'Sign out' }).click()
+    await signIn(shared, await userOf(t, 'Rob', 'admin'))
+    await typed.waitFor()
+    assert.match(await typed.inputValue(), /orders_archive/)
   })
 
   test('a person sees what their rights on clients allow', async () => {

@@ -1,4 +1,5 @@
 import { parse } from '../../api.js'
+import { session } from '../../session.js'
 import { textOf } from '../../values.js'
 
 /**
@@ -44,8 +45,12 @@ export const STARTERS = {
 /** @param {Definition} definition */
 export const textFrom = ({ description: _, ...parts }) => JSON.stringify(parts, null, 2)
 
-/** Typed texts stay until the page is closed, also when one looks at another screen. @type {Map<string, string>} */
+/** Typed texts stay until the page is closed or one signs out, also when one looks at another screen. @type {Map<string, string>} */
 const drafts = new Map()
+
+session.follow(() => {
+  if (session.get().kind === 'out') drafts.clear()
+})
 
 /** @param {string} from */
 export const draftOf = (from) => drafts.get(from)
