@@ -35,7 +35,7 @@ export function Secret({ secret, onClose }) {
   return html`<${Panel} title="Secret" note="shown once" actions=${html`<button type="button" onClick=${onClose}>I have it</button>`}>
     <div class="issued-secret">
       <label for=${id} class="hidden">Secret</label>
-      <input id=${id} readonly value=${secret} onFocus=${mark} />
+      <input id=${id} readonly autocomplete="off" value=${secret} onFocus=${mark} />
       <button type="button" class="primary" onClick=${copy}>Copy</button>
       <span class="soft" role="status">${copied}</span>
     </div>
