@@ -26,6 +26,8 @@ async function tests(): Promise<void> {
     create table orders (id int primary key, person int references people on delete cascade, of_name text references people (name));
     create table many (id int primary key, half int, label text);
     create table keyless (a int); insert into keyless values (1);
+    create table odd (id int primary key, "constructor" text, "valueOf" jsonb);
+    insert into odd values (1, 'a', 'null'), (2, null, '"7"'), (3, E'\\n=cmd', '7');
     insert into many select n, case when n % 7 = 0 then null else n % 50 end, '=cmd|' || n from generate_series(1, 2500) n`)
 
   test('a row is inserted by a form that leaves defaults out, keeps errors at their fields, and can be undone', async () => {
@@ -185,6 +187,26 @@ async function tests(): Promise<void> {
     )
     const plain = await exported('csv', 'table=people')
     assert.match(plain, /20,"Eve, or ""E""","",/)
+  })
+
+  test('columns have any name, JSON texts keep their quotes, and an undo says what is not as before', async () => {
+    assert.equal(
+      await exported('csv', 'table=odd'),
+      `id,constructor,valueOf\r\n1,a,\r\n2,,"""7"""\r\n3,"'\n=cmd",7\r\n`,
+    )
+    await press('Insert row')
+    await dialog().getByLabel('id').fill('4')
+    await dialog().getByLabel('valueOf').fill('"7"')
+    await press('Insert')
+    await page.getByText('Inserted id 4').waitFor()
+    assert.deepEqual(await sql(`select "constructor" as c, "valueOf"::text as v from odd where id = 4`), [
+      { c: null, v: '"7"' },
+    ])
+    await page.getByRole('gridcell', { name: '1', exact: true }).focus()
+    await page.keyboard.press('Delete')
+    await press('Delete 1 row')
+    await press('Undo the deletion of 1 row')
+    await page.getByText('Inserted 1 row again. Not as before: valueOf').waitFor()
   })
 
   test('an export shows its progress, goes on after a failure where it stopped, and can be cancelled', async () => {

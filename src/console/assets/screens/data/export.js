@@ -5,8 +5,9 @@ import { html } from '../../html.js'
 import { say } from '../../messages.js'
 import { take } from '../../sign-in.js'
 import { counted, countOf } from '../../values.js'
+import { csvHead, csvOf, jsonOf, saveFile } from '../files.js'
+import { isJson } from './edit-types.js'
 import { readPart } from './export-pages.js'
-import { csvHead, csvOf, jsonOf } from './export-text.js'
 
 /** Rows of the first request, and of one at most. */
 const FIRST = 100
@@ -48,7 +49,7 @@ export function ExportDialog({ total, onClose, ...asked }) {
       return
     }
     if (signal.aborted) return
-    download(`${asked.place.table}.${format}`, current.parts, format)
+    saveFile(`${asked.place.table}.${format}`, new Blob(current.parts, { type: TYPES[format] ?? '' }))
     say(`Exported ${countOf(current.count, 'row')}`)
     onClose()
   }
@@ -84,10 +85,13 @@ export function ExportDialog({ total, onClose, ...asked }) {
 async function readOn(work, asked, { format, isNeutral, signal }) {
   const isFirst = work.parts.length === 0
   const { rows, next } = await readPart(asked, work.from ?? { offset: 0 }, work.limit, signal)
+  const { columns = [] } = asked.structure
+  const json = new Set(columns.filter(isJson).map(({ column_name }) => column_name))
+  const how = { neutral: isNeutral, json }
   const names = asked.structure.columns?.map(({ column_name }) => column_name) ?? Object.keys(rows[0] ?? {})
   const text =
     format === 'csv'
-      ? `${isFirst ? csvHead(names, isNeutral) : ''}${csvOf(names, rows, isNeutral)}`
+      ? `${isFirst ? csvHead(names, how) : ''}${csvOf(names, rows, how)}`
       : `${rows.length === 0 && isFirst ? '[' : jsonOf(rows, isFirst)}${next === undefined ? '\n]\n' : ''}`
   // The browser keeps it, on the disk if it is large.
   work.parts.push(new Blob([text]))
@@ -98,12 +102,3 @@ async function readOn(work, asked, { format, isNeutral, signal }) {
 }
 
 const TYPES = /** @type {Readonly<Record<string, string>>} */ ({ csv: 'text/csv', json: 'application/json' })
-
-/** @param {string} name @param {readonly Blob[]} parts @param {string} format */
-function download(name, parts, format) {
-  const link = document.createElement('a')
-  link.href = URL.createObjectURL(new Blob([...parts], { type: TYPES[format] ?? '' }))
-  link.download = name
-  link.click()
-  setTimeout(() => URL.revokeObjectURL(link.href), 60_000)
-}

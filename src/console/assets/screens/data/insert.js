@@ -22,22 +22,24 @@ import { remember } from './undo.js'
 
 /** A new row. What is not typed is left to the database. @param {{ place: Place, structure: Structure, onClose: () => void, onDone: () => void }} props */
 export function InsertDialog({ place, structure, onClose, onDone }) {
-  const [typed, setTyped] = useState(/** @type {Row} */ ({}))
+  const [typed, setTyped] = useState(/** @type {ReadonlyMap<string, string | null>} */ (new Map()))
   const { run, isBusy, failure } = useAct()
   const columns = (structure.columns ?? []).filter(({ is_writable }) => is_writable)
   const set = (/** @type {string} */ name, /** @type {string | null | undefined} */ value) => {
-    const { [name]: _, ...others } = typed
-    setTyped(value === undefined ? others : { ...others, [name]: value })
+    const next = new Map(typed)
+    if (value === undefined) next.delete(name)
+    else next.set(name, value)
+    setTyped(next)
   }
   const submit = (/** @type {Event} */ event) => {
     event.preventDefault()
     return run(async () => {
       const problems = columns.flatMap((column) => {
-        const problem = problemOf(column, typed[column.column_name] ?? null)
+        const problem = problemOf(column, typed.get(column.column_name) ?? null)
         return problem === undefined ? [] : [new FieldError(column.column_name, problem)]
       })
       if (problems[0] !== undefined) throw problems[0]
-      const [row] = await insertRows(place, structure, [typed])
+      const [row] = await insertRows(place, structure, [Object.fromEntries(typed)])
       if (row !== undefined) rememberInsert(place, structure, row)
       say(row === undefined ? 'The row was inserted' : `Inserted ${nameOf(structure.key, row) || 'a row'}`)
       onDone()
@@ -51,7 +53,7 @@ export function InsertDialog({ place, structure, onClose, onDone }) {
       ${columns.map(
         (
           column,
-        ) => html`<${NewValue} key=${column.column_name} column=${column} value=${typed[column.column_name]}
+        ) => html`<${NewValue} key=${column.column_name} column=${column} value=${typed.get(column.column_name)}
           onChange=${(/** @type {string | null | undefined} */ value) => set(column.column_name, value)}
           failure=${wrong.includes(column.column_name) ? failure : undefined} />`,
       )}
@@ -202,7 +204,22 @@ function rememberDelete(place, structure, rows) {
     (column) => structure.key.includes(column.column_name) && !column.is_writable,
   )
   remember(tableId(place), `the deletion of ${which}`, async () => {
-    await insertRows(place, structure, rows)
-    return `Inserted ${which} again${isComputed ? ', with a new key, which the database computes' : ''}`
+    const written = await insertRows(place, structure, rows)
+    const others = othersIn(structure, rows, written)
+    return `Inserted ${which} again${isComputed ? ', with a new key, which the database computes' : ''}${
+      others.length > 0 ? `. Not as before: ${others.join(', ')}, which cannot be written as it was` : ''
+    }`
   })
 }
+
+/**
+ * Columns whose texts are others than before, and that the database does not compute. For example, the gateway writes the null of JSON as NULL.
+ * @param {Structure} structure
+ * @param {readonly Row[]} before
+ * @param {readonly Row[]} after
+ */
+const othersIn = ({ columns = [] }, before, after) =>
+  columns
+    .filter(({ is_writable }) => is_writable)
+    .map(({ column_name }) => column_name)
+    .filter((name) => after.some((row, index) => row[name] !== before[index]?.[name]))

@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks'
 import { Check, Table } from '../../controls.js'
 import { html } from '../../html.js'
 import { counted, countOf, duration, isNumeric, Value } from '../../values.js'
-import { csvOf, saveFile } from '../files.js'
+import { csvHead, csvOf, saveFile } from '../files.js'
 
 /** Rows and columns beside each other. A larger result is paged. */
 const [ROWS, COLUMNS] = [100, 50]
@@ -25,7 +25,7 @@ export function Result({ ran: { rows, meta } }) {
   const repeated = names.find((name, index) => names.indexOf(name) < index)
   return html`<section class="panel" aria-label="Result">
     <header><h2>Result</h2><span class="soft" role="status">${summaryOf(meta)}</span>
-      ${names.length > 0 && html`<${Downloads} names=${[...new Set(names)]} rows=${rows} />`}</header>
+      ${names.length > 0 && html`<${Downloads} columns=${meta.columns} rows=${rows} />`}</header>
     ${meta.statement_count > 1 && names.length > 0 && html`<p class="fine">The rows are those of the last statement. All statements were run as one transaction.</p>`}
     ${
       repeated !== undefined &&
@@ -35,11 +35,16 @@ export function Result({ ran: { rows, meta } }) {
   </section>`
 }
 
-/** @param {{ names: readonly string[], rows: readonly import('./run.js').Row[] }} props */
-function Downloads({ names, rows }) {
+/** @param {{ columns: import('./run.js').Meta['columns'], rows: readonly import('./run.js').Row[] }} props */
+function Downloads({ columns, rows }) {
   const [neutral, setNeutral] = useState(true)
-  const csv = () =>
-    saveFile('result.csv', new Blob([csvOf(names, rows, { neutral })], { type: 'text/csv;charset=utf-8' }))
+  const csv = () => {
+    const names = [...new Set(columns.map(({ name }) => name))]
+    const json = new Set(columns.filter(({ type }) => /^jsonb?$/.test(type ?? '')).map(({ name }) => name))
+    const how = { neutral, json }
+    const parts = [csvHead(names, how), csvOf(names, rows, how)]
+    saveFile('result.csv', new Blob(parts, { type: 'text/csv;charset=utf-8' }))
+  }
   const json = () =>
     saveFile('result.json', new Blob([JSON.stringify(rows, undefined, 1)], { type: 'application/json' }))
   return html`<span class="actions row">
