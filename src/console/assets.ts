@@ -2,8 +2,7 @@ import { hash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
-import { brotliCompress, constants, gzip } from 'node:zlib'
+import { compressedOnce, type Encoded } from '#kernel/http/compression.ts'
 
 /** A file that browsers load. */
 type Asset = { readonly type: string; readonly plain: Buffer }
@@ -18,11 +17,7 @@ export type Assets = {
   read(name: string, accepted: string): Promise<EncodedAsset | undefined>
 }
 
-type EncodedAsset = {
-  readonly type: string
-  readonly encoding: 'br' | 'gzip' | undefined
-  readonly bytes: Buffer
-}
+type EncodedAsset = Encoded & { readonly type: string }
 
 const FOLDER = path.join(import.meta.dirname, 'assets')
 
@@ -55,20 +50,14 @@ export function loadAssets(): Assets {
     'sha256',
     JSON.stringify([...files].map(([name, { plain }]) => [name, digestOf(plain)])),
   )
-  const compressed = new Map<string, Promise<Buffer>>()
+  const encoded = new Map([...files].map(([name, { plain }]) => [name, compressedOnce(plain)]))
   return {
     base: `/console/assets/${digest.slice(0, 16)}`,
     names: [...files.keys()],
     withImports: (entries) => withImports(files, entries),
     async read(name, accepted) {
-      const asset = files.get(name)
-      if (asset === undefined) return undefined
-      const encoding = encodingFor(accepted)
-      if (encoding === undefined) return { ...asset, encoding, bytes: asset.plain }
-      const key = `${encoding} ${name}`
-      const bytes = compressed.get(key) ?? compress[encoding](asset.plain)
-      compressed.set(key, bytes)
-      return { ...asset, encoding, bytes: await bytes }
+      const [type, encode] = [files.get(name)?.type, encoded.get(name)]
+      return type === undefined || encode === undefined ? undefined : { type, ...(await encode(accepted)) }
     },
   }
 }
@@ -123,19 +112,3 @@ const packageFiles = (): readonly (readonly [string, Asset])[] =>
 
 /** Source maps are not served. */
 const SOURCE_MAP = '\n//# sourceMappingURL='
-
-const compress = {
-  br: (plain: Buffer) =>
-    promisify(brotliCompress)(plain, { params: { [constants.BROTLI_PARAM_QUALITY]: 9 } }),
-  gzip: (plain: Buffer) => promisify(gzip)(plain),
-}
-
-function encodingFor(accepted: string): 'br' | 'gzip' | undefined {
-  const named = accepted
-    .toLowerCase()
-    .split(',')
-    .map((one) => one.split(';').map((part) => part.trim()))
-    .filter(([, ...parts]) => !parts.some((part) => part.startsWith('q=') && Number(part.slice(2)) === 0))
-    .map(([name]) => name)
-  return (['br', 'gzip'] as const).find((encoding) => named.includes(encoding))
-}

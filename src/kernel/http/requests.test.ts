@@ -202,6 +202,21 @@ test('the API reference is served unless it is switched off, which is the defaul
   )
 })
 
+test('the document is compressed for those who take that, and is the same', async () => {
+  const read = async (accepted: string) => {
+    const answer = await fetch(`${t.url}/openapi.json`, { headers: { 'accept-encoding': accepted } })
+    return { encoding: answer.headers.get('content-encoding'), text: await answer.text() }
+  }
+  const plain = await read('identity')
+  assert.equal(plain.encoding, null)
+  for (const [accepted, encoding] of [
+    ['br, gzip', 'br'],
+    ['gzip', 'gzip'],
+    ['br;q=0', null],
+  ] as const)
+    assert.deepEqual(await read(accepted), { encoding, text: plain.text }, accepted)
+})
+
 test('a request that takes too long is answered with 504, with a body and without', async () => {
   const hasty = await testService({ config: { limits: { timeout: 500 } } })
   const reader = await hasty.key(['*'])

@@ -9,6 +9,7 @@ import { documentedEvents } from '../../events/documented-events.ts'
 import type { Kernel } from '../../kernel.ts'
 import { VERSION } from '../../version.ts'
 import { open } from '../access.ts'
+import { compressedOnce } from '../compression.ts'
 import { CONSOLE_COOKIE, HEADER } from '../header-names.ts'
 import { ownHost } from '../own-host.ts'
 import type { App } from '../surface.ts'
@@ -111,7 +112,7 @@ const PAGE_FILES = {
  */
 export function addReferenceRoutes(app: App, kernel: Kernel): void {
   const config = { access: ownHost(kernel) }
-  let document: Buffer | undefined
+  let document: ReturnType<typeof compressedOnce> | undefined
   app.route({
     method: 'GET',
     url: '/openapi.json',
@@ -121,9 +122,15 @@ export function addReferenceRoutes(app: App, kernel: Kernel): void {
       summary: 'This document',
       response: { 200: Type.Object({}, { additionalProperties: true }) },
     },
-    handler: async (_request, reply) => {
-      document ??= Buffer.from(JSON.stringify(app.swagger()))
-      return reply.type('application/json; charset=utf-8').send(document)
+    handler: async ({ headers }, reply) => {
+      document ??= compressedOnce(Buffer.from(JSON.stringify(app.swagger())))
+      const { encoding, bytes } = await document([headers['accept-encoding']].flat().join(','))
+      // Otherwise it would be 0.8 MB, ten times what the rest of the console's page about it is.
+      if (encoding !== undefined) reply.header('content-encoding', encoding)
+      return reply
+        .header('vary', 'Origin, Accept-Encoding')
+        .type('application/json; charset=utf-8')
+        .send(bytes)
     },
   })
   app.route({
