@@ -30,12 +30,15 @@ export function listDeliveries(
     .execute()
 }
 
-/** The newest delivery of each of these webhooks that has any. */
+/**
+ * The newest delivery of each of these webhooks that has any. By `=` PostgreSQL would know the order of `id` alone to be enough, and where one
+ * webhook has nearly all deliveries it would read these for each that has none.
+ */
 export async function lastDeliveries(db: Db, webhookIds: readonly string[]) {
   const { rows } = await sql<Pick<Delivery, 'webhookId' | 'status' | 'responseStatus' | 'createdAt'>>`
     select d.* from unnest(${webhookIds}::uuid[]) as w (id) cross join lateral (
       select webhook_id, status, response_status, created_at from service.webhook_delivery
-      where webhook_id = w.id order by id desc limit 1) d`.execute(db)
+      where webhook_id >= w.id and webhook_id <= w.id order by webhook_id, id desc limit 1) d`.execute(db)
   return rows
 }
 
