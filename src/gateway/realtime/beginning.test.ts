@@ -82,6 +82,8 @@ test('conditions that depend on the time are refused, in whatever they are writt
     { operator: 'gte', column: 'until', value: ' Tomorrow' },
     { operator: 'in', column: 'until', value: ['2026-01-31', 'today'] },
     { not: { operator: 'lt', column: 'at', value: 'yesterday 12:00' } },
+    { operator: 'lt', column: 'at', value: 'today04:00' },
+    { operator: 'lt', column: 'at', value: '04:00:00today' },
     [{ eq_column: 'id', eq_value: 1 }, { or: [{ operator: 'gt', column: 'at', value: 'today' }] }],
   ])
     assert.deepEqual(await asked(condition), refused, JSON.stringify(condition))

@@ -11,7 +11,8 @@ export function dependsOnTime(condition: Condition<Column>): boolean {
 }
 
 const TIMES = /^"?_?(?:date|time|ts(?:tz)?(?:multi)?range)/i
-const WORDS = /\b(?:now|today|tomorrow|yesterday)\b/i
+/** Digits may stand beside them: `today04:00`. */
+const WORDS = /now|today|tomorrow|yesterday/i
 
 const tellsTime = (value: Json): boolean =>
   Array.isArray(value) ? value.some(tellsTime) : typeof value === 'string' && WORDS.test(value)
