@@ -26,8 +26,11 @@ export type ChangeFeed = {
   position(): Promise<Position>
   /** Everything that was committed after one boundary and before a new one. */
   read(after: Position): Promise<Batch | LostPosition>
-  /** Values of these columns by the JSON of the key, for the rows that there are now. They are for nobody to see. */
-  values(table: TableName, keys: readonly Key[], columns: readonly string[]): Promise<RowValues>
+  /**
+   * Values of these columns by the JSON of the key, for the rows that there are now. They are for nobody to see. Undefined where several rows have
+   * one key, as those of child tables may.
+   */
+  values(table: TableName, keys: readonly Key[], columns: readonly string[]): Promise<RowValues | undefined>
   /**
    * Deletes changes that every position of the last `keep` milliseconds has behind it. It waits for no writer, and no writer for it. False
    * where the database has no live tables.

@@ -221,7 +221,8 @@ const compare = (readings: Readings, cohort: Cohort): Promise<Reading | 'too_man
     const now = await keysNow(readings.kernel, caller, cohort.live)
     cohort.reading = []
     if (now === undefined) return 'too_many'
-    for (const json of cohort.shown.symmetricDifference(now)) note(cohort, keyFrom(json))
+    for (const json of cohort.shown.symmetricDifference(now))
+      note(cohort, keyFrom(json, cohort.live.fetch.plan.table.columns))
     return []
   })
 

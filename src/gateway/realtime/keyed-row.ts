@@ -1,5 +1,6 @@
 import type { Key } from '#databases/drivers/changes.ts'
 import { eachMember } from '#databases/drivers/json-rows.ts'
+import type { Column } from '#databases/plan/catalogue.ts'
 import type { ColumnTerm } from '#databases/request/request.ts'
 
 /** A row as its reader asked for it, and its primary key, both as JSON text. Equal keys have equal texts. */
@@ -24,8 +25,11 @@ export function keyedRow(text: string, key: readonly string[]): KeyedRow {
 const objectOf = (members: readonly (readonly [name: string, json: string])[]): string =>
   `{${members.map(([name, json]) => `${JSON.stringify(name)}:${json}`).join(',')}}`
 
-/** The key of a row, to read the row by it. */
-export const keyFrom = (json: string): Key => ({
+/** The key of a row, to read the row by it. A value of a column of JSON is its text as it is. */
+export const keyFrom = (json: string, columns: ReadonlyMap<string, Pick<Column, 'base'>>): Key => ({
   json,
-  values: [...eachMember(json)].map(([, value]) => (value.startsWith('"') ? JSON.parse(value) : value)),
+  values: [...eachMember(json)].map(([name, value]) => {
+    const isText = value.startsWith('"') && columns.get(name)?.base !== 'jsonb'
+    return isText ? JSON.parse(value) : value
+  }),
 })

@@ -167,11 +167,16 @@ export function createReader(
     return owners
   }
 
-  async function ownersOf({ table, keys }: KeyChanges, columns: readonly string[]): Promise<RowValues> {
+  async function ownersOf(
+    { table, keys }: KeyChanges,
+    columns: readonly string[],
+  ): Promise<RowValues | undefined> {
     const all = new Map<string, readonly (string | null)[]>()
     for (let from = 0; from < keys.length; from += OWNED) {
       const some = keys.slice(from, from + OWNED).map(({ key }) => key)
-      for (const [key, values] of await feed.values(table, some, columns)) all.set(key, values)
+      const found = await feed.values(table, some, columns)
+      if (found === undefined) return undefined
+      for (const [key, values] of found) all.set(key, values)
     }
     return all
   }

@@ -7,13 +7,13 @@ import type { ColumnTerm, ReadRequest, TableName } from '#databases/request/requ
 /** Reads as the client's own role. */
 type ReadRows = (request: ReadRequest) => Promise<RowsResult>
 
-/** Values of columns by the JSON of the key. */
+/** Values of columns by the JSON of the key. Undefined where several rows have one key. */
 export async function rowValues(
   read: ReadRows,
   table: TableName,
   keys: readonly Key[],
   columns: readonly string[],
-): Promise<RowValues> {
+): Promise<RowValues | undefined> {
   const [first] = keys
   if (first === undefined) return new Map()
   const names = [...membersOf(first.json).keys()]
@@ -31,12 +31,13 @@ export async function rowValues(
   const chunks: Buffer[] = []
   for await (const chunk of result.json) chunks.push(chunk)
   const rows = [...eachRow(Buffer.concat(chunks).toString())].map((row) => [...membersOf(row).values()])
-  return new Map(
+  const values = new Map(
     rows.map((members) => [
       objectOf(names, members),
       members.slice(names.length).map((json): string | null => JSON.parse(json)),
     ]),
   )
+  return values.size < rows.length ? undefined : values
 }
 
 /** Under names that do not meet. */
