@@ -71,3 +71,12 @@ test('a key that a number cannot hold is refused, and held as a bigint', () => {
   assert.ok(rows.apply({ id: 9007199254740992n }, { id: 9007199254740992n }))
   assert.equal(rows.list()?.length, 2)
 })
+
+test('with exact numbers, a number as a key is the whole one', () => {
+  const rows = createLiveRows(undefined, 'exact')
+  rows.begin()
+  rows.ready()
+  for (const id of [3.4e38, 0.30000000000000004, '0.12345678901234567891'])
+    assert.ok(rows.apply({ id }, { id }))
+  assert.equal(rows.list()?.length, 3)
+})

@@ -1,5 +1,5 @@
 import { failure } from '../failure.ts'
-import { isRounded } from '../json.ts'
+import { isRounded, type Numbers } from '../json.ts'
 import { hiddenName, quoted } from '../rows/columns.ts'
 
 export type LiveRow = Record<string, unknown>
@@ -25,7 +25,7 @@ type LiveRows = {
  * Changes tell the key of their row, snapshots do not. So the names of its columns are known from the first change, and snapshots from then on
  * have these columns under names of their own, if they were not asked for.
  */
-export function createLiveRows(columns: readonly string[] = []): LiveRows {
+export function createLiveRows(columns: readonly string[] = [], numbers: Numbers = 'number'): LiveRows {
   const asked = columns.length === 0 ? ['*'] : columns
   const plain = asked.flatMap((text) => (/["(]/.test(text) ? [] : text.split(',').map((name) => name.trim())))
   let names: readonly string[] = []
@@ -37,10 +37,24 @@ export function createLiveRows(columns: readonly string[] = []): LiveRows {
   const isAsked = (name: string): boolean =>
     plain.includes('*') || plain.includes(name) || asked.includes(quoted(name))
 
+  /** Equal keys have equal texts. */
+  const keyOf = (row: LiveRow, columns: readonly string[]): string =>
+    JSON.stringify(
+      columns.map((name) => row[name]),
+      (_, value) => {
+        if (numbers === 'number' && isRounded(value))
+          throw failure({
+            code: 'inexact_key',
+            message: 'A number cannot hold this primary key: use numbers: "exact"',
+          })
+        return typeof value === 'bigint' ? String(value) : value
+      },
+    )
+
   function indexed(rows: readonly LiveRow[]): Map<string, LiveRow> {
     const index = new Map<string, LiveRow>()
     for (const row of rows) {
-      const key = keyText((hidden.length > 0 ? hidden : names).map((name) => row[name]))
+      const key = keyOf(row, hidden.length > 0 ? hidden : names)
       index.set(key, without(row, hidden))
     }
     return index
@@ -75,7 +89,7 @@ export function createLiveRows(columns: readonly string[] = []): LiveRows {
       }
       if (byKey === undefined && hidden.length > 0) return false
       byKey ??= indexed(shown ?? [])
-      const text = keyText(names.map((name) => key[name]))
+      const text = keyOf(key, names)
       if (row === undefined) byKey.delete(text)
       else byKey.set(text, without(row, hidden))
       return true
@@ -89,14 +103,3 @@ function without(row: Record<string, unknown>, names: readonly string[]): LiveRo
   for (const name of names) delete row[name]
   return row
 }
-
-/** Equal keys have equal texts. */
-const keyText = (values: readonly unknown[]): string =>
-  JSON.stringify(values, (_, value) => {
-    if (isRounded(value))
-      throw failure({
-        code: 'inexact_key',
-        message: 'A number cannot hold this primary key: use numbers: "exact"',
-      })
-    return typeof value === 'bigint' ? String(value) : value
-  })

@@ -45,7 +45,7 @@ export function openLive<Row>(
   { signal }: { readonly signal?: AbortSignal | undefined } = {},
 ): () => void {
   const { table_name, schema_name, columns, conditions, ...others } = request
-  const rows = createLiveRows(columns)
+  const rows = createLiveRows(columns, connection.numbers)
   let list: readonly Row[] = []
   let [isLive, isLate, isTelling, hasChanged, isRestarting, isClosed] = Array<boolean>(6).fill(false)
   let error: GatehouseError | undefined
