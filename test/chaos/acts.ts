@@ -54,15 +54,24 @@ async function withSession(
 let count = 0
 
 async function prepared(world: World, { parts, wait }: Act & { way: 'prepared' }): Promise<void> {
-  const ends: string[] = []
-  for (const { statements, ends: end } of parts) {
+  const names: string[] = []
+  for (const { statements, ends } of parts) {
     // Its end stands in the name, for `settle`.
-    const name = `chaos_${process.pid}_${++count}_${end}`
-    if (await inSession(world, ['begin', ...statements, `prepare transaction '${name}'`]))
-      ends.unshift(`${end} prepared '${name}'`)
+    const name = `chaos_${process.pid}_${++count}_${ends}`
+    if (await inSession(world, ['begin', ...statements, `prepare transaction '${name}'`])) names.unshift(name)
     await sleep(wait)
   }
-  for (const end of ends) await inSession(world, [end])
+  for (const name of names) await endPrepared(world, name)
+}
+
+/** Until it is ended: others wait for its locks, also across a crash. */
+async function endPrepared(world: World, name: string): Promise<void> {
+  const end = `${name.endsWith('commit') ? 'commit' : 'rollback'} prepared '${name}'`
+  await eventually(async () => {
+    if (await inSession(world, [end])) return true
+    const left = await world.sql(`select from pg_prepared_xacts where gid = '${name}'`).catch(() => undefined)
+    return left?.length === 0
+  })
 }
 
 const copy = (world: World, { into, rows }: Act & { way: 'copy' }): Promise<boolean> =>
@@ -166,10 +175,10 @@ async function activates({ ask, callers }: World, organizationId: string): Promi
 
 /** Everything that was begun is ended, and the structure is what it was. */
 export async function settle(world: World): Promise<void> {
-  await allAnswer(world)
+  // First, since services wait for their locks.
   const left = await world.sql('select gid from pg_prepared_xacts where database = current_database()')
-  for (const { gid } of left as { gid: string }[])
-    await inSession(world, [`${gid.endsWith('commit') ? 'commit' : 'rollback'} prepared '${gid}'`])
+  for (const { gid } of left as { gid: string }[]) await endPrepared(world, gid)
+  await allAnswer(world)
   for (const { back, isThere } of STRUCTURES) {
     const [found] = await world.sql(`select ${isThere} as "isThere"`)
     for (let attempt = 0; found?.isThere === true && !(await inSession(world, [back])); attempt++)
