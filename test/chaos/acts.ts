@@ -58,7 +58,9 @@ async function prepared(world: World, { parts, wait }: Act & { way: 'prepared' }
   for (const { statements, ends } of parts) {
     // Its end stands in the name, for `settle`.
     const name = `chaos_${process.pid}_${++count}_${ends}`
-    if (await inSession(world, ['begin', ...statements, `prepare transaction '${name}'`])) names.unshift(name)
+    await inSession(world, ['begin', ...statements, `prepare transaction '${name}'`])
+    // Also one that has failed: its session may have broken when it was prepared.
+    names.unshift(name)
     await sleep(wait)
   }
   for (const name of names) await endPrepared(world, name)
