@@ -210,6 +210,16 @@ async function tests(): Promise<void> {
         ),
       )
     assert.ok(!`${await kept()} ${urls}`.includes(ADMIN_KEY))
+    // Another tab, in which a person signs in, is none of the key's.
+    const other = await page.context().newPage()
+    await other.goto(at)
+    await signIn(other, root)
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    await page.getByRole('heading', { name: 'Sign in' }).waitFor()
+    await other.getByRole('navigation').getByRole('link', { name: 'Users' }).click()
+    await other.getByRole('heading', { level: 1, name: 'Users' }).waitFor()
+    await other.getByRole('button', { name: 'Sign out' }).click()
+    await other.getByRole('heading', { name: 'Sign in' }).waitFor()
     await page.reload()
     await page.getByRole('heading', { name: 'Sign in' }).waitFor()
     await signIn(page, root)

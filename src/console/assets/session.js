@@ -86,11 +86,12 @@ function unlessLacking(error) {
 
 export async function signOut() {
   const state = session.get()
-  if (state.kind === 'in' && state.caller.person !== undefined)
-    await call(auth('/sign-out'), { method: 'POST', body: {}, asksNothing: true })
+  const isPerson = state.kind === 'in' && state.caller.person !== undefined
+  if (isPerson) await call(auth('/sign-out'), { method: 'POST', body: {}, asksNothing: true })
   actBy({ by: 'session' })
   session.set({ kind: 'out' })
-  tabs.postMessage({ id: undefined, name: 'Nobody' })
+  // A key is that of one tab.
+  if (isPerson) tabs.postMessage({ id: undefined, name: 'Nobody' })
 }
 
 tabs.addEventListener('message', ({ data }) => {
