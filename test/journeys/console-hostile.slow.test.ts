@@ -15,7 +15,7 @@ if (withoutBrowser !== false) test('hostile content in the console', { skip: wit
 else await tests()
 
 async function tests(): Promise<void> {
-  const { t, root, enter } = await openConsole()
+  const { t, at, root, enter } = await openConsole()
   const { db, coherence } = t.service.kernel
 
   async function visitor(path: string) {
@@ -78,6 +78,29 @@ async function tests(): Promise<void> {
     await page.getByRole('button', { name: 'Remove the filter on large' }).click()
     await page.getByText('1–3 of').waitFor()
     await expectAccessible(page, 'the grid')
+  })
+
+  test('a table whose name reads like that of another one is not mistaken for it', async () => {
+    const names = ['q', '"""q"""', '"a.b"', '"public.q"'] as const
+    for (const name of names)
+      await withClient(t.clientUrl, (client) =>
+        client.query(
+          `create table ${name} (id int primary key, t text); insert into ${name} values (1, $$in ${name}$$)`,
+        ),
+      )
+    const { page } = await visitor('/data')
+    for (const name of names.slice(1)) {
+      const link = name.slice(1, -1).replaceAll('""', '"')
+      await page.goto(`${at}/data?table=${encodeURIComponent(link)}`)
+      await page.getByRole('gridcell', { name: `in ${name}`, exact: true }).dblclick()
+      await page.getByLabel('New value of t').fill('mine')
+      await page.keyboard.press('Enter')
+      await page.getByRole('gridcell', { name: 'mine', exact: true }).waitFor()
+    }
+    for (const name of names) {
+      const { rows } = await withClient(t.clientUrl, (client) => client.query(`select t from ${name}`))
+      assert.deepEqual(rows, [{ t: name === 'q' ? 'in q' : 'mine' }], name)
+    }
   })
 
   test('a table of 1,000 columns is shown in parts', async () => {

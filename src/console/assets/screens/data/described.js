@@ -15,11 +15,18 @@ export const changes = createStore(0)
 
 export const noteChange = () => changes.set(changes.get() + 1)
 
-/** The parameters of /schema for one table. A dot would separate the schema. @param {At} at */
+/** In quotes where a dot would separate a schema, or quotes of its own would be no part of it. @param {string} name */
+const spelled = (name) =>
+  name.includes('.') || name.startsWith('"') ? `"${name.replaceAll('"', '""')}"` : name
+
+/** The members of a request for one table. @param {At} at */
+export const named = ({ table, schema }) => ({ table_name: spelled(table), schema_name: schema })
+
+/** The parameters of /schema for one table. @param {At} at */
 export const whichOf = ({ schema, table }) =>
-  table.includes('.') || table.startsWith('"')
-    ? { table_name: [schema, table].map((name) => `"${name.replaceAll('"', '""')}"`).join('.') }
-    : { table_name: table, table_schema: schema }
+  spelled(table) === table
+    ? { table_name: table, table_schema: schema }
+    : { table_name: [schema, table].map((name) => `"${name.replaceAll('"', '""')}"`).join('.') }
 
 /**
  * @param {At} at

@@ -1,4 +1,5 @@
 import { ApiError, call } from '../../api.js'
+import { named, whichOf } from './described.js'
 import { sentFor } from './edit-types.js'
 
 /**
@@ -16,9 +17,6 @@ const ANSWERED = 200
 /** What the console finds before, or after, the service has answered. @param {string} code @param {string} message */
 export const refused = (code, message) =>
   new ApiError({ status: 0, code, message, hint: 'Nothing was written.' })
-
-/** The table in a body. @param {Place} place */
-export const named = ({ table, schema }) => ({ table_name: table, schema_name: schema })
 
 /** @param {string} name */
 const quoted = (name) => `"${name.replace(/["\\]/g, '\\$&')}"`
@@ -39,7 +37,7 @@ export const nameOf = (key, row) => key.map((name) => `${name} ${row[name]}`).jo
  * @returns {Promise<Structure>}
  */
 export async function readStructure({ client, schema, table }, signal) {
-  const asked = { client, signal, query: { table_name: table, table_schema: schema } }
+  const asked = { client, signal, query: whichOf({ client, schema, table }) }
   const [columns, constraints, live] = await Promise.all([
     call('/schema/columns', asked).then((answer) => answer.columns, unlessAllowed),
     call('/schema/constraints', asked).then((answer) => answer.constraints, unlessAllowed),

@@ -1,5 +1,6 @@
 import { call } from '../../api.js'
-import { asText, named } from './edit.js'
+import { named } from './described.js'
+import { asText } from './edit.js'
 import { mayBeNull } from './edit-types.js'
 import { conditionsFrom } from './filters.js'
 import { orderOf } from './grid-page.js'

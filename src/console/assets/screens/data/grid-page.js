@@ -2,7 +2,8 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import { ApiError, call } from '../../api.js'
 import { useLoad } from '../../hooks.js'
 import { textOf } from '../../values.js'
-import { asText, keyOf, named } from './edit.js'
+import { named } from './described.js'
+import { asText, keyOf } from './edit.js'
 import { conditionsFrom } from './filters.js'
 
 /**

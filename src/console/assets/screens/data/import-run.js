@@ -1,4 +1,5 @@
 import { call } from '../../api.js'
+import { named } from './described.js'
 import { batchesOf } from './import-file.js'
 
 /**
@@ -80,8 +81,7 @@ async function send({ at, reading, columns, onConflict }, content, kind) {
     method: 'POST',
     client: at.client,
     query: {
-      table_name: at.table.includes('.') ? `"${at.table}"` : at.table,
-      schema_name: at.schema,
+      ...named(at),
       columns: JSON.stringify(columns),
       on_conflict: onConflict,
       dry_run: kind === 'check' ? true : undefined,

@@ -1,7 +1,8 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { Mark } from '../../controls.js'
 import { html } from '../../html.js'
-import { asText, hasKey, named } from './edit.js'
+import { named } from './described.js'
+import { asText, hasKey } from './edit.js'
 import { conditionsFrom } from './filters.js'
 import { followRows } from './live-stream.js'
 

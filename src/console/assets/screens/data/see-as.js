@@ -6,6 +6,7 @@ import { html } from '../../html.js'
 import { may } from '../../session.js'
 import { take } from '../../sign-in.js'
 import { countOf, isNumeric, Value } from '../../values.js'
+import { named } from './described.js'
 
 const LIMIT = 50
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
@@ -25,7 +26,7 @@ export function SeeAs({ at, caller }) {
   const look = (/** @type {number} */ offset) =>
     run(async () => {
       setSeen(undefined)
-      const { client, schema, table } = at
+      const { client } = at
       const who =
         subject === 'user'
           ? {
@@ -33,7 +34,7 @@ export function SeeAs({ at, caller }) {
               ...(organization !== '' && { organization_id: organization.trim() }),
             }
           : { role: subject }
-      const body = { table_name: table, schema_name: schema, ...who, limit: LIMIT, offset }
+      const body = { ...named(at), ...who, limit: LIMIT, offset }
       setSeen({ ...(await call('/see-as', { method: 'POST', client, body })), offset })
     })
   const submit = (/** @type {Event} */ event) => {
