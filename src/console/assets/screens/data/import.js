@@ -57,7 +57,12 @@ function Options({ at, description, chosen, change }) {
     cancelled.current = false
     setOutcome(undefined)
     setProgress(NOTHING)
-    const columns = Object.fromEntries((data?.names ?? []).map((name) => [name, targetOf(name) || null]))
+    // The others keep their names: a thousand of them are too long for an address.
+    const columns = Object.fromEntries(
+      (data?.names ?? [])
+        .map((name) => /** @type {const} */ ([name, targetOf(name) || null]))
+        .filter(([name, target]) => name !== target),
+    )
     const reading = { format, delimiter, emptyIsNull }
     const asked = { at, file, reading, columns, onConflict, isWhole: isWhole && from === 1, from }
     const ended = await importFile(asked, setProgress, () => cancelled.current)
