@@ -27,7 +27,7 @@ export const CLOCK_TOLERANCE = 5_000
 
 /**
  * Part of a statement that counts, whose commit need not wait for the disk: a crash of the database server takes back the counts of its last
- * half second, which no caller can bring about. The setting ends with the statement.
+ * half second. The setting ends with the statement.
  */
 export const ASYNCHRONOUSLY = `async as (select set_config('synchronous_commit', 'off', true))`
 
