@@ -43,6 +43,7 @@ async function tests(): Promise<void> {
     await expectAccessible(page, 'the form of an import')
     await press('Import')
     await page.getByText('3 rows stored.').waitFor()
+    await page.getByRole('link', { name: 'Show the rows' }).waitFor()
     assert.deepEqual(await sql('select id, word, n::text from words order by id'), [
       { id: 1, word: 'a "b"\r\nc', n: '12345678901234567890.10' },
       { id: 2, word: null, n: null },

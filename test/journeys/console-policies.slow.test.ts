@@ -147,5 +147,6 @@ async function tests(): Promise<void> {
     await expectNoOverflow(other, 'the policies')
     await page.goto(`${at}/data?client=default&table=none&view=policies`)
     await page.getByText('This client has no row-level security').waitFor()
+    await page.getByText('clients: default: row_level_security: enabled: true', { exact: true }).waitFor()
   })
 }

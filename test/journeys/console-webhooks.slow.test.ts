@@ -169,6 +169,7 @@ async function tests(): Promise<void> {
     await address.fill('http://10.0.0.1/in')
     await press('Save')
     await page.getByText('invalid_webhook_url').waitFor()
+    await page.getByText('a receiver on this machine needs outbound.allow_http').waitFor()
     assert.equal(await address.getAttribute('aria-invalid'), 'true')
     const { url: elsewhere } = await startReceiver()
     await address.fill(elsewhere)

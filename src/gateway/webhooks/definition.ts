@@ -84,9 +84,13 @@ function acceptableUrl({ outbound }: Kernel, url: string): string {
   if (refusal === undefined && parsed !== null) return parsed.href
   throw fail('invalid_webhook_url', {
     message: `url is refused: ${refusal ?? 'it is not a URL'}`,
+    ...(refusal !== undefined && { hint: ON_THIS_MACHINE }),
     details: { field: 'url' },
   })
 }
+
+const ON_THIS_MACHINE =
+  'While you develop, a receiver on this machine needs outbound.allow_http: true and outbound.allow_networks: [127.0.0.1] in gatehouse.yaml, and a new start'
 
 /** Of the Standard Webhooks specification: 24 to 64 bytes in base64. */
 export function acceptableSecret(kernel: Kernel, given: string | undefined): string {

@@ -58,17 +58,20 @@ function Tables({ client, schema, table, caller, view }) {
     <${Failure} of=${failure} again=${reload} />
     ${data === undefined && failure === undefined && html`<${Loading} of="the tables" />`}
     ${data !== undefined && tables.length === 0 && html`<p class="empty">No table yet.</p>`}
-    <ul>${tables.map((one) => {
-      const isShown = one.table_name === table && one.table_schema === schema
-      const name = one.table_schema === 'public' ? one.table_name : `${one.table_schema}.${one.table_name}`
-      const place = {
-        client,
-        schema: one.table_schema === 'public' ? undefined : one.table_schema,
-        table: one.table_name,
-      }
-      return html`<li><a href=${addressOf('/data', place)} aria-current=${isShown ? 'page' : undefined}>
-        <${Value} value=${name} most=${80} /><span class="soft">${one.estimated_rows >= 0 && `~${counted(Math.round(one.estimated_rows))}`}</span></a></li>`
-    })}</ul>
+    ${
+      tables.length > 0 &&
+      html`<ul>${tables.map((one) => {
+        const isShown = one.table_name === table && one.table_schema === schema
+        const name = one.table_schema === 'public' ? one.table_name : `${one.table_schema}.${one.table_name}`
+        const place = {
+          client,
+          schema: one.table_schema === 'public' ? undefined : one.table_schema,
+          table: one.table_name,
+        }
+        return html`<li><a href=${addressOf('/data', place)} aria-current=${isShown ? 'page' : undefined}>
+        <${Value} value=${name} most=${80} /><span class="soft">${one.estimated_rows > 0 && `~${counted(Math.round(one.estimated_rows))}`}</span></a></li>`
+      })}</ul>`
+    }
     <${NewTableLink} client=${client} caller=${caller} isShown=${view === 'new-table'} />
   </nav>`
 }

@@ -151,7 +151,7 @@ test('plain http needs allow_http', async () => {
   const strict = outbound({ allow_http: false, allow_networks: ['127.0.0.1'] })
   await assert.rejects(strict.send(server.url, LIMITS), {
     name: 'OutboundRefused',
-    message: 'only https is allowed',
+    message: 'only https is allowed (outbound.allow_http: true allows plain http)',
   })
   assert.deepEqual(server.seen, [])
 })

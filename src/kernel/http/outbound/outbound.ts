@@ -71,7 +71,9 @@ export function createOutboundRequests(
   const refusal = (url: string): string | undefined => {
     const { protocol, hostname, username, password } = URL.parse(url) ?? {}
     if (protocol !== 'https:' && !(protocol === 'http:' && rules.allow_http)) {
-      return rules.allow_http ? 'only http and https are allowed' : 'only https is allowed'
+      return rules.allow_http
+        ? 'only http and https are allowed'
+        : 'only https is allowed (outbound.allow_http: true allows plain http)'
     }
     if (username !== '' || password !== '') return 'a user or password in the address is not allowed'
     return isForbiddenLiteral(mayReach, hostname ?? '') ? PRIVATE : undefined

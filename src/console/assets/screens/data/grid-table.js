@@ -153,7 +153,7 @@ export function GridTable(props) {
           })}</tr>`
       })}</tbody>
     </table>
-    ${rows.length === 0 && html`<p class="empty">No row matches.</p>`}
+    ${rows.length === 0 && html`<p class="empty">${query.where === undefined && query.offset === undefined ? 'No row.' : 'No row matches.'}</p>`}
   </div>`
 }
 

@@ -1,5 +1,5 @@
 import { ApiError } from '../../api.js'
-import { Failure, Table } from '../../controls.js'
+import { Failure, Link, Table } from '../../controls.js'
 import { html } from '../../html.js'
 import { counted, countOf, Value } from '../../values.js'
 
@@ -21,12 +21,12 @@ const COLUMNS = [
   { name: 'code', title: 'Code', cell: ({ code }) => html`<code>${code}</code>` },
 ]
 
-/** What an import has done. @param {{ outcome: Outcome, goOn: (from: number) => void }} props */
-export function ImportResult({ outcome, goOn }) {
+/** What an import has done. @param {{ at: import('./described.js').At, outcome: Outcome, goOn: (from: number) => void }} props */
+export function ImportResult({ at, outcome, goOn }) {
   const { end, failure, failedAt, batches, skipped, refused, errors, pass } = outcome
   const next = end === 'done' || end === 'bad' || pass === 'check' ? undefined : outcome.next
   return html`<div class="import-result" role="status">
-    <p><strong>${saidOf(outcome)}</strong></p>
+    <p><strong>${saidOf(outcome)}</strong>${outcome.inserted > 0 && html` <${Link} to="/data" query=${{ client: at.client, schema: at.schema === 'public' ? undefined : at.schema, table: at.table }}>Show the rows<//>`}</p>
     ${skipped > 0 && html`<p>${countOf(skipped, 'row')} existed already.</p>`}
     ${refused > 0 && end !== 'bad' && html`<p>${countOf(refused, 'row')} ${pass === 'check' ? 'cannot be stored' : 'were refused, and all others of their batches are stored'}.</p>`}
     <${Failure} of=${failure} />

@@ -120,7 +120,7 @@ function Options({ at, description, chosen, change }) {
         }
       </div>
     </form>
-    ${outcome !== undefined && html`<${ImportResult} outcome=${outcome} goOn=${begin} />`}`
+    ${outcome !== undefined && html`<${ImportResult} at=${at} outcome=${outcome} goOn=${begin} />`}`
 }
 
 /** Choices of all fields together that a browser shows at once without waiting. */

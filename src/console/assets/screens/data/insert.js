@@ -25,6 +25,7 @@ export function InsertDialog({ place, structure, onClose, onDone }) {
   const [typed, setTyped] = useState(/** @type {ReadonlyMap<string, string | null>} */ (new Map()))
   const { run, isBusy, failure } = useAct()
   const columns = (structure.columns ?? []).filter(({ is_writable }) => is_writable)
+  const first = columns.find((column) => column.column_default === null && !mayBeNull(column)) ?? columns[0]
   const set = (/** @type {string} */ name, /** @type {string | null | undefined} */ value) => {
     const next = new Map(typed)
     if (value === undefined) next.delete(name)
@@ -53,7 +54,7 @@ export function InsertDialog({ place, structure, onClose, onDone }) {
       ${columns.map(
         (
           column,
-        ) => html`<${NewValue} key=${column.column_name} column=${column} value=${typed.get(column.column_name)}
+        ) => html`<${NewValue} key=${column.column_name} column=${column} isFirst=${column === first} value=${typed.get(column.column_name)}
           onChange=${(/** @type {string | null | undefined} */ value) => set(column.column_name, value)}
           failure=${wrong.includes(column.column_name) ? failure : undefined} />`,
       )}
@@ -64,14 +65,15 @@ export function InsertDialog({ place, structure, onClose, onDone }) {
   <//>`
 }
 
-/** @param {{ column: Column, value: string | null | undefined, onChange: (value: string | null | undefined) => void, failure: unknown }} props */
-function NewValue({ column, value, onChange, failure }) {
+/** @param {{ column: Column, isFirst: boolean, value: string | null | undefined, onChange: (value: string | null | undefined) => void, failure: unknown }} props */
+function NewValue({ column, isFirst, value, onChange, failure }) {
   const id = useId()
   const { column_name: name, data_type: type, column_default: fallback } = column
   const rest = fallback ?? (mayBeNull(column) ? 'NULL' : 'needed')
   const known = {
     ...{
       id,
+      autofocus: isFirst,
       'aria-describedby': `${id}-hint`,
       'aria-invalid': failure !== undefined,
       onInput: take((text) => onChange(text === '' && emptyOf(column) === null ? undefined : text)),
@@ -86,7 +88,7 @@ function NewValue({ column, value, onChange, failure }) {
     <label for=${id}><${Value} value=${name} most=${63} /> <span class="type">${type}</span></label>
     ${
       choices !== undefined
-        ? html`<select id=${id} aria-describedby=${`${id}-hint`} value=${value === undefined ? '' : value === null ? 'null' : `=${value}`} onChange=${choose}>
+        ? html`<select id=${id} autofocus=${isFirst} aria-describedby=${`${id}-hint`} value=${value === undefined ? '' : value === null ? 'null' : `=${value}`} onChange=${choose}>
             <option value="">${rest}</option>${mayBeNull(column) && html`<option value="null">NULL</option>`}
             ${choices.map((one) => html`<option value=${`=${one}`}>${one}</option>`)}</select>`
         : isJson(column) || value?.includes('\n')

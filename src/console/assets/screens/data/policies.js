@@ -24,7 +24,10 @@ export function View({ at, caller }) {
   }, [])
   const maySee = holds(caller, at.client, 'gateway.bypass_row_level_security')
   if (failure instanceof ApiError && failure.code === 'row_level_security_off')
-    return html`<${Panel} title="Policies"><p class="padded">This client has no row-level security: who has a key with a right to the table sees all of its rows. <${Value} value=${failure.hint} /></p><//>`
+    return html`<${Panel} title="Policies"><div class="padded">
+      <p>This client has no row-level security: who has a key with a right to the table sees all of its rows. <${Value} value=${failure.hint} /></p>
+      <pre>${yamlOf(failure)}</pre>
+    </div><//>`
   return html`<${Failure} of=${failure} again=${reload} />
     ${data === undefined && failure === undefined && html`<${Loading} of="the policies" />`}
     ${
@@ -33,6 +36,13 @@ export function View({ at, caller }) {
       ${maySee && html`<${SeeAs} at=${at} caller=${caller} />`}`
     }`
 }
+
+/** The setting as lines of the file. @param {ApiError} failure */
+const yamlOf = ({ details }) =>
+  `${String(details?.setting)
+    .split('.')
+    .map((name, depth) => `${'  '.repeat(depth)}${name}:`)
+    .join('\n')} true`
 
 /** @param {import('./views.js').TableViewProps & { security: Security, columns: readonly import('./described.js').Column[], isTable: boolean, reload: () => void }} props */
 function Policies({ at, caller, security, columns, isTable, reload }) {

@@ -1,4 +1,4 @@
-import { useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import { Failure, Loading } from '../../controls.js'
 import { html } from '../../html.js'
 import { take } from '../../sign-in.js'
@@ -65,6 +65,12 @@ function TableRights({ rights, client, caller, onAdd, onRemove }) {
     onAdd(actions.length === ACTIONS.length ? [`${name}.*`] : actions.map((action) => `${name}.${action}`))
     setTable('')
   }
+  const field = useRef(/** @type {HTMLInputElement | null} */ (null))
+  // Otherwise a key would be made without what stands there.
+  useEffect(
+    () => field.current?.setCustomValidity(table.trim() === '' ? '' : 'Add the table, or empty this field'),
+    [table],
+  )
   /** Enter adds, and does not send the form around it. */
   const press = (/** @type {KeyboardEvent} */ event) => {
     if (event.key !== 'Enter') return
@@ -75,7 +81,7 @@ function TableRights({ rights, client, caller, onAdd, onRemove }) {
     setActions(ACTIONS.filter((one) => (one === action) !== actions.includes(one)))
   return html`<fieldset class="choices"><legend>Single tables</legend>
     <div class="tools">
-      <label>Table <input list="tables-of-client" autocomplete="off" maxlength="190" placeholder="users, or sales.orders" value=${table} onInput=${take(setTable)} onKeyDown=${press} /></label>
+      <label>Table <input ref=${field} list="tables-of-client" autocomplete="off" maxlength="190" placeholder="users, or sales.orders" value=${table} onInput=${take(setTable)} onKeyDown=${press} /></label>
       <datalist id="tables-of-client">${tables.map((name) => html`<option value=${name} />`)}</datalist>
       ${ACTIONS.map(
         (action) =>
