@@ -79,7 +79,11 @@ const FIRST = `insert into service.organization (id, name, slug, created_at, upd
 const STEP = 50_000
 
 /** Rows with the numbers after `from`, up to `to`. As a superuser without triggers and references, which take most of the time. */
-export async function grow({ server, service }: Bench, from: number, to: number): Promise<void> {
+export async function grow(
+  { server, service }: Pick<Bench, 'server' | 'service'>,
+  from: number,
+  to: number,
+): Promise<void> {
   const control = Object.assign(new URL(server.url), { pathname: new URL(service.controlUrl).pathname }).href
   const progress = await showProgress((to - from) * (Object.keys(CONTROL).length + 1))
   const insert = async (client: pg.Client, statement: string, most: number, advance = 0) => {
