@@ -55,6 +55,8 @@ async function tests(): Promise<void> {
     assert.equal(await page.evaluate('document.activeElement.tagName'), 'INPUT')
     await editor.press('Enter')
     await page.getByRole('button', { name: 'Write mine over it' }).click()
+    // The cell has that text while it is open, too.
+    await editor.waitFor({ state: 'detached' })
     await page.getByRole('gridcell', { name: 'mine' }).waitFor()
     assert.deepEqual(await sql('select text, n from board where id = 1'), [{ text: 'mine', n: 9 }])
     await page.getByRole('gridcell', { name: 'mine' }).dblclick()
