@@ -10,11 +10,11 @@ test('the last delivery of webhooks that have none is found without reading thos
   const { db } = t.service.kernel
   const run = (text: string) => sql.raw(text).execute(db)
   await run(`insert into service.webhook (id, client_name, route_keys, url, sealed_secret, timeout_ms, created_at, updated_at)
-    select uuidv7(), 'default', '{gateway_insert}', 'https://example.com', 'x', 1000, now(), now() from generate_series(1, 20)`)
+    select gen_random_uuid(), 'default', '{gateway_insert}', 'https://example.com', 'x', 1000, now(), now() from generate_series(1, 20)`)
   await run(`insert into service.webhook_event (id, route_key, body, created_at)
-    select uuidv7(), 'gateway_insert', '{}', now() from generate_series(1, 20000)`)
+    select gen_random_uuid(), 'gateway_insert', '{}', now() from generate_series(1, 20000)`)
   await run(`insert into service.webhook_delivery (id, webhook_id, event_id, next_attempt_at, created_at)
-    select uuidv7(), (select id from service.webhook limit 1), id, now() + interval '1 day', now() from service.webhook_event`)
+    select gen_random_uuid(), (select id from service.webhook limit 1), id, now() + interval '1 day', now() from service.webhook_event`)
   await run('analyze service.webhook_delivery')
   const ids = (await db.selectFrom('webhook').select('id').execute()).map(({ id }) => id)
   const { found, read } = await db.transaction().execute(async (trx) => {
