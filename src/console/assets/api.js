@@ -3,8 +3,8 @@ import { createStore } from './hooks.js'
 /**
  * @typedef {Readonly<Record<string, string | number | boolean | undefined>>} Parameters
  * @typedef {{ by: 'session', userId?: string | undefined } | { by: 'key', key: string } | { by: 'nobody' }} Credential
- * @typedef {{ method?: string, query?: Parameters, body?: unknown, file?: { type: string, content: string }, client?: string, signal?: AbortSignal, isEntry?: boolean, asksNothing?: boolean, isRead?: boolean, headers?: Readonly<Record<string, string>> }} Asked
- * `file`: a body that is no JSON. `isEntry`: a way in, which nobody is signed in for. `asksNothing`: fails where another call would ask the person. `isRead`: a POST that changes nothing.
+ * @typedef {{ method?: string, query?: Parameters, body?: unknown, file?: { type: string, content: string }, client?: string, signal?: AbortSignal, isEntry?: boolean, asksNothing?: boolean, headers?: Readonly<Record<string, string>> }} Asked
+ * `file`: a body that is no JSON. `isEntry`: a way in, which nobody is signed in for. `asksNothing`: fails where another call would ask the person.
  */
 
 /** Facts of the installation that are no secret, in the page. @type {{ auth: string, version: string, docs: boolean, mail: boolean, providers: readonly string[] }} */
@@ -145,13 +145,13 @@ function credentialHeaders(as, isEntry) {
  * Sends a request as it is written, and answers the response whatever it says; `read` takes its body. By default as the person.
  * @template T
  * @param {string} address
- * @param {Omit<Request, 'as'> & { as?: Credential | undefined, isRead: boolean }} asked
+ * @param {Omit<Request, 'as'> & { as?: Credential | undefined }} asked
  * @param {(response: Response) => Promise<T>} read
  * @returns {Promise<T>}
  */
-export async function exchange(address, { as, isRead, ...asked }, read) {
+export async function exchange(address, { as, ...asked }, read) {
   if (as !== undefined) return read(await fetchAs(address, { ...asked, as }))
-  return withQuestions({ method: asked.method, isRead }, async () => {
+  return withQuestions({}, async () => {
     const response = await fetchAs(address, { ...asked, as: credential })
     if ([401, 403, 409].includes(response.status)) {
       // A copy, since `read` has the body.

@@ -61,7 +61,7 @@ export function RunForm({ document, operation, caller }) {
       verb: 'Send it',
     }
     if (!isRead(operation) && !(await ask({ kind: 'consent', ...question }))) return
-    await send(request.address, { ...request, as: credentialOf(by, key), isRead: isRead(operation) })
+    await send(request.address, { ...request, as: credentialOf(by, key) })
   }
   const others = operation.parameters.filter((one) => one !== place)
   const further = others.filter(({ required }) => required !== true)

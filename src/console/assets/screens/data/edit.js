@@ -94,7 +94,7 @@ export const hasText = (column, value) =>
  */
 export async function readRow(place, { key }, row, names) {
   const body = { ...named(place), columns: textsOf(key, names), conditions: hasKey(key, row), limit: 1 }
-  const { data } = await call('/gateway/fetch', { method: 'POST', isRead: true, client: place.client, body })
+  const { data } = await call('/gateway/fetch', { method: 'POST', client: place.client, body })
   return data[0]
 }
 

@@ -39,7 +39,7 @@ export async function readPart({ place, structure, query, filters }, from, limit
   }
   const { data } = await call('/gateway/fetch', {
     method: 'POST',
-    isRead: true,
+
     client: place.client,
     body,
     signal,

@@ -55,7 +55,7 @@ export function usePage(place, structure, query, { filters, isExact }) {
   const question = JSON.stringify(body)
   const loaded = useLoad(
     async (signal) => {
-      const asked = { method: 'POST', isRead: true, client: place.client, body, signal }
+      const asked = { method: 'POST', client: place.client, body, signal }
       const { data, count } = await call('/gateway/fetch', asked)
       /** @type {readonly Readonly<Record<string, unknown>>[]} */
       const found = data

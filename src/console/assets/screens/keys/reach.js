@@ -14,7 +14,7 @@ import { policiesOf, titleOf, verbsOf } from './words.js'
 export function Reach({ clientName, rights, overrides }) {
   const body = { client_name: clientName, rights, client_overrides: overrides }
   const { data, failure } = useLoad(
-    (signal) => call('/admin/rights/resolve', { method: 'POST', isRead: true, body, signal }),
+    (signal) => call('/admin/rights/resolve', { method: 'POST', body, signal }),
     [JSON.stringify(body)],
   )
   if (failure !== undefined) return html`<${Failure} of=${failure} />`

@@ -62,7 +62,7 @@ export function Editor({ from, named, caller, client: asked }) {
   const dryRun = () =>
     attempt(async (body, following) => {
       // First, since its failure says more about the definition.
-      const asked = { method: 'POST', isRead: true, client, body, ...following }
+      const asked = { method: 'POST', client, body, ...following }
       const result = await callLines('/pipelines/simulate', asked)
       const input = await inputOf(body.source, client, following.signal)
       return { dry: true, input, sink: tableOf(body.sink), result }
@@ -121,7 +121,7 @@ async function agreesTo(text, client) {
 async function inputOf(source = {}, client, signal) {
   const { client: own = client, limit = SHOWN, ...fetch } = source
   const body = { ...fetch, limit: Math.min(limit, SHOWN) }
-  const { data } = await call('/gateway/fetch', { method: 'POST', isRead: true, client: own, body, signal })
+  const { data } = await call('/gateway/fetch', { method: 'POST', client: own, body, signal })
   return data
 }
 

@@ -16,7 +16,7 @@ const LIMIT = 20
 async function stepsBy(caller, signal, body) {
   const client = await loggingClient(caller, signal)
   const asked = { table_name: 'pipeline_step_log', ...body }
-  const { data } = await call('/gateway/fetch', { method: 'POST', isRead: true, client, body: asked, signal })
+  const { data } = await call('/gateway/fetch', { method: 'POST', client, body: asked, signal })
   return data
 }
 

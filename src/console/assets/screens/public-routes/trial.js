@@ -54,7 +54,7 @@ export function Trial({ of: route }) {
     if (!isRead && !(await ask({ kind: 'consent', ...question }))) return
     const as =
       key === '' ? /** @type {const} */ ({ by: 'nobody' }) : /** @type {const} */ ({ by: 'key', key })
-    await send(address, { method: 'POST', headers, text, as, isRead })
+    await send(address, { method: 'POST', headers, text, as })
   }
   const credential = route.requires_key || key !== '' ? 'apikey: $KEY' : undefined
   return html`<${Panel} title="Try it" note="as a caller, not as you">

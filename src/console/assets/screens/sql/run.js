@@ -53,12 +53,9 @@ const WRITES = {
 async function planOf(client, before, text, signal) {
   // With `params`, even none, the service takes exactly one statement: of two, the second would be run.
   const body = { query: before + text, params: [] }
-  const isRead = before === PLAN
-  const { data } = await call('/gateway/query', { method: 'POST', isRead, client, body, signal }).catch(
-    (error) => {
-      throw placedIn(text, before.length, error)
-    },
-  )
+  const { data } = await call('/gateway/query', { method: 'POST', client, body, signal }).catch((error) => {
+    throw placedIn(text, before.length, error)
+  })
   return data[0]['QUERY PLAN'][0]
 }
 

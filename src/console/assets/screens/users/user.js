@@ -72,7 +72,7 @@ function Sessions({ user, caller }) {
     (signal) =>
       call(auth('/admin/list-user-sessions'), {
         method: 'POST',
-        isRead: true,
+
         body: { userId: user.id },
         signal,
       }),
