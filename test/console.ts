@@ -15,6 +15,8 @@ export type Console = {
   visit(options?: Parameters<Awaited<ReturnType<typeof openBrowser>>['visit']>[0]): Promise<Visit>
   /** The same, signed in. */
   enter(user?: User, path?: string, options?: Parameters<Console['visit']>[0]): Promise<Visit>
+  /** What the trail has of a target: each act, and whether the administrator did it. */
+  trailOf(targetId: string): Promise<readonly (readonly [action: string, isByRoot: boolean])[]>
 }
 
 /** Chromium reports every answer that is no success. These are told to the person in the page. */
@@ -38,6 +40,15 @@ export async function openConsole(options: Options = {}): Promise<Console> {
       await opened.page.goto(at + path)
       await signIn(opened.page, user)
       return opened
+    },
+    async trailOf(targetId) {
+      const acts = await t.service.kernel.db
+        .selectFrom('auditEvent')
+        .select(['action', 'actorId'])
+        .where('targetId', '=', targetId)
+        .orderBy('id')
+        .execute()
+      return acts.map(({ action, actorId }) => [action, actorId === root.id] as const)
     },
   }
 }

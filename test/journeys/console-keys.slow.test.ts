@@ -10,7 +10,7 @@ if (withoutBrowser !== false) test('the keys of the console in a browser', { ski
 else await tests()
 
 async function tests(): Promise<void> {
-  const { t, at, root, enter } = await openConsole({
+  const { t, at, root, enter, trailOf } = await openConsole({
     config: {
       auth: { admin: { roles: { keeper: { operator: ['keys'] }, support: { user: ['list'] } } } },
     },
@@ -23,15 +23,6 @@ async function tests(): Promise<void> {
 
   const keyNamed = (name: string) =>
     db.selectFrom('apiKey').selectAll().where('name', '=', name).executeTakeFirst()
-  const trailOf = async (targetId: string) =>
-    (
-      await db
-        .selectFrom('auditEvent')
-        .select(['action', 'actorId'])
-        .where('targetId', '=', targetId)
-        .orderBy('id')
-        .execute()
-    ).map(({ action, actorId }) => [action, actorId === root.id])
   const press = (name: string, on: Page = page) => on.getByRole('button', { name, exact: true }).click()
   const open = (path: string, on: Page = page) => on.goto(at + path)
   const secretOn = async () => {

@@ -9,7 +9,7 @@ if (withoutBrowser !== false) test('the public routes of the console in a browse
 else await tests()
 
 async function tests(): Promise<void> {
-  const { t, at, root, enter } = await openConsole({
+  const { t, at, root, enter, trailOf } = await openConsole({
     config: {
       auth: { admin: { roles: { opener: { operator: ['routes'] }, support: { user: ['list'] } } } },
     },
@@ -22,15 +22,6 @@ async function tests(): Promise<void> {
 
   const routeOf = (key: string) =>
     db.selectFrom('publicRoute').selectAll().where('routeKey', '=', key).executeTakeFirst()
-  const trailOf = async (targetId: string) =>
-    (
-      await db
-        .selectFrom('auditEvent')
-        .select(['action', 'actorId'])
-        .where('targetId', '=', targetId)
-        .orderBy('id')
-        .execute()
-    ).map(({ action, actorId }) => [action, actorId === root.id])
   const press = (name: string, on: Page = page) => on.getByRole('button', { name, exact: true }).click()
   const open = (path: string, on: Page = page) => on.goto(at + path)
   const made = async (route_key: string, more: Record<string, unknown> = {}) => {
