@@ -65,14 +65,14 @@ export function protect(app: App, kernel: Kernel): void {
   })
 }
 
-/** Milliseconds. */
-const PAUSE = 500
+/** The longest, milliseconds: what Retry-After says. */
+const PAUSE = 1_000
 /** Refusals that may wait at once, which bounds their memory. */
 const MAX_PAUSED = 1_000
 
 /**
  * Refuses while the queue of hashes is full, after a pause: callers who do not heed Retry-After would else ask again some hundred times a second
- * each, and all other requests would wait in line with theirs.
+ * each, and all other requests would wait in line with theirs. The pauses differ, since callers who came at once would else come back at once.
  */
 function createRoomCheck({ hashQueue }: Kernel): () => Promise<void> {
   let paused = 0
@@ -82,7 +82,7 @@ function createRoomCheck({ hashQueue }: Kernel): () => Promise<void> {
     } catch (refusal) {
       if (paused >= MAX_PAUSED) throw refusal
       paused++
-      await sleep(PAUSE)
+      await sleep(PAUSE * (0.5 + Math.random() / 2))
       paused--
       throw refusal
     }
