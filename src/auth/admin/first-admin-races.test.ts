@@ -7,7 +7,8 @@ import { offerFirstAdmin } from '#identity/first-admin.ts'
 import { lockAdmins } from '#identity/roles.ts'
 import { tell } from '#identity/tell.ts'
 import { uuidv7 } from '#kernel/random.ts'
-import { PASSWORD, type TestService, testService } from '#test/harness.ts'
+import { signInAnonymously } from '#test/anonymous.ts'
+import { actor, linkIn, PASSWORD, type TestService, testService } from '#test/harness.ts'
 import { createPerson } from '#test/organizations.ts'
 import { setRoleByOperator } from './operator.ts'
 
@@ -56,26 +57,57 @@ const VERBS: Readonly<Record<string, (t: TestService) => Promise<unknown>>> = {
 test('while a link is redeemed no other verb makes an admin, and then the link makes none', async () => {
   for (const [name, verb] of Object.entries(VERBS)) {
     const t = await testService()
-    const { db } = t.service.kernel
     const token = await linkOf(t)
-    const { promise: released, resolve: release } = Promise.withResolvers<void>()
-    const { promise: isHeld, resolve: hold } = Promise.withResolvers<void>()
-    const redemption = db.transaction().execute(async (db) => {
-      await lockAdmins(db)
-      hold()
-      await released
+    await behindLock(t, async () => {
+      const made = verb(t)
+      await waitForLock(t)
+      assert.deepEqual(await adminsOf(t), [], name)
+      return () => made
     })
-    await isHeld
-    const made = verb(t)
-    await waitForLock(t)
-    assert.deepEqual(await adminsOf(t), [], name)
-    release()
-    await redemption
-    await made
     assert.equal((await adminsOf(t)).length, 1, name)
     assert.equal((await use(t, token)).status, 401, name)
   }
 })
+
+test('while a link is redeemed an anonymous user of auth.admin.user_ids stays anonymous, and then the link makes none', async () => {
+  const anonymous = { enabled: true }
+  const plain = await testService({ config: { auth: { anonymous } } })
+  const who = await signInAnonymously(plain)
+  const auth = { anonymous, admin: { user_ids: [who.id] } }
+  const t = await testService({ controlUrl: plain.controlUrl, config: { auth } })
+  const own = actor(t.url, who.headers)
+  const asked = { name: 'Ada', email: 'ada@example.com', password: PASSWORD }
+  assert.equal((await own.post('/api/auth/sign-up/email', asked)).status, 200)
+  const [mail = ''] = await t.mails()
+  const link = new URL(linkIn(mail), t.url).searchParams.get('token')
+  const token = await linkOf(t)
+  await behindLock(t, async () => {
+    const upgraded = own.post('/api/auth/verify-email', { token: link, password: PASSWORD })
+    await waitForLock(t)
+    assert.equal((await own.get('/api/auth/get-session')).body.user.isAnonymous, true)
+    return async () => assert.equal((await upgraded).status, 200)
+  })
+  assert.equal((await use(t, token)).status, 401)
+})
+
+/** Runs the work while the lock is held, and then what it returns. */
+async function behindLock(
+  { service }: TestService,
+  work: () => Promise<() => Promise<unknown>>,
+): Promise<void> {
+  const { promise: released, resolve: release } = Promise.withResolvers<void>()
+  const { promise: isHeld, resolve: hold } = Promise.withResolvers<void>()
+  const redemption = service.kernel.db.transaction().execute(async (db) => {
+    await lockAdmins(db)
+    hold()
+    await released
+  })
+  await isHeld
+  const rest = await work()
+  release()
+  await redemption
+  await rest()
+}
 
 /** Until a statement waits for the lock. */
 async function waitForLock({ service: { kernel } }: TestService): Promise<void> {

@@ -1,6 +1,8 @@
 import { upsertPassword } from '#identity/accounts.ts'
 import { fieldsOf } from '#identity/custom-fields.ts'
 import { deleteKnownDevices } from '#identity/known-devices.ts'
+import { isAdmin } from '#identity/permissions.ts'
+import { lockAdmins } from '#identity/roles.ts'
 import { deleteUserSessions } from '#identity/sessions.ts'
 import { tell } from '#identity/tell.ts'
 import { deleteTickets } from '#identity/tickets.ts'
@@ -93,6 +95,8 @@ export async function endAnonymity(
   by: string,
   signUp: SignUp | 'by operator',
 ): Promise<void> {
+  // `auth.admin.user_ids` may name the user.
+  if (isAdmin(kernel, { ...user, isAnonymous: false })) await lockAdmins(kernel.db)
   if (signUp !== 'by operator') await askHooks(kernel, signUp)
   const sessionsEnded = await deleteUserSessions(kernel.db, user.id)
   await deleteTickets(kernel.db, user)

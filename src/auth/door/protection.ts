@@ -74,7 +74,7 @@ const MAX_PAUSED = 1_000
  * Refuses while the queue of hashes is full, after a pause: callers who do not heed Retry-After would else ask again some hundred times a second
  * each, and all other requests would wait in line with theirs. The pauses differ, since callers who came at once would else come back at once.
  */
-function createRoomCheck({ hashQueue }: Kernel): () => Promise<void> {
+function createRoomCheck({ hashQueue, random }: Kernel): () => Promise<void> {
   let paused = 0
   return async () => {
     try {
@@ -82,7 +82,8 @@ function createRoomCheck({ hashQueue }: Kernel): () => Promise<void> {
     } catch (refusal) {
       if (paused >= MAX_PAUSED) throw refusal
       paused++
-      await sleep(PAUSE * (0.5 + Math.random() / 2))
+      const [byte = 0] = random(1)
+      await sleep(PAUSE * (1 - byte / 512))
       paused--
       throw refusal
     }
