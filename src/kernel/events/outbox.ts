@@ -13,6 +13,8 @@ import { actorNamed } from './actor.ts'
 import { type EventRows, type Match, type Payload, payloadText } from './payload.ts'
 import { createSubscriptions, type Occasion, type Subscription } from './subscriptions.ts'
 
+type DeliveryListener = (webhookIds: readonly string[], dueFrom: Date) => void
+
 type Listener = (name: EventName, data: EventData[EventName]) => void
 
 /** The events of this process, and the outbox from which webhooks are delivered (gateway.md 12). */
@@ -32,8 +34,8 @@ export type Events = {
   tell(name: EventName, data: EventData[EventName]): void
   /** Listens to every event that this process emits, whether a webhook matches it or not. */
   subscribe(listener: Listener): void
-  /** Calls the listener with the ids of webhooks that have new deliveries of this process. */
-  onDeliveries(listener: (webhookIds: readonly string[]) => void): void
+  /** Calls the listener with the ids of webhooks that have new deliveries of this process, and the time since when these are due. */
+  onDeliveries(listener: DeliveryListener): void
   /** Whether events of this request could not be written. Forgets it. */
   takeLost(requestId: string): boolean
 }
@@ -66,7 +68,7 @@ type OutboxParts = {
 
 export function createEvents({ db, now, random, metrics, log, ...parts }: OutboxParts): Events {
   const listeners: Listener[] = []
-  const wakers: ((webhookIds: readonly string[]) => void)[] = []
+  const wakers: DeliveryListener[] = []
   const subscriptions = createSubscriptions(parts)
   const lost = createLostRequests()
   // Operations that end at the same time share a statement.
@@ -105,11 +107,12 @@ export function createEvents({ db, now, random, metrics, log, ...parts }: Outbox
     if (by.met.length > 0) entries.push(entryOf({ name, data, rows, ...cause }, by.met))
     if (by.unknown.length > 0)
       entries.push(entryOf({ name, data, rows: { json: undefined }, ...cause }, by.unknown))
-    if (entries.length === 0) return
+    const [first] = entries
+    if (first === undefined) return
     await (kernel.db.isTransaction ? insertEvents(kernel.db, entries) : Promise.all(entries.map(commit)))
     const ids = [...by.met, ...by.unknown].map(({ id }) => id)
     kernel.afterCommit(() => {
-      for (const wake of wakers) wake(ids)
+      for (const wake of wakers) wake(ids, first.at)
     })
   }
 

@@ -13,13 +13,13 @@ test('claims cost the same beside half a million due deliveries of one webhook',
   const { id: large } = await addWebhook(kernel, { url: 'http://127.0.0.1:1' })
   const { id: small } = await addWebhook(kernel, { url: 'http://127.0.0.1:1' })
   await addEvents(kernel, small, 1_000)
-  const requests = [large, small].map((webhookId) => ({ webhookId, free: 10 }))
+  const requests = [large, small].map((webhookId) => ({ webhookId, free: 10, dueFrom: new Date(0) }))
   /** The median time of a claim and of a look at all webhooks, milliseconds. */
   const cost = async (): Promise<number> => {
     const times: number[] = []
     for (let round = 0; round < 15; round++) {
       const began = performance.now()
-      assert.equal((await findDueWebhooks(db, kernel.now())).includes(small), true)
+      assert.ok((await findDueWebhooks(db, kernel.now())).some(({ id }) => id === small))
       const claimed = await claimDeliveries(db, kernel.now(), requests)
       times.push(performance.now() - began)
       assert.equal(claimed.filter(({ webhookId }) => webhookId === small).length, 10)

@@ -58,7 +58,7 @@ export function createDispatcher(kernel: Kernel, { lanes, background, attempt }:
       clearTimeout(late)
       lane.end()
     })
-    if (made === undefined) return releaseClaims(db, now(), [delivery])
+    if (made === undefined) return releaseClaims(db, [delivery])
     attempts++
     giveBack(lane, lane.learn(made.result))
     // The endpoint need not wait until the outcome is written.
@@ -77,7 +77,7 @@ export function createDispatcher(kernel: Kernel, { lanes, background, attempt }:
   function giveBack(lane: Lane, claims: readonly ClaimedDelivery[]): void {
     if (claims.length === 0) return
     background.run(async () => {
-      await releaseClaims(db, now(), claims)
+      await releaseClaims(db, claims)
       lanes.mark(lane.webhookId)
       dispatch()
     })

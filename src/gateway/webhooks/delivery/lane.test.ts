@@ -18,6 +18,7 @@ const claims = (count: number): ClaimedDelivery[] =>
     webhookId: 'webhook',
     eventId: 'event',
     attempt: 0,
+    dueAt: new Date(0),
     claimedUntil: new Date(0),
     body: null,
   }))

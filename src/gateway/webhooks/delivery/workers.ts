@@ -3,7 +3,7 @@ import { createBackground } from './background.ts'
 import { createClaimedAttempts } from './claimed-attempts.ts'
 import { createDispatcher } from './dispatcher.ts'
 import { createLanes } from './lanes.ts'
-import { findDueWebhooks } from './store.ts'
+import { type DueWebhook, findDueWebhooks } from './store.ts'
 
 /**
  * Delivers what is due in the outbox. Every process does: it claims deliveries for a lease, so that those of a process that dies become
@@ -13,8 +13,8 @@ export type DeliveryWorkers = {
   start(): void
   /** Delivers all that is due now, and returns the number of attempts; for tests, which do not `start`. */
   drain(): Promise<number>
-  /** Looks for due deliveries of these webhooks. */
-  wake(webhookIds: readonly string[]): void
+  /** Looks for deliveries of these webhooks that are due since then; without a time, since ever. */
+  wake(webhookIds: readonly string[], dueFrom?: Date): void
   /** Claims no more, waits so long for the requests that run, and gives the rest back. */
   stop(patience: number): Promise<void>
 }
@@ -32,20 +32,22 @@ export function createDeliveryWorkers(kernel: Kernel): DeliveryWorkers {
   let state: 'idle' | 'started' | 'stopped' = 'idle'
   let poll: NodeJS.Timeout | undefined
 
-  function deliverTo(webhookIds: readonly string[]): void {
-    for (const id of webhookIds) lanes.mark(id)
-    if (webhookIds.length > 0) dispatcher.dispatch()
+  function deliver(due: readonly DueWebhook[]): void {
+    for (const { id, dueFrom } of due) lanes.mark(id, dueFrom)
+    if (due.length > 0) dispatcher.dispatch()
   }
 
-  function wake(webhookIds: readonly string[]): void {
-    if (state === 'started') deliverTo(webhookIds)
+  function wake(webhookIds: readonly string[], dueFrom?: Date): void {
+    if (state !== 'started') return
+    for (const id of webhookIds) lanes.mark(id, dueFrom)
+    dispatcher.dispatch()
   }
 
   function keepLooking(): void {
     if (state !== 'started') return
     background.run(async () => {
       lanes.sweep()
-      deliverTo(await findDueWebhooks(db, now()))
+      deliver(await findDueWebhooks(db, now()))
     })
     poll = setTimeout(keepLooking, POLL).unref()
   }
@@ -64,7 +66,7 @@ export function createDeliveryWorkers(kernel: Kernel): DeliveryWorkers {
       const before = dispatcher.attempts()
       for (let due = await dueNow(); due.length > 0; due = await dueNow()) {
         for (const lane of lanes.all()) lane.resume()
-        deliverTo(due)
+        deliver(due)
         await background.settle()
       }
       return dispatcher.attempts() - before
