@@ -90,7 +90,8 @@ const planCount = ({ table, rights }: PlanContext, request: CountRequest): Count
 function planInsert(found: PlanContext, request: InsertRequest): InsertPlan {
   const { table, rights } = found
   const { rows } = request
-  const names = new Set(rows.flatMap((row) => Object.keys(row)))
+  const names = new Set<string>()
+  for (const row of rows) for (const name of Object.keys(row)) names.add(name)
   const columns = [...names].map((name) => writable(table, name))
   const output = resolveOutput(found, request.columns)
   const conflict = request.conflict && {

@@ -1,4 +1,5 @@
 import type { Presence } from '#databases/drivers/driver.ts'
+import type { Parameter } from '#databases/drivers/postgres/sql/sql-builder.ts'
 
 export type RunOptions = {
   /** Runs first, in the same transaction and round trip: when it fails, the statement does not run. */
@@ -30,5 +31,5 @@ export type RunOptions = {
   readonly presence?: Presence | undefined
 }
 
-export type Statement = { readonly text: string; readonly values: readonly (string | null)[] }
+export type Statement = { readonly text: string; readonly values: readonly Parameter[] }
 export type FirstStatement = Statement & { readonly name: string }

@@ -1,10 +1,11 @@
+import type { Parameter } from '#databases/drivers/postgres/sql/sql-builder.ts'
+
 type Step = {
   /** Empty: the unnamed statement. */
   readonly name: string
   /** Undefined: the connection has already prepared `name`. */
   readonly parse: string | undefined
-  /** In the text format; null is NULL. */
-  readonly values: readonly (string | null)[]
+  readonly values: readonly Parameter[]
 }
 
 /**
@@ -56,7 +57,7 @@ export function encodeParse(sql: string): Buffer {
   return out.buffer.subarray(0, out.at)
 }
 
-export function encodeExecute(values: readonly (string | null)[]): Buffer {
+export function encodeExecute(values: readonly Parameter[]): Buffer {
   const step: Step = { name: '', parse: undefined, values }
   const out: Out = { buffer: Buffer.allocUnsafe(sizeOf(step)), at: 0 }
   writeBind(out, step)
@@ -94,11 +95,15 @@ function writeBind(out: Out, { name, values }: Step): void {
   int16(out, 0) // all parameters as text
   int16(out, values.length)
   for (const value of values) {
-    const length = value === null ? -1 : out.buffer.write(value, out.at + 4)
+    const length = value === null ? -1 : writeValue(out, value, out.at + 4)
     out.at = out.buffer.writeInt32BE(length, out.at) + Math.max(0, length)
   }
   int16(out, 0) // all results as text
   end()
+}
+
+function writeValue({ buffer }: Out, value: string | Buffer, at: number): number {
+  return typeof value === 'string' ? buffer.write(value, at) : value.copy(buffer, at)
 }
 
 /** Writes the type of a message and reserves its length, which the returned function fills in. */

@@ -1,3 +1,4 @@
+import { arrayBytes } from '#databases/drivers/postgres/sql/array-bytes.ts'
 import { builtText } from '#databases/drivers/postgres/sql/composite-values.ts'
 import {
   type BuiltSql,
@@ -7,7 +8,7 @@ import {
   tableText,
 } from '#databases/drivers/postgres/sql/sql-builder.ts'
 import { writeReturning, writtenText } from '#databases/drivers/postgres/sql/statements.ts'
-import { arrayText, writeText } from '#databases/drivers/postgres/sql/values.ts'
+import { writeText } from '#databases/drivers/postgres/sql/values.ts'
 import { quoteName } from '#databases/drivers/quote-name.ts'
 import type { Column } from '#databases/plan/catalogue.ts'
 import type { InsertPlan } from '#databases/plan/plan.ts'
@@ -45,7 +46,7 @@ function writeOne(sql: SqlBuilder, plan: InsertPlan, row: Row): void {
   writeNames(sql, plan)
   sql.text += ' values ('
   plan.columns.forEach((column, index) => {
-    sql.text += `${index > 0 ? ', ' : ''}${writtenText(sql, column, given(row, column))}`
+    sql.text += `${index > 0 ? ', ' : ''}${writtenText(sql, column, reader(column)(row))}`
   })
   sql.text += ')'
 }
@@ -74,9 +75,11 @@ export const takesDefault = (plan: InsertPlan, column: Column): boolean =>
   column.fallback !== undefined &&
   plan.rows.some((row) => !Object.hasOwn(row, column.name))
 
-/** Only own members of the row: a column may be called `constructor`. */
-const given = (row: Row, column: Column): Json =>
-  Object.hasOwn(row, column.name) ? (row[column.name] ?? null) : null
+/** Reads a column of rows. Only own members: a column may be called `constructor`. */
+const reader = ({ name }: Column): ((row: Row) => Json) =>
+  name in Object.prototype
+    ? (row) => (Object.hasOwn(row, name) ? (row[name] ?? null) : null)
+    : (row) => row[name] ?? null
 
 type ColumnSource = {
   readonly value: string
@@ -95,9 +98,10 @@ function columnSource(
   fallback: string | undefined,
 ): ColumnSource {
   const name = `c${index}`
-  const values = plan.rows.map((row) => given(row, column))
-  const array = `pg_catalog.unnest(${bind(sql, arrayText(values.map((value) => writeText(value, column))), column)}::${elementOf(column)}[]) as ${name}`
-  const value = expressionOf(column, `u.${name}`, values)
+  const given = reader(column)
+  const literal = arrayBytes(plan.rows, (row) => writeText(given(row), column))
+  const array = `pg_catalog.unnest(${bind(sql, literal, column)}::${elementOf(column)}[]) as ${name}`
+  const value = goesAsText(column) ? ofText(column, `u.${name}`, plan.rows.map(given)) : `u.${name}`
   if (fallback === undefined || !takesDefault(plan, column)) return { value, arrays: [array] }
   const flags = bind(
     sql,
@@ -110,13 +114,10 @@ function columnSource(
 }
 
 /** `unnest` flattens arrays of arrays, and records may be given as JSON, so both are passed as text. */
-const elementOf = (column: Column): string =>
-  column.category === 'A' || column.category === 'C' ? 'pg_catalog.text' : column.cast
-
-function expressionOf(column: Column, name: string, values: readonly Json[]): string {
-  const isText = column.category === 'A' || column.category === 'C'
-  return builtText(column, values, name) ?? (isText ? `${name}::${column.cast}` : name)
-}
+const goesAsText = ({ category }: Column): boolean => category === 'A' || category === 'C'
+const elementOf = (column: Column): string => (goesAsText(column) ? 'pg_catalog.text' : column.cast)
+const ofText = (column: Column, name: string, values: readonly Json[]): string =>
+  builtText(column, values, name) ?? `${name}::${column.cast}`
 
 function writeConflict(sql: SqlBuilder, plan: InsertPlan): void {
   if (plan.conflict === undefined) return

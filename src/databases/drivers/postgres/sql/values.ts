@@ -98,16 +98,6 @@ const unfit = (column: Column, what: string) =>
     details: { column: column.name },
   })
 
-/** The literal of a one-dimensional array. */
-export const arrayText = (items: readonly (string | null)[]): string => {
-  let text = '{'
-  for (let index = 0; index < items.length; index++) {
-    const item = items[index]
-    text += `${index > 0 ? ',' : ''}${item === null || item === undefined ? 'NULL' : quoteItem(item)}`
-  }
-  return `${text}}`
-}
-
 const quoteItem = (item: string): string =>
   /["\\]/.test(item) ? `"${item.replace(/["\\]/g, '\\$&')}"` : `"${item}"`
 

@@ -1,6 +1,7 @@
+import { arrayBytes } from '#databases/drivers/postgres/sql/array-bytes.ts'
 import { builtText, isRecord, isRecords } from '#databases/drivers/postgres/sql/composite-values.ts'
 import { bind, columnText, type SqlBuilder } from '#databases/drivers/postgres/sql/sql-builder.ts'
-import { arrayText, conditionText } from '#databases/drivers/postgres/sql/values.ts'
+import { conditionText } from '#databases/drivers/postgres/sql/values.ts'
 import { fail } from '#databases/failures.ts'
 import { castText } from '#databases/plan/casts.ts'
 import type { Column } from '#databases/plan/catalogue.ts'
@@ -132,7 +133,11 @@ function membershipText(
   const items = condition.value as readonly Json[]
   const given = items.filter((item) => item !== null)
   const list = (some: readonly Json[]) =>
-    bind(sql, arrayText(some.map((item) => conditionText(item, condition))), column)
+    bind(
+      sql,
+      arrayBytes(some, (item) => conditionText(item, condition)),
+      column,
+    )
   const isComposed = column.category === 'A' || column.category === 'C'
   const text =
     isComposed && columnCast === undefined && valueCast === undefined
