@@ -9,8 +9,11 @@ export type Act =
   /** Transactions that are prepared one after the other, each by a session of its own, and ended by others in the other order. */
   | { readonly way: 'prepared'; readonly parts: readonly PreparedPart[]; readonly wait: number }
   | { readonly way: 'copy'; readonly into: string; readonly rows: string }
+  | { readonly way: 'psql'; readonly options: readonly string[]; readonly script: string }
   | { readonly way: 'structure'; readonly there: string; readonly back: string; readonly wait: number }
-  | { readonly way: 'rights'; readonly of: 'organization' | 'session' | 'key' | 'route' }
+  | { readonly way: 'rights'; readonly of: (typeof RIGHTS)[number] }
+
+const RIGHTS = ['organization', 'membership', 'session', 'ban', 'key', 'route'] as const
 
 type PreparedPart = { readonly statements: readonly string[]; readonly ends: 'commit' | 'rollback' }
 
@@ -92,6 +95,19 @@ const session = (choose: Chooser, statements: readonly string[], wait: number): 
   waits: statements.map(() => choose.below(wait)),
 })
 
+/** With the ways in which psql makes transactions of a script, and its own COPY. */
+const throughPsql = (choose: Chooser, people: People): Act => {
+  const { into, rows } = copied(choose, people)
+  const lines = (...statements: readonly string[]) => statements.map((one) => `${one};\n`).join('')
+  const [options, script] = choose.of([
+    [['-v', 'ON_ERROR_STOP=1', '-1'], lines(...some(choose, people, 3))],
+    [['-v', 'ON_ERROR_ROLLBACK=on'], lines('begin', ...withSavepoints(choose, people), 'commit')],
+    [[], lines(...some(choose, people, 2))],
+    [[], `\\copy ${into} from stdin\n${rows}\\.\n`],
+  ] as const)
+  return { way: 'psql', options, script }
+}
+
 const query = (text: string): Act => ({
   way: 'gateway',
   method: 'POST',
@@ -109,6 +125,7 @@ const WRITERS: readonly Writer[] = [
   (choose, people) => {
     const luck = choose.below(4)
     if (luck === 0) return { way: 'copy', ...copied(choose, people) }
+    if (luck === 2) return throughPsql(choose, people)
     const lost = () => ['begin', 'set local synchronous_commit = off', ...some(choose, people, 3), 'commit']
     return session(choose, luck === 1 ? lost() : [statement(choose, people)], 4)
   },
@@ -116,7 +133,8 @@ const WRITERS: readonly Writer[] = [
     session(
       choose,
       ['begin', ...withSavepoints(choose, people), choose.of(['commit', 'commit', 'rollback'])],
-      40,
+      // Some are open while the changes of others are read several times.
+      choose.below(8) === 0 ? 300 : 40,
     ),
   (choose, people) => ({
     way: 'prepared',
@@ -132,9 +150,8 @@ const WRITERS: readonly Writer[] = [
       const { there, back } = choose.of(STRUCTURES)
       return { way: 'structure', there, back, wait: choose.below(300) }
     }
-    if (luck === 1) return session(choose, [choose.of(POLICIES)], 4)
-    if (luck < 4)
-      return { way: 'rights', of: choose.of(['organization', 'organization', 'session', 'key', 'route']) }
+    if (luck < 3) return session(choose, [choose.of(POLICIES)], 4)
+    if (luck < 6) return { way: 'rights', of: choose.of(RIGHTS) }
     return session(choose, [statement(choose, people)], 20)
   },
 ]

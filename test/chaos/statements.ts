@@ -168,15 +168,20 @@ export const STRUCTURES: readonly Change[] = [
   },
 ]
 
-/** Which rows of `doc` a stranger sees: never those whose n is 0, 2, 6 or 8. */
+const CLAIM = (name: string) =>
+  `(nullif(current_setting('request.claims', true), '')::json ->> '${name}')::uuid`
+
+const SEEN = `owner = ${CLAIM('user_id')}`
+/** Which rows of `doc` a stranger sees: never those whose n is 0, 2, 6 or 8. Members see their own, and some of their teams. */
 export const POLICIES = [
   'alter policy odd on doc using (n % 2 = 1)',
   'alter policy odd on doc using (n % 3 = 1)',
   'begin; drop policy odd on doc; create policy odd on doc for select to stranger using (n % 2 = 1); commit',
+  `alter policy own on doc using (${SEEN})`,
+  `alter policy own on doc using (${SEEN} or team in (select team from public.team))`,
+  `alter policy own on team using (user_id = ${CLAIM('user_id')} and team > 1)`,
+  `alter policy own on team using (user_id = ${CLAIM('user_id')})`,
 ]
-
-const CLAIM = (name: string) =>
-  `(nullif(current_setting('request.claims', true), '')::json ->> '${name}')::uuid`
 
 export const SCHEMA = `
 create sequence versions;
@@ -190,7 +195,7 @@ alter table team enable row level security; alter table doc enable row level sec
 alter table item enable row level security; alter table task enable row level security;
 alter table gift enable row level security;
 create policy own on team for select to member using (user_id = ${CLAIM('user_id')});
-create policy own on doc for select to member using (owner = ${CLAIM('user_id')} or team in (select team from public.team));
+create policy own on doc for select to member using (${SEEN} or team in (select team from public.team));
 create policy odd on doc for select to stranger using (n % 2 = 1);
 create policy own on item for select to member using (owner = (select ${CLAIM('user_id')}));
 create policy own on task for select to member using (organization_id = (select ${CLAIM('organization_id')}));

@@ -25,6 +25,8 @@ export type World = {
   /** Past the gateway. */
   sql(text: string): Promise<readonly Record<string, unknown>[]>
   readonly databaseUrl: string
+  /** Makes a user an owner of an organization, past the services. */
+  join(userId: string, organizationId: string): Promise<void>
 }
 
 type Headers = Readonly<Record<string, string>>
@@ -35,6 +37,8 @@ export type CallerName =
   | 'bea'
   | 'cem'
   | 'dan'
+  /** An administrator. */
+  | 'root'
   | 'stranger'
   /** By a JWT of another issuer. */
   | 'eve'
@@ -79,8 +83,22 @@ export async function createWorld(t: Cleanup): Promise<World> {
     }
     return undefined
   }
+  const control = Object.assign(new URL(server.superuserUrl), { pathname: 'control' }).href
+  const join: World['join'] = (user, organization) =>
+    eventually(() => {
+      const insert = `insert into service.member (id, organization_id, user_id, role, created_at)
+        values (gen_random_uuid(), '${organization}', '${user}', 'owner', now()) on conflict do nothing`
+      return withClient(control, (one) => one.query(insert)).then(
+        () => true,
+        () => false,
+      )
+    })
   const { people, callers } = await populate(ask, issuer)
-  const world = { server, services, people, callers, ask, sql, databaseUrl }
+  const promote = `update service."user" set role = 'admin' where id = '${callers.root.id}'`
+  await withClient(control, (one) => one.query(promote))
+  // Who leaves is not the only owner.
+  await join(people.bea, people.organizations[0])
+  const world = { server, services, people, callers, ask, sql, databaseUrl, join }
   await makeLive(world)
   return world
 }
@@ -119,11 +137,12 @@ async function populate(ask: Ask, issuer: JwtIssuer): Promise<Pick<World, 'peopl
     const { token, user } = await ok(ask('operator', 'POST', '/api/auth/sign-up/email', asked))
     return { headers: { ...stranger.headers, authorization: `Bearer ${token}` }, id: user.id }
   }
-  const [ada, bea, cem, dan] = [
+  const [ada, bea, cem, dan, root] = [
     await signUp('ada'),
     await signUp('bea'),
     await signUp('cem'),
     await signUp('dan'),
+    await signUp('root'),
   ]
   const found = async ({ headers: { authorization = '' } }: Caller, slug: string): Promise<string> => {
     return (await ok(ask({ authorization }, 'POST', '/api/auth/organization/create', { name: slug, slug })))
@@ -170,12 +189,12 @@ async function populate(ask: Ask, issuer: JwtIssuer): Promise<Pick<World, 'peopl
   for (const { renew } of Object.values(more) as Caller[]) await renew?.()
   return {
     people: { ada: ada.id, bea: bea.id, dan: dan.id, organizations },
-    callers: { admin, reader, stranger, ada, bea, cem, dan, ...more },
+    callers: { admin, reader, stranger, ada, bea, cem, dan, root, ...more },
   }
 }
 
 /** A new session of the caller. */
-export async function signIn({ ask, callers }: World, name: 'dan'): Promise<void> {
+export async function signIn({ ask, callers }: World, name: 'dan' | 'root'): Promise<void> {
   const caller = callers[name]
   const asked = { email: `${name}@example.com`, password: PASSWORD }
   const answer = await ask({}, 'POST', '/api/auth/sign-in/email', asked)
@@ -183,13 +202,20 @@ export async function signIn({ ask, callers }: World, name: 'dan'): Promise<void
   caller.headers = { ...caller.headers, authorization: `Bearer ${answer.body.token}` }
 }
 
+/** Milliseconds: longer than a busy machine needs, and than several requests that the services give up. */
+const PATIENCE = 600_000
+
 /** Resolves when both services and the database answer. */
 export async function allAnswer({ services, callers }: World): Promise<void> {
-  for (const { url } of services)
-    await eventually(async () => {
-      const answer = await actor(url, callers.admin.headers)
+  for (const { url, log } of services) {
+    const until = performance.now() + PATIENCE
+    for (;;) {
+      const said = await actor(url, callers.admin.headers)
         .post('/gateway/fetch', { table_name: 'team' })
-        .catch(() => undefined)
-      return answer?.status === 200
-    })
+        .then(({ status, text }) => (status === 200 ? undefined : text), String)
+      if (said === undefined) break
+      assert.ok(performance.now() < until, `${url} does not answer: ${said}\n${log().slice(-5_000)}`)
+      await sleep(20)
+    }
+  }
 }
