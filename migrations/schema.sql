@@ -330,6 +330,14 @@ table service."process_lease"
   expires_at timestamp with time zone not null
   constraint process_lease_pkey PRIMARY KEY (id)
 
+table service."protected_client"
+  client_name text not null
+  protected_at timestamp with time zone not null
+  constraint protected_client_pkey PRIMARY KEY (client_name)
+  CREATE TRIGGER protected_client_came_or_went AFTER INSERT OR DELETE ON service.protected_client FOR EACH ROW EXECUTE FUNCTION service.tell_word('protected_client')
+  CREATE TRIGGER protected_client_changed AFTER UPDATE ON service.protected_client FOR EACH ROW WHEN ((old.* IS DISTINCT FROM new.*)) EXECUTE FUNCTION service.tell_word('protected_client')
+  CREATE TRIGGER protected_client_emptied AFTER TRUNCATE ON service.protected_client FOR EACH STATEMENT EXECUTE FUNCTION service.tell_word('all')
+
 table service."public_route"
   id uuid not null
   route_key text not null

@@ -7,6 +7,7 @@ import { after } from 'node:test'
 import { type Dispatcher, request } from 'undici'
 import type { DoctorContext, DoctorDatabases } from '#cli/doctor-checks.ts'
 import type { Doctor } from '#cli/running-doctor.ts'
+import type { RowLevelSecurity } from '#databases/drivers/driver.ts'
 import { createKey, type NewKey } from '#gateway/keys/keys.ts'
 import { prepareLogging } from '#gateway/logging/logging-tables.ts'
 import type { PipelineRegistry } from '#gateway/pipelines/registry.ts'
@@ -74,6 +75,8 @@ type Overrides = Parameters<typeof defaultConfig>[0]
 export type Options = {
   readonly config?: Overrides
   readonly controlUrl?: string
+  /** In place of a new database without roles for callers. */
+  readonly builtIn?: { readonly url: string; readonly callerRoles: RowLevelSecurity }
   /** Environment variables for the `url_env_var` of clients. */
   readonly environment?: Readonly<Record<string, string>>
   readonly secrets?: Secrets
@@ -112,6 +115,7 @@ export function testClock({ isStopped = false } = {}): TestClock {
 export async function testService({
   config: overrides = {},
   controlUrl,
+  builtIn,
   environment = {},
   secrets = testSecrets(),
   clock = testClock(),
@@ -123,7 +127,7 @@ export async function testService({
   const dir = await mkdtemp(path.join(tmpdir(), 'gatehouse-test-service-'))
   started.defer(() => removeFolder(dir))
   const control = controlUrl ?? (await controlDatabase())
-  const client = await testDatabase()
+  const client = builtIn ?? (await testDatabase())
   const logging = await testDatabase({ template: await createTemplateDatabase('logging', prepareAudit) })
 
   const config = testConfig(overrides, dir)
@@ -133,6 +137,7 @@ export async function testService({
     // As with an old PgBouncer, which does not support prepared statements.
     pooler: pooled(control) === control ? undefined : { url: pooled(control), prepares: false },
     builtIn: { default: pooled(client.url) },
+    callerRoles: builtIn?.callerRoles,
     logging: { ownerUrl: logging.url, readerUrl: pooled(logging.url), reader: 'reader' },
   }
   const context = {

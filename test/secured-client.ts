@@ -17,6 +17,11 @@ export async function createSecuredClient(more: object = {}) {
     database,
     roles,
     sql,
+    /** For a service whose built-in client it is. */
+    builtIn: {
+      url: database.url,
+      callerRoles: { anonymousRole: roles.anon, signedInRole: roles.member },
+    },
     settings: {
       url: database.url,
       row_level_security: {

@@ -2,6 +2,7 @@ import { openAddress } from '#databases/clients/addresses.ts'
 import { changeProblems } from '#databases/clients/changes.ts'
 import { driverFor } from '#databases/clients/client.ts'
 import { type ConfiguredClient, createConfiguredClients } from '#databases/clients/configured.ts'
+import { listProtected } from '#databases/clients/protection.ts'
 import { type ClientRow, listClients } from '#databases/clients/store.ts'
 import { requireAbility } from '#databases/drivers/abilities.ts'
 import type { SqlRequest } from '#databases/drivers/driver.ts'
@@ -129,13 +130,14 @@ async function clients({ config, log }: DoctorContext, databases: DoctorDatabase
     url: urls[name],
     direct_url: config.clients[name]?.direct_url,
   })
-  const registry = createConfiguredClients({
+  const configured = createConfiguredClients({
     config,
     builtIn,
     callerRoles,
     loggingReaderUrl: logging?.readerUrl,
     log,
   })
+  const registry = await asDecided(configured, databases)
   const reached = await Promise.all(
     [...registry.values()].map(async (client): Promise<readonly Finding[]> => {
       const { name, driver } = client
@@ -151,7 +153,8 @@ async function clients({ config, log }: DoctorContext, databases: DoctorDatabase
       }
     }),
   )
-  await Promise.all([...registry.values()].map(({ driver }) => driver.close()))
+  const opened = new Set([...configured.values(), ...registry.values()])
+  await Promise.all([...opened].map(({ driver }) => driver.close()))
   const found = [...reached.flat(), ...(await policies(urls, registry))]
   if (advice !== undefined) found.push({ subject: 'clients', ok: false, says: advice })
   if (loggingOwner(config, databases) === undefined) {
@@ -160,11 +163,22 @@ async function clients({ config, log }: DoctorContext, databases: DoctorDatabase
   return found
 }
 
-/** Without pending migrations; else there are no findings, and `control` has reported them. */
-async function withMigrated(
-  controlUrl: string,
-  find: (db: Db) => Promise<readonly Finding[]>,
-): Promise<Finding[]> {
+/** As callers find them: row-level security of the built-in client may have been switched on over HTTP. */
+async function asDecided(
+  configured: ReadonlyMap<string, ConfiguredClient>,
+  { controlUrl }: DoctorDatabases,
+): Promise<ReadonlyMap<string, ConfiguredClient>> {
+  const names = await withMigrated(controlUrl, async (db) => [...(await listProtected(db))])
+  return new Map(
+    [...configured].map(([name, client]) => [
+      name,
+      (names.includes(name) ? client.protect?.() : undefined) ?? client,
+    ]),
+  )
+}
+
+/** Without pending migrations; else nothing is found, and `control` has reported them. */
+async function withMigrated<T>(controlUrl: string, find: (db: Db) => Promise<readonly T[]>): Promise<T[]> {
   const control = connectOnce(readOnly(controlUrl))
   try {
     if ((await pendingMigrations((text) => control.pool.query(text))).length > 0) return []

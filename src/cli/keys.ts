@@ -1,11 +1,10 @@
 import { Command, Option } from 'commander'
+import { isProtectedClient } from '#databases/clients/protection.ts'
 import { createKey, revokeKey, rotateKey } from '#gateway/keys/keys.ts'
 import { findKey, findKeysNamed, listKeys } from '#gateway/keys/store.ts'
-import type { Config } from '#kernel/config/config.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { UUID } from '#kernel/random.ts'
 import { FIXED_RIGHTS, grantsFixed, isRight } from '#kernel/rights.ts'
-import { configOf } from './context.ts'
 import { configuredNames, expectClient } from './named-client.ts'
 import { instant, seconds } from './option-values.ts'
 import { printList, terminal } from './terminal.ts'
@@ -36,10 +35,11 @@ export function keysCommand(): Command {
     .action((name: string, options: Create, command: Command) => {
       const rights = options.rights.split(',').map((right) => right.trim())
       expectRights(rights, options.client)
-      if (options.browser === true) expectBrowserKey(configOf(command), rights, options.client)
+      if (options.browser === true) expectBrowserRights(rights)
       return withKernel(command, async (kernel, databases) => {
         const configured = configuredNames(kernel, databases)
         if (options.client !== undefined) await expectClient(kernel, configured, options.client)
+        if (options.browser === true) await expectPolicies(kernel, options.client)
         const { api_key, record } = await createKey(
           kernel,
           { configured },
@@ -125,7 +125,7 @@ const NOT_FOR_BROWSERS = (Object.keys(FIXED_RIGHTS) as (keyof typeof FIXED_RIGHT
   (right) => !/^gateway\.(read|write|delete|rpc\.execute)$/.test(right),
 )
 
-function expectBrowserKey({ clients }: Config, rights: readonly string[], client = ''): void {
+function expectBrowserRights(rights: readonly string[]): void {
   const wrong = rights.filter((right) =>
     NOT_FOR_BROWSERS.some((more) => grantsFixed([right], more, { isBound: true, hasPolicies: true })),
   )
@@ -133,9 +133,12 @@ function expectBrowserKey({ clients }: Config, rights: readonly string[], client
     throw new WrongUsage(
       `--browser: every visitor of the page would have ${wrong.join(', ')}. Grant rights to tables only.`,
     )
-  if (clients[client]?.row_level_security.enabled !== true)
+}
+
+async function expectPolicies({ config, db }: Kernel, client = ''): Promise<void> {
+  if (!(await isProtectedClient(config, db, client)))
     throw new WrongUsage(
-      '--browser: every visitor of the page could reach all rows. Use a --client with row_level_security.enabled: true.',
+      '--browser: every visitor of the page could reach all rows. Use a --client with row-level security.',
     )
 }
 

@@ -51,6 +51,7 @@ const GATEWAY_FAILURES = {
   client_exists: [409, 'A client with this name already exists'],
   client_configured: [409, 'This client is configured by the operator and cannot be changed over HTTP'],
   client_not_found: [404, 'There is no such client'],
+  row_level_security_configured: [409, 'The configuration decides about row-level security of this client'],
   client_frozen: [403, 'This client is frozen and rejects writes'],
   api_key_client_not_found: [404, 'This client has no run-time setting'],
   invalid_right: [400, 'Unknown right'],

@@ -23,11 +23,12 @@ const identityOf = async (backend: Backend | undefined): Promise<string | undefi
 export async function callerRoles(clients: Clients, backend: Backend): Promise<readonly string[]> {
   const mayHave = clientsOfDatabase(clients, backend)
   const roles = await Promise.all(
-    [...clients.configured.values()].map(async ({ name, rowLevelSecurity }) =>
-      rowLevelSecurity !== undefined && (await mayHave(name))
+    [...clients.configured.keys()].map(async (name) => {
+      const { rowLevelSecurity } = (await clients.find(name)) ?? {}
+      return rowLevelSecurity !== undefined && (await mayHave(name))
         ? [rowLevelSecurity.anonymousRole, rowLevelSecurity.signedInRole]
-        : [],
-    ),
+        : []
+    }),
   )
   return [...new Set(roles.flat())]
 }

@@ -41,6 +41,10 @@ const backups = { programs: await backupPrograms() }
 const t = await testService({
   config: { outbound: TO_LOOPBACK, auth: { social, device, anonymous: { enabled: true } }, backups },
 })
+const undecided = await testService({
+  controlUrl: t.controlUrl,
+  builtIn: { url: t.clientUrl, callerRoles: { anonymousRole: 'anon', signedInRole: 'member' } },
+})
 const hiding = await testService({ controlUrl: t.controlUrl, config: { auth: HIDING } })
 await fill(t.controlUrl, { users: 20_000, members: 20_000 })
 const statements = watchStatements(t.controlUrl)
@@ -356,6 +360,13 @@ const CAUSES: Readonly<Record<Action, () => Promise<Seen>>> = {
     const body = { description: NAME }
     const answer = ok(await t.admin.send('PATCH', '/admin/clients/second', { body }))
     return { ...ADMIN, targetId: id, answer }
+  },
+  'client.protected': async () => {
+    const body = { enabled: true }
+    const answer = ok(
+      await undecided.admin.send('PUT', '/admin/clients/default/row-level-security', { body }),
+    )
+    return { ...ADMIN, targetId: 'default', answer }
   },
   'client.removed': async () => {
     await registerClient('third')

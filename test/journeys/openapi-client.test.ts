@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { after, test } from 'node:test'
 import { ADMIN_KEY, testService } from '#test/harness.ts'
+import { createSecuredClient } from '#test/secured-client.ts'
 import {
   type Answered,
   type CallArguments,
@@ -9,7 +10,12 @@ import {
   type Operation,
 } from './document.ts'
 
-const t = await testService()
+const secured = await createSecuredClient()
+const t = await testService({ builtIn: secured.builtIn })
+after(async () => {
+  await t.stop()
+  await secured.drop()
+})
 const client = await createDocumentClient(t.url)
 const admin: Credentials = { adminKey: ADMIN_KEY }
 const done = new Set<string>()
@@ -177,6 +183,10 @@ test('a client that is built from the document alone can use the whole data plan
     }
   })
 
+  await succeeds('PUT /admin/clients/{name}/row-level-security', {
+    as: admin,
+    parameters: { name: 'default' },
+  })
   await succeeds('DELETE /admin/api-keys/{id}', { as: admin, parameters: { id: id.value } })
   const left = [...client.operations.keys()].filter((name) => DATA_PLANE.test(name) && !done.has(name))
   assert.deepEqual(left, [], 'every operation of the data plane was called')

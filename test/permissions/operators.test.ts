@@ -50,6 +50,7 @@ const DEMANDING = [
   'POST /admin/api-keys/{id}/rotate',
   'PUT /admin/api-key-config',
   'PUT /admin/api-key-clients/{client_name}',
+  'PUT /admin/clients/{name}/row-level-security',
   'GET /admin/backups/{id}/download',
   'POST /admin/backups/{id}/restore',
   'POST /query/sql',

@@ -259,6 +259,8 @@ export type GatewayFailures = {
   client_configured: { status: 409; details: FailureDetails }
   /** There is no such client */
   client_not_found: { status: 404; details: FailureDetails }
+  /** The configuration decides about row-level security of this client */
+  row_level_security_configured: { status: 409; details: FailureDetails }
   /** This client is frozen and rejects writes */
   client_frozen: { status: 403; details: FailureDetails }
   /** This client has no run-time setting */

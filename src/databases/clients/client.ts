@@ -17,6 +17,8 @@ export type Client = {
   readonly isRestoring?: true
   /** Callers act as roles of the database, and its policies filter rows. */
   readonly rowLevelSecurity: RowLevelSecurity | undefined
+  /** No setting decides about its row-level security, which can be switched on over HTTP (protection.ts). */
+  readonly isUndecided?: boolean
   /** Answers may be cached; not where rows change without a write that the gateway sees. */
   readonly isCached: boolean
 }

@@ -7,8 +7,9 @@ import { announceOf, type Client } from './client.ts'
 import { type ConfiguredClient, type ConfiguredOptions, createConfiguredClients } from './configured.ts'
 import { type CustomClients, createCustomClients } from './custom.ts'
 import { createClientLocation, type LocatedClient } from './located.ts'
+import { createProtection } from './protection.ts'
 import { openRegisteredClients, type RegisteredClient } from './registered.ts'
-import { createRestoringClients, type RestoringClients } from './restoring.ts'
+import { createRestoringClients } from './restoring.ts'
 
 export type { Client, LocatedClient }
 
@@ -26,13 +27,15 @@ export type Clients = {
    */
   retain(client: Client): (answered: boolean) => void
   /** Whether a configured client is still as `find` returned it; others may have changed. */
-  isAsFound: RestoringClients['isAsFound']
+  isAsFound(client: Pick<Client, 'name' | 'isFrozen' | 'source' | 'rowLevelSecurity'>): boolean
   /** Clients with an open driver in this process, as it last knew them. */
   opened(): readonly Client[]
   /** The client of a project that the request names. */
   readonly custom: CustomClients
-  /** Clients that only the operator can change, by name. */
+  /** Clients that only the operator can change, by name, as the configuration has them. `find` tells what callers reach. */
   readonly configured: ReadonlyMap<string, ConfiguredClient>
+  /** Only configured clients can have it. */
+  hasRowLevelSecurity(name: string): Promise<boolean>
   /** Registered clients by name, including inactive ones and those hidden by a configured client of the same name. */
   registered(): Promise<ReadonlyMap<string, RegisteredClient>>
   /** Reads the variable that `url_env_var` names. */
@@ -63,6 +66,7 @@ export function openClients(kernel: Kernel, options: ClientsOptions): Clients {
   })
   const registry = openRegisteredClients(kernel, environment, readAhead)
   const restoring = createRestoringClients(kernel)
+  const protection = createProtection(kernel, configured)
   const logging = configured.get(config.gateway.logging_client)
   const location = createClientLocation(
     logging && { client: logging, identity: async () => loggingDatabase ?? logging.driver.identity() },
@@ -70,7 +74,7 @@ export function openClients(kernel: Kernel, options: ClientsOptions): Clients {
   )
   const retain: Clients['retain'] = (client) => registry.retain(restoring.original(location.original(client)))
   const opened = () => [
-    ...configured.values(),
+    ...[...configured.values()].map(protection.asLastKnown),
     ...[...registry.known()]
       .filter(([name]) => !configured.has(name))
       .flatMap(([, { client }]) => (client === undefined ? [] : [client])),
@@ -92,17 +96,23 @@ export function openClients(kernel: Kernel, options: ClientsOptions): Clients {
     environment,
     retain,
     locate: location.locate,
-    isAsFound: restoring.isAsFound,
+    isAsFound: (client) => restoring.isAsFound(client) && protection.isAsDecided(client),
     opened,
     async names() {
       const active = [...(await registry.all()).values()].filter(({ row }) => row.isActive)
       return [...new Set([...configured.keys(), ...active.map(({ row }) => row.clientName)])].sort()
     },
     async find(name) {
-      const client = configured.get(name) ?? (await registry.find(name))
+      const fixed = configured.get(name)
+      const client = fixed === undefined ? await registry.find(name) : await protection.asDecided(fixed)
       return client === undefined ? undefined : restoring.asFound(client)
     },
+    async hasRowLevelSecurity(name) {
+      const fixed = configured.get(name)
+      return fixed !== undefined && (await protection.asDecided(fixed)).rowLevelSecurity !== undefined
+    },
     async close() {
+      await protection.close()
       await Promise.all([...configured.values()].map(({ driver }) => driver.close()))
       await registry.close()
     },

@@ -19,6 +19,8 @@ export type ConfiguredClient = Client & {
   readonly maskedUrl: string
   readonly maskedDirectUrl: string | null
   readonly description: string | null
+  /** The same client with row-level security, if it is undecided. Opens a driver. */
+  readonly protect?: () => ConfiguredClient
 }
 
 /** Clients of the configuration, and built-in ones that it does not override, by name. */
@@ -39,28 +41,41 @@ export function createConfiguredClients(options: ConfiguredOptions): ReadonlyMap
     ),
   ]
   const chosen = new Map(given.map((settings) => [settings.name, settings]))
+  const open = (
+    settings: (typeof given)[number],
+    rowLevelSecurity: RowLevelSecurity | undefined,
+  ): ConfiguredClient => {
+    const isLogging = settings.name === loggingName
+    const driver = driverFor(options, {
+      ...settings,
+      readOnly: isLogging,
+      rowLevelSecurity,
+      sqlRole: sqlRoleOf(settings.sql_role),
+    })
+    return {
+      name: settings.name,
+      driver,
+      source: 'config',
+      isFrozen: false,
+      rowLevelSecurity,
+      isCached: !isLogging,
+      maskedUrl: maskedUrl(settings.url),
+      maskedDirectUrl: settings.direct_url === undefined ? null : maskedUrl(settings.direct_url),
+      description: settings.description ?? null,
+    }
+  }
   return new Map(
     [...chosen.values()].map((settings) => {
-      const isLogging = settings.name === loggingName
-      const isBuiltIn = settings.url === builtIn[settings.name]
-      const rowLevelSecurity = rolesOf(settings.row_level_security, isBuiltIn ? callerRoles : undefined)
-      const client: ConfiguredClient = {
-        name: settings.name,
-        driver: driverFor(options, {
-          ...settings,
-          readOnly: isLogging,
-          rowLevelSecurity,
-          sqlRole: sqlRoleOf(settings.sql_role),
-        }),
-        source: 'config',
-        isFrozen: false,
-        rowLevelSecurity,
-        isCached: !isLogging,
-        maskedUrl: maskedUrl(settings.url),
-        maskedDirectUrl: settings.direct_url === undefined ? null : maskedUrl(settings.direct_url),
-        description: settings.description ?? null,
-      }
-      return [settings.name, client]
+      const { name, row_level_security: security } = settings
+      const made = settings.url === builtIn[name] ? callerRoles : undefined
+      const client = open(settings, security?.enabled === true ? rolesOf(security, made) : undefined)
+      const isUndecided = made !== undefined && security?.enabled === undefined
+      return [
+        name,
+        isUndecided
+          ? { ...client, isUndecided, protect: () => open(settings, rolesOf(security, made)) }
+          : client,
+      ]
     }),
   )
 }
@@ -80,11 +95,8 @@ type Settings = Config['clients'][string]['row_level_security']
 
 const USUAL: RowLevelSecurity = { anonymousRole: 'anon', signedInRole: 'authenticated' }
 
-function rolesOf(
-  settings: Settings | undefined,
-  made: RowLevelSecurity = USUAL,
-): RowLevelSecurity | undefined {
-  if (settings?.enabled !== true) return undefined
+function rolesOf(settings: Settings | undefined, made: RowLevelSecurity = USUAL): RowLevelSecurity {
+  if (settings === undefined) return made
   const { issuers, own_sessions: takesSessions } = settings
   return {
     anonymousRole: settings.anonymous_role ?? made.anonymousRole,

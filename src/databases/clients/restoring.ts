@@ -6,7 +6,7 @@ import { CUSTOM_CLIENT } from './custom.ts'
 import { listRestoring } from './store.ts'
 
 /** Clients whose database a restore writes at the moment, also if the restore is of another client. They refuse writes, as frozen clients do. */
-export type RestoringClients = {
+type RestoringClients = {
   /** The client as callers find it now. */
   asFound(client: Client): Promise<Client>
   /** Whether a configured client is known to be as it was found, without a query. */

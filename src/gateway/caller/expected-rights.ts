@@ -29,11 +29,9 @@ export function rightsToTable(name: string | null, actions: readonly Action[]): 
 }
 
 /** With the right to what policies hide, where the client has any. */
-export const pastPolicies = (
-  { configured }: Pick<Clients, 'configured'>,
+export const pastPolicies = async (
+  clients: Pick<Clients, 'hasRowLevelSecurity'>,
   client: string,
   rights: readonly string[],
-): readonly string[] =>
-  configured.get(client)?.rowLevelSecurity === undefined
-    ? rights
-    : [...rights, 'gateway.bypass_row_level_security']
+): Promise<readonly string[]> =>
+  (await clients.hasRowLevelSecurity(client)) ? [...rights, 'gateway.bypass_row_level_security'] : rights

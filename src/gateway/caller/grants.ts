@@ -35,8 +35,7 @@ export function createGrants(
   return {
     async of(request, clientName = clientHeader(request)) {
       if (asksToOperate(request)) return ofSession(request)
-      // Only configured clients can have row-level security.
-      const hasSessions = clients.configured.get(clientName ?? '')?.rowLevelSecurity !== undefined
+      const hasSessions = await clients.hasRowLevelSecurity(clientName ?? '')
       const presented = presentedKey(request, operator.isSame, hasSessions)
       if (presented === undefined) return NO_KEY
       if (await operator.proves(request, presented)) return { kind: 'admin' }

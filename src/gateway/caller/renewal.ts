@@ -30,7 +30,11 @@ export function createRenewal(
   /** A caller without a key may need one now. */
   const mayHaveChanged = (grant: Grant): boolean => grant.kind === 'none' || hasChanged(grant)
 
-  /** Configured clients change only while they are restored. */
+  /** It may have row-level security by now, and the caller a role. */
+  const mayBeProtected = (client: GatewayCaller['client']): boolean =>
+    client.isUndecided === true && !clients.isAsFound(client)
+
+  /** Configured clients change only while they are restored, and by `protectClient`. */
   const isAsItWas = ({ grant, persona, client }: GatewayCaller, { routeOptions }: FastifyRequest): boolean =>
     !mayHaveChanged(grant) &&
     persona === undefined &&
@@ -48,10 +52,10 @@ export function createRenewal(
 
   /** By key and session. */
   async function renewCaller(request: FastifyRequest, reply: FastifyReply): Promise<GatewayCaller> {
-    const { grant, persona, needed } = gatewayCaller(request)
+    const { grant, persona, needed, client } = gatewayCaller(request)
     const { access } = request.routeOptions.config
     if (access?.renew !== undefined) await access.renew(request, reply)
-    else if (mayHaveChanged(grant)) await access?.authorize(request, reply)
+    else if (mayHaveChanged(grant) || mayBeProtected(client)) await access?.authorize(request, reply)
     else if (persona !== undefined) request.gateway = await identify(request, reply, grant)
     const caller = { ...gatewayCaller(request), needed }
     request.gateway = caller

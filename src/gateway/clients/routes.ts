@@ -8,6 +8,7 @@ import type { Kernel } from '#kernel/kernel.ts'
 import type { GatewayAccess } from '../caller/access.ts'
 import { success, successOf } from '../envelope.ts'
 import { changeClient, freezeClient, registerClient, removeClient } from './clients.ts'
+import { protectClient } from './protect.ts'
 import { listRecords, listRuntime, recordOf } from './records.ts'
 
 const ClientNames = Type.Object({
@@ -91,6 +92,7 @@ const ClientRecord = Type.Object(
   },
   named('ClientRecord'),
 )
+const Protected = Type.Object({ client_name: Type.String(), enabled: Type.Boolean() })
 const REFUSED_CLIENT = [
   'invalid_client_name',
   'client_exists',
@@ -208,6 +210,28 @@ export function clientRoutes(app: App, kernel: Kernel, clients: Clients, access:
       const { is_frozen } = body
       const row = await freezeClient(request.kernel, clients, params.name, is_frozen)
       return success(is_frozen ? 'Client frozen' : 'Client thawed', recordOf(kernel, row))
+    },
+  })
+  app.route({
+    method: 'PUT',
+    url: '/admin/clients/:name/row-level-security',
+    config: {
+      access: access.operator('clients', { isProven: true }),
+      failures: ['client_not_found', 'row_level_security_configured'],
+    },
+    schema: {
+      operationId: 'protectClient',
+      summary: 'Switch row-level security of the built-in client on',
+      description:
+        'Where no setting decides about it. Keys and sessions without gateway.bypass_row_level_security then see and change only what policies allow. Only the setting switches it off.',
+      params: ByName,
+      body: Type.Object({ enabled: Type.Boolean({ examples: [true] }) }),
+      response: { 200: successOf(Protected) },
+    },
+    handler: async (request) => {
+      const { params, body } = request
+      await protectClient(request.kernel, clients, params.name, body.enabled)
+      return success('Row-level security is on', { client_name: params.name, enabled: true })
     },
   })
   app.route({

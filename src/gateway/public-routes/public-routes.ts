@@ -108,7 +108,7 @@ async function expectToHold(
   await expectRights(
     kernel,
     clientName,
-    runAs === 'owner' ? pastPolicies(clients, clientName, rights) : rights,
+    runAs === 'owner' ? await pastPolicies(clients, clientName, rights) : rights,
   )
 }
 

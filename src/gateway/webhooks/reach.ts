@@ -22,7 +22,7 @@ export async function expectToHold(
 ): Promise<void> {
   if (isOfUsers(routeKeys)) await kernel.operator?.expectToListUsers(kernel)
   if (clientName === null || !hasRows(routeKeys)) return
-  const rights = pastPolicies(clients, clientName, rightsToTable(tableName, ['read']))
+  const rights = await pastPolicies(clients, clientName, rightsToTable(tableName, ['read']))
   await expectRights(kernel, clientName, rights, how)
 }
 

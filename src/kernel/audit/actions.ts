@@ -68,6 +68,7 @@ export const ACTIONS = {
   'client.registered': 'client',
   'client.updated': 'client',
   'client.removed': 'client',
+  'client.protected': 'client',
   'schema.changed': 'database',
   'rows.seen_as': 'user',
   'webhook.created': 'webhook',

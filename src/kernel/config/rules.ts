@@ -113,7 +113,7 @@ const clientRules = ({ clients, gateway }: Config): Rule[] =>
     },
     {
       settings: [`clients.${name}.row_level_security.enabled`, `clients.${name}.driver`, `clients.${name}`],
-      broken: () => row_level_security.enabled && !takes(driver, 'row_level_security'),
+      broken: () => row_level_security.enabled === true && !takes(driver, 'row_level_security'),
       says: `needs a client of driver ${driversTaking('row_level_security')} (clients.${name}.driver is ${driver})`,
     },
     {

@@ -24,6 +24,7 @@ export const FOLLOWED_TABLES: Readonly<Record<string, readonly Change[]>> = {
   member: ['update', 'delete'],
   organization: ['delete'],
   passkey: ['delete'],
+  protected_client: ['insert', 'update', 'delete'],
   public_route: ['update', 'delete'],
   session: ['update', 'delete'],
   user: ['update', 'delete'],

@@ -242,6 +242,11 @@ export interface ProcessLeaseTable {
   expiresAt: Date
 }
 
+export interface ProtectedClientTable {
+  clientName: string
+  protectedAt: Date
+}
+
 export interface PublicRouteTable {
   id: string
   routeKey: string
@@ -458,6 +463,7 @@ export interface DB {
   organization: OrganizationTable
   passkey: PasskeyTable
   processLease: ProcessLeaseTable
+  protectedClient: ProtectedClientTable
   publicRoute: PublicRouteTable
   rateLimit: RateLimitTable
   realtimeClient: RealtimeClientTable

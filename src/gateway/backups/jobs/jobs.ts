@@ -140,7 +140,7 @@ export async function requestRestore(
     await expectRights(
       kernel,
       backup.clientName,
-      pastPolicies(sources.clients, backup.clientName, ['gateway.read']),
+      await pastPolicies(sources.clients, backup.clientName, ['gateway.read']),
     )
   })
 }

@@ -54,9 +54,12 @@ const callerRole = (name: string) =>
 const rowLevelSecurity = section(
   'Row-level security: policies of the database decide about each row by the session of the caller (postgresql only).',
   {
-    enabled: flag('Whether data operations run as one of these roles, with the claims of the session.', {
-      default: false,
-    }),
+    enabled: Type.Optional(
+      flag('Whether data operations run as one of these roles, with the claims of the session.', {
+        absent:
+          'false; for the built-in client, until `PUT /admin/clients/default/row-level-security` switches it on',
+      }),
+    ),
     anonymous_role: Type.Optional(
       text('Role of callers without a session.', { absent: callerRole('anon') }, roleForm),
     ),
