@@ -53,6 +53,20 @@ test('with weights, a run has items up to the largest weight, or one that is hea
   assert.deepEqual(items(), [[1], [4, 5], [2], [30], [10]])
 })
 
+test('after a run, items are collected for as long as the pause takes', async () => {
+  const runs: (readonly number[])[] = []
+  const run = async (items: readonly number[]) => {
+    runs.push(items)
+    return items
+  }
+  const ask = createGroupCommit(10, run, undefined, 1)
+  const first = ask(1)
+  assert.deepEqual(runs, [[1]])
+  await first
+  assert.deepEqual(await Promise.all([ask(2), ask(3)]), [2, 3])
+  assert.deepEqual(runs, [[1], [2, 3]])
+})
+
 test('a failed run fails only its own items, and the next one runs', async () => {
   const { ask, runs, finish } = controlled(10)
   const first = ask(1)

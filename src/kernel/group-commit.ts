@@ -1,12 +1,16 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+
 /**
  * Collects the items that arrive while a run is under way, and hands them to the next run, at most `max` of them, or as many as weigh
  * no more than `max` together; an item that weighs more has a run of its own. Many concurrent callers cost few runs, and a single caller
- * waits for no other run. The results are in the order of the items.
+ * waits for no other run. The results are in the order of the items. The next run begins no earlier than `pause` milliseconds after the one
+ * before: where nothing waits for the results, fewer runs have more items.
  */
 export function createGroupCommit<Item, Result>(
   max: number,
   run: (items: readonly Item[]) => Promise<readonly Result[]>,
   weigh: (item: Item) => number = () => 1,
+  pause = 0,
 ): (item: Item) => Promise<Result> {
   type QueuedItem = { readonly item: Item } & PromiseWithResolvers<Result>
   const line: QueuedItem[] = []
@@ -14,7 +18,10 @@ export function createGroupCommit<Item, Result>(
 
   const work = async (): Promise<void> => {
     isRunning = true
-    for (let asked = taken(); asked.length > 0; asked = taken()) await settle(asked)
+    for (let asked = taken(); asked.length > 0; asked = taken()) {
+      await settle(asked)
+      if (pause > 0) await sleep(pause)
+    }
     isRunning = false
   }
   const taken = (): readonly QueuedItem[] => {
