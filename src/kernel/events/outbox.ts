@@ -8,7 +8,7 @@ import { EVENTS, type EventData, type EventName } from '../events.ts'
 import { createGroupCommit } from '../group-commit.ts'
 import type { Log } from '../log.ts'
 import type { Metrics } from '../metrics.ts'
-import { type Random, uuidv7 } from '../random.ts'
+import { drawInAdvance, type Random, uuidv7 } from '../random.ts'
 import { actorNamed } from './actor.ts'
 import { type EventRows, type Match, type Payload, payloadText } from './payload.ts'
 import { createSubscriptions, type Occasion, type Subscription } from './subscriptions.ts'
@@ -66,7 +66,8 @@ type OutboxParts = {
   readonly log: Log
 }
 
-export function createEvents({ db, now, random, metrics, log, ...parts }: OutboxParts): Events {
+export function createEvents({ db, now, metrics, log, ...parts }: OutboxParts): Events {
+  const random = drawInAdvance(parts.random)
   const listeners: Listener[] = []
   const wakers: DeliveryListener[] = []
   const subscriptions = createSubscriptions(parts)
