@@ -73,20 +73,22 @@ const ACTIVE = preparedStatement<Subscription>(
     from service.webhook where is_active and deleted_at is null`,
 )
 
-/** By event and client. */
-type Index = ReadonlyMap<string, readonly Subscription[]>
+/** By event and client, then by table: an event looks at no webhook of another table. */
+type Index = ReadonlyMap<string, ReadonlyMap<string | null, readonly Subscription[]>>
 
 const NONE: readonly Subscription[] = []
 
 const indexKey = (name: string, client: string | null): string => `${name} ${client ?? ''}`
 
 function indexOf(subscriptions: readonly Subscription[]): Index {
-  const index = new Map<string, Subscription[]>()
+  const index = new Map<string, Map<string | null, Subscription[]>>()
   for (const subscription of subscriptions) {
     for (const name of namesOf(subscription)) {
       const key = indexKey(name, subscription.clientName)
-      const others = index.get(key)
-      if (others === undefined) index.set(key, [subscription])
+      const byTable = index.get(key) ?? new Map<string | null, Subscription[]>()
+      index.set(key, byTable)
+      const others = byTable.get(subscription.tableName)
+      if (others === undefined) byTable.set(subscription.tableName, [subscription])
       else others.push(subscription)
     }
   }
@@ -98,8 +100,8 @@ const namesOf = ({ routeKeys, clientName }: Subscription): readonly EventName[] 
   eventsOf(routeKeys).filter((name) => (EVENTS[name].category === 'auth') === (clientName === null))
 
 function found(index: Index, { name, client, table }: Occasion): readonly Subscription[] {
-  const all = index.get(indexKey(name, client)) ?? NONE
-  return all.some(({ tableName }) => tableName !== null)
-    ? all.filter(({ tableName }) => tableName === null || tableName === table)
-    : all
+  const byTable = index.get(indexKey(name, client))
+  const ofAll = byTable?.get(null) ?? NONE
+  const ofTable = (table !== undefined && byTable?.get(table)) || NONE
+  return ofTable.length === 0 ? ofAll : [...ofAll, ...ofTable]
 }
