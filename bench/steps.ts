@@ -5,19 +5,25 @@
 import { parseArgs } from 'node:util'
 import { checkOut, commitOf } from './brake/checkout.ts'
 import { startLoader } from './load/loader.ts'
-import { type CheckedLoad, firstRows, rowByGet, rowByPost } from './loads.ts'
+import { type CheckedLoad, cachedSession, firstRows, rowByGet, rowByPost } from './loads.ts'
 import { processorTime } from './processor.ts'
+import type { Bench } from './scenario.ts'
+import { securedClient, securedRow } from './scenarios/row-by-session.ts'
 import { startServerWithoutDisk } from './server.ts'
-import { type Service, startService } from './service.ts'
+import { startService } from './service.ts'
 import { PROFILED, type Profile, startProfile } from './steps/profile.ts'
 import { stepsOf } from './steps/steps.ts'
 import { printTable } from './table.ts'
 
-const REQUESTS: Readonly<Record<string, (service: Service) => CheckedLoad>> = {
-  'POST, row by key': rowByPost,
-  'GET, row by key': rowByGet,
-  '100 rows': (service) => firstRows(service, 100),
-  '1,000 rows': (service) => firstRows(service, 1_000),
+type Request = (opened: Pick<Bench, 'server' | 'service' | 'after'>) => CheckedLoad | Promise<CheckedLoad>
+
+const REQUESTS: Readonly<Record<string, Request>> = {
+  'get-session': ({ service }) => cachedSession(service),
+  'POST, row by key': ({ service }) => rowByPost(service),
+  'GET, row by key': ({ service }) => rowByGet(service),
+  'POST, row by key, by session': securedRow,
+  '100 rows': ({ service }) => firstRows(service, 100),
+  '1,000 rows': ({ service }) => firstRows(service, 1_000),
 }
 /** V8 compiles for some ten thousand requests. */
 const WARM_UP = 6
@@ -35,15 +41,15 @@ const server = await startServerWithoutDisk()
 const loader = startLoader()
 try {
   for (const name of values.request) {
-    const service = await startService(server, () => PROFILED, checkout?.root)
-    try {
-      const load = REQUESTS[name]?.(service)
-      if (load === undefined) throw new Error(`No request is called ${name}`)
-      await load.check()
-      await show(name, service, load)
-    } finally {
-      await service.stop()
-    }
+    const open = REQUESTS[name]
+    if (open === undefined) throw new Error(`No request is called ${name}`)
+    await using cleanups = new AsyncDisposableStack()
+    const settings = (url: string) => ({ ...PROFILED, ...securedClient(url) })
+    const service = await startService(server, settings, checkout?.root)
+    cleanups.defer(service.stop)
+    const load = await open({ server, service, after: (clean) => cleanups.defer(clean) })
+    await load.check()
+    await show(name, service, load)
   }
 } finally {
   await loader.end()
@@ -51,7 +57,7 @@ try {
   await checkout?.remove()
 }
 
-async function show(name: string, service: Service, { load }: CheckedLoad): Promise<void> {
+async function show(name: string, service: { readonly pid: number }, { load }: CheckedLoad): Promise<void> {
   await loader.perform({ load, seconds: WARM_UP })
   const before = [service.pid, server.pid].map(processorTime)
   const { done, failed } = await loader.perform({ load, seconds: SECONDS })

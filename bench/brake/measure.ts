@@ -3,7 +3,8 @@ import { startLoader } from '../load/loader.ts'
 import { type CheckedLoad, cachedSession, firstRows, insertRow, rowByGet, rowByPost } from '../loads.ts'
 import { passwordSignIns } from '../loads-of-passwords.ts'
 import { residentMemory } from '../processor.ts'
-import { startServerWithoutDisk } from '../server.ts'
+import { securedClient, securedRow } from '../scenarios/row-by-session.ts'
+import { type Server, startServerWithoutDisk } from '../server.ts'
 import { type Service, startService } from '../service.ts'
 import { httpSide, OURS } from '../sides.ts'
 import { microseconds, type Side, takeRound } from '../turns.ts'
@@ -19,11 +20,17 @@ export const SCENARIOS: Scenarios = {
   'insert of a row': insertRow,
 }
 
-type Scenarios = Readonly<Record<string, (service: Service) => Promise<CheckedLoad> | CheckedLoad>>
+type Scenarios = Readonly<
+  Record<string, (service: Service, server: Server) => Promise<CheckedLoad> | CheckedLoad>
+>
+
+const BY_SESSION = 'row by key, by session'
 
 /** Measured only when they are named. */
 const NAMED: Scenarios = {
   'row by key, GET': rowByGet,
+  // Its roles go with the server.
+  [BY_SESSION]: (service, server) => securedRow({ service, server, after: () => {} }),
   '1,000 rows': (service) => firstRows(service, 1_000),
   'sign-in': ({ url }) => passwordSignIns(url),
 }
@@ -58,7 +65,8 @@ export async function measureCheckouts(
   try {
     for (const { name, root } of checkouts) {
       signal.throwIfAborted()
-      services.set(name, await startService(server, undefined, root))
+      const settings = scenarios.includes(BY_SESSION) ? securedClient : undefined
+      services.set(name, await startService(server, settings, root))
     }
     const idle = memoryOf(services)
     const costs = new Map<string, ReadonlyMap<string, readonly number[]>>()
@@ -66,7 +74,7 @@ export async function measureCheckouts(
     for (const scenario of scenarios) {
       const sides: Side[] = []
       for (const [name, service] of services) {
-        const checked = await { ...SCENARIOS, ...NAMED }[scenario]?.(service)
+        const checked = await { ...SCENARIOS, ...NAMED }[scenario]?.(service, server)
         if (checked) sides.push(httpSide(loader, { name, pid: service.pid, about: OURS, ...checked }))
       }
       const advance = () => {

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { withClient } from '#test/database.ts'
-import { rowByPost, signUp } from '../loads.ts'
+import { type CheckedLoad, rowByPost, signUp } from '../loads.ts'
 import type { Bench, Scenario } from '../scenario.ts'
-import { headersWithKey } from '../service.ts'
+import { headersWithKey, type Settings } from '../service.ts'
 import { ourSide } from '../sides.ts'
 
 const WITHOUT = 'Gatehouse, by the key alone'
@@ -25,36 +25,46 @@ export const rowBySession: Scenario = {
   unit: 'requests per second',
   target: { of: WITH, against: WITHOUT, atLeast: 0.8 },
   hasLatency: true,
-  settings: (databaseUrl) => ({
-    SERVICE_CLIENTS__SECURED__URL: databaseUrl,
-    SERVICE_CLIENTS__SECURED__ROW_LEVEL_SECURITY__ENABLED: 'true',
-    SERVICE_CLIENTS__SECURED__ROW_LEVEL_SECURITY__ANONYMOUS_ROLE: ROLES.anonymous,
-    SERVICE_CLIENTS__SECURED__ROW_LEVEL_SECURITY__SIGNED_IN_ROLE: ROLES.signedIn,
-  }),
+  settings: securedClient,
   async open(bench) {
     const { service } = bench
-    const authorization = `Bearer ${await signUp(service.url, 'ada')}`
-    const answer = await fetch(`${service.url}/api/auth/get-session`, { headers: { authorization } })
-    const { user } = (await answer.json()) as { user: { id: string } } // the response schema of get-session
-    await addRoles(bench)
-    await service.sql(secure(user.id))
-    const headers = { ...(await headersWithKey(service, 'secured')), authorization }
     return [
-      ourSide(bench, { name: WITH, ...rowByPost({ ...service, headers }) }),
+      ourSide(bench, { name: WITH, ...(await securedRow(bench)) }),
       ourSide(bench, { name: WITHOUT, ...rowByPost(service) }),
     ]
   },
 }
 
-export async function addRoles({
-  server,
-  service,
-  after,
-}: Pick<Bench, 'server' | 'service' | 'after'>): Promise<void> {
+/** Settings of a client with row-level security. */
+export function securedClient(databaseUrl: string): Settings {
+  return {
+    SERVICE_CLIENTS__SECURED__URL: databaseUrl,
+    SERVICE_CLIENTS__SECURED__ROW_LEVEL_SECURITY__ENABLED: 'true',
+    SERVICE_CLIENTS__SECURED__ROW_LEVEL_SECURITY__ANONYMOUS_ROLE: ROLES.anonymous,
+    SERVICE_CLIENTS__SECURED__ROW_LEVEL_SECURITY__SIGNED_IN_ROLE: ROLES.signedIn,
+  }
+}
+
+type Opened = Pick<Bench, 'server' | 'service' | 'after'>
+
+/** The row by the session of a user, on that client. */
+export async function securedRow(opened: Opened): Promise<CheckedLoad> {
+  const { service } = opened
+  const authorization = `Bearer ${await signUp(service.url, 'ada')}`
+  const answer = await fetch(`${service.url}/api/auth/get-session`, { headers: { authorization } })
+  const { user } = (await answer.json()) as { user: { id: string } } // the response schema of get-session
+  await addRoles(opened)
+  await service.sql(secure(user.id))
+  const headers = { ...(await headersWithKey(service, 'secured')), authorization }
+  return rowByPost({ ...service, headers })
+}
+
+export async function addRoles({ server, service, after }: Opened): Promise<void> {
   const client = new URL(service.databaseUrl).username
   const onServer = (text: string) => withClient(server.url, async (db) => void (await db.query(text)))
   const names = Object.values(ROLES).join(', ')
-  for (const name of Object.values(ROLES)) await onServer(`create role ${name} nologin`)
+  for (const name of Object.values(ROLES))
+    await onServer(`do $$ begin create role ${name} nologin; exception when duplicate_object then end $$`)
   await onServer(`grant ${names} to ${client}`)
   // The service's databases, in which they have rights, are dropped after this.
   after(async () => {

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { freePort } from '#test/free-port.ts'
 
 /** A function with the samples in which it ran itself. https://chromedevtools.github.io/devtools-protocol/tot/Profiler/#type-Profile */
 export type ProfileNode = {
@@ -12,7 +13,7 @@ export type Profile = {
   readonly timeDeltas: readonly number[]
 }
 
-const INSPECTOR = '127.0.0.1:9339'
+const INSPECTOR = `127.0.0.1:${await freePort()}`
 /** For the environment of the process. The service does not open its inspector to a signal. */
 export const PROFILED = { NODE_OPTIONS: `--inspect=${INSPECTOR}` }
 /** µs. */
