@@ -16,6 +16,7 @@ import { createStepLog } from '#gateway/pipelines/run/step-log.ts'
 import { type GatewayParts, gatewaySurface } from '#gateway/surface.ts'
 import { createDeliveryWorkers, type DeliveryWorkers } from '#gateway/webhooks/delivery/workers.ts'
 import { measureDeliveries } from '#gateway/webhooks/log/retention.ts'
+import { testReceiverRoutes } from '#gateway/webhooks/test-receiver/routes.ts'
 import { createJwtKeys } from '#identity/jwt/key-ring.ts'
 import { createSessions } from '#identity/live-sessions.ts'
 import { type Clock, MAX_DRIFT } from '#kernel/clock.ts'
@@ -26,6 +27,7 @@ import { unlistenable } from '#kernel/http/port.ts'
 import type { RouteBook } from '#kernel/http/routes.ts'
 import { createServer } from '#kernel/http/server.ts'
 import { type App, addFeature } from '#kernel/http/surface.ts'
+import { hasTestReceiver } from '#kernel/http/test-receiver.ts'
 import type { Handlers, RecurringTask } from '#kernel/jobs.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import type { Log } from '#kernel/log.ts'
@@ -193,6 +195,7 @@ export function addSurfaces(
     gatewaySurface(gateway, kernel, book, parts)
     if (config.auth.jwt.enabled)
       addFeature(gateway, DISCOVERY, (app) => discoveryRoutes(app, kernel, parts.jwtKeys))
+    if (hasTestReceiver(config)) addFeature(gateway, DEV_MAIL, (app) => testReceiverRoutes(app, kernel))
     if (hasDevMail(config)) addFeature(gateway, DEV_MAIL, (app) => devMailRoutes(app, kernel))
     if (config.docs.enabled) addFeature(gateway, REFERENCE, (app) => addReferenceRoutes(app, kernel))
     if (config.console.enabled) addFeature(gateway, CONSOLE, (app) => consoleRoutes(app, kernel))

@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
 import type { Config } from '#kernel/config/config.ts'
 import { html } from '#kernel/html.ts'
+import { hasTestReceiver } from '#kernel/http/test-receiver.ts'
 import { hasDevMail } from '#kernel/mail/dev-page.ts'
 import { VERSION } from '#kernel/version.ts'
 import { type Assets, IMPORTS } from './assets.ts'
@@ -22,6 +23,7 @@ export function consolePage(config: Config, { base, withImports }: Assets): Cons
     version: VERSION,
     docs: config.docs.enabled,
     mail: hasDevMail(config),
+    receiver: hasTestReceiver(config),
     providers: providersOf(config),
   })
   // So that no module waits for the one that imports it. Other screens are loaded when they are opened.

@@ -67,6 +67,8 @@ export type Kernel = {
   readonly operator?: OperatorSession
   /** The origin that links, cookies and origin checks use; known as soon as the port is. */
   readonly publicUrl: () => string
+  /** The port that the service listens on, as soon as it does. */
+  readonly port: () => number
   /** Runs after the commit of the transaction: at once outside of one, never after a rollback. */
   readonly afterCommit: (work: () => void) => void
   /** Of the transaction, inside of one. */

@@ -110,6 +110,7 @@ export async function startKernel(options: KernelOptions): Promise<StartedKernel
     log,
     origin: SYSTEM,
     publicUrl: () => config.server.public_url ?? `http://localhost:${port}`,
+    port: () => port,
     afterCommit: (work) => work(),
   }
   measure(kernel, control.pool)

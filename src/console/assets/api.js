@@ -7,7 +7,7 @@ import { createStore } from './hooks.js'
  * `file`: a body that is no JSON. `isEntry`: a way in, which nobody is signed in for. `asksNothing`: fails where another call would ask the person.
  */
 
-/** Facts of the installation that are no secret, in the page. @type {{ auth: string, version: string, docs: boolean, mail: boolean, providers: readonly string[] }} */
+/** Facts of the installation that are no secret, in the page. @type {{ auth: string, version: string, docs: boolean, mail: boolean, receiver: boolean, providers: readonly string[] }} */
 export const facts = JSON.parse(
   document.querySelector('meta[name=gatehouse]')?.getAttribute('content') ?? '{}',
 )

@@ -1,5 +1,6 @@
 import type { Clients } from '#databases/clients/clients.ts'
 import { isSigningSecret, SECRET_PREFIX } from '#kernel/http/outbound/webhook-signature.ts'
+import { testReceiverUrl } from '#kernel/http/test-receiver.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { unknownClient } from '../caller/called-client.ts'
 import { fail } from '../errors.ts'
@@ -78,19 +79,22 @@ type Columns = Partial<
 >
 
 /** The URL as it is requested. Its host is looked up and judged again at each connect. */
-function acceptableUrl({ outbound }: Kernel, url: string): string {
-  const refusal = outbound.refusal(url)
+function acceptableUrl(kernel: Kernel, url: string): string {
+  const receiver = testReceiverUrl(kernel)
+  const refusal = kernel.outbound.refusal(url, receiver)
   const parsed = URL.parse(url)
   if (refusal === undefined && parsed !== null) return parsed.href
   throw fail('invalid_webhook_url', {
     message: `url is refused: ${refusal ?? 'it is not a URL'}`,
-    ...(refusal !== undefined && { hint: ON_THIS_MACHINE }),
+    ...(refusal !== undefined && { hint: onThisMachine(receiver) }),
     details: { field: 'url' },
   })
 }
 
-const ON_THIS_MACHINE =
-  'While you develop, a receiver on this machine needs outbound.allow_http: true and outbound.allow_networks: [127.0.0.1] in gatehouse.yaml, and a new start'
+const onThisMachine = (receiver: string | undefined): string =>
+  `While you develop, a receiver on this machine needs outbound.allow_http: true and outbound.allow_networks: [127.0.0.1] in gatehouse.yaml, and a new start${
+    receiver === undefined ? '' : `; the test receiver of the service, ${receiver}, needs nothing`
+  }`
 
 /** Of the Standard Webhooks specification: 24 to 64 bytes in base64. */
 export function acceptableSecret(kernel: Kernel, given: string | undefined): string {

@@ -204,15 +204,19 @@ export type EndpointRow = Pick<
 >
 
 /** A webhook that is not removed. */
-export function findEndpoint(db: Db, id: string): Promise<EndpointRow | undefined> {
-  return db
+export const findEndpoint = (db: Db, id: string): Promise<EndpointRow | undefined> =>
+  endpoints(db).where('id', '=', id).executeTakeFirst()
+
+/** Of the webhooks with this address, the newest ones. */
+export const listEndpointsAt = (db: Db, url: string): Promise<EndpointRow[]> =>
+  endpoints(db).where('url', '=', url).orderBy('id', 'desc').limit(100).execute()
+
+const endpoints = (db: Db) =>
+  db
     .selectFrom('webhook')
     .select(['id', 'url', 'routeKeys', 'isActive', 'timeoutMs'])
     .select(['sealedHeaders', 'sealedSecret', 'sealedFormerSecrets', 'formerSecretsUntil'])
-    .where('id', '=', id)
     .where('deletedAt', 'is', null)
-    .executeTakeFirst()
-}
 
 /** The columns of a webhook whose last attempt did not fail. */
 export const NOT_FAILING = {

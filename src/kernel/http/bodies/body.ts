@@ -53,6 +53,14 @@ function startOfCharacter(bytes: Buffer, at: number): number {
   return start
 }
 
+/** Keeps JSON bodies as the bytes that have arrived, in place of what they say. */
+export function keepJsonBodies(app: FastifyInstance): void {
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser('application/json', (request, payload, done) => {
+    collectBody(request, payload, request.routeOptions.bodyLimit, (error, bytes) => done(error, bytes))
+  })
+}
+
 function requireFewValues(values: number, maximum = Number.POSITIVE_INFINITY): void {
   if (values <= maximum) return
   const details = { maximum_values: maximum }

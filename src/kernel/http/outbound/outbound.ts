@@ -13,7 +13,7 @@ export type Outbound = {
   /** Throws `OutboundRefused` when the rules forbid it, or the error of the request. */
   send(url: string, request: OutboundRequest): Promise<OutboundAnswer>
   /** Why the URL is forbidden; undefined when it may be allowed. The addresses of a host name are checked when it is used. */
-  refusal(url: string): string | undefined
+  refusal(url: string, except?: string): string | undefined
   close(): Promise<void>
 }
 
@@ -29,6 +29,8 @@ export type OutboundRequest = {
   readonly cutsBody?: true
   /** Aborts the request. */
   readonly signal?: AbortSignal
+  /** The one URL that the rules do not hold for, in its normal form; its host is an address. */
+  readonly except?: string | undefined
 }
 
 export type OutboundAnswer = {
@@ -68,7 +70,10 @@ export function createOutboundRequests(
   /** Loaded with the first request. */
   let client: Promise<Client> | undefined
 
-  const refusal = (url: string): string | undefined => {
+  const direct = createDirectRequests({ connectTimeout: MAX_IDLE, idleTimeout: MAX_IDLE })
+
+  const refusal = (url: string, except?: string): string | undefined => {
+    if (isExcepted(url, except)) return undefined
     const { protocol, hostname, username, password } = URL.parse(url) ?? {}
     if (protocol !== 'https:' && !(protocol === 'http:' && rules.allow_http)) {
       return rules.allow_http
@@ -82,14 +87,21 @@ export function createOutboundRequests(
   return {
     refusal,
     async send(url, request) {
+      if (isExcepted(url, request.except)) return direct.send(url, request)
       const refused = refusal(url)
       if (refused !== undefined) throw new OutboundRefused(refused)
       client ??= openGuarded(guard)
       return exchange(await client, url, request)
     },
-    close: async () => (await client)?.agent.destroy(),
+    async close() {
+      await (await client)?.agent.destroy()
+      await direct.close()
+    },
   }
 }
+
+const isExcepted = (url: string, except: string | undefined): boolean =>
+  except !== undefined && URL.parse(url)?.href === except
 
 /** Milliseconds. */
 type DirectOptions = { readonly connectTimeout: number; readonly idleTimeout: number }

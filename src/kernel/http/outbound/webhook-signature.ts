@@ -1,4 +1,4 @@
-import { createHmac } from 'node:crypto'
+import { createHmac, timingSafeEqual } from 'node:crypto'
 
 /** The prefix of a secret in the form that is shown. The rest is base64 (Standard Webhooks specification, "Signature scheme"). */
 export const SECRET_PREFIX = 'whsec_'
@@ -14,7 +14,7 @@ type SignedContent = {
   readonly id: string
   /** Seconds since 1970. */
   readonly timestamp: number
-  readonly body: string
+  readonly body: string | Buffer
 }
 
 /** The headers of a signed request: one signature for each secret, so that a receiver may know the old or the new one. */
@@ -27,6 +27,15 @@ export function signedHeaders(
     'webhook-timestamp': String(content.timestamp),
     'webhook-signature': secrets.map((secret) => signatureOf(secret, content)).join(' '),
   }
+}
+
+/** Whether one of the signatures of a request is by this secret. */
+export function isSignedBy(secret: string, signatures: string, content: SignedContent): boolean {
+  const expected = Buffer.from(signatureOf(secret, content))
+  return signatures
+    .split(' ')
+    .map((one) => Buffer.from(one))
+    .some((given) => given.length === expected.length && timingSafeEqual(given, expected))
 }
 
 function signatureOf(secret: string, { id, timestamp, body }: SignedContent): string {
