@@ -1,3 +1,4 @@
+import { facts } from '../api.js'
 import { Failure, Link, Loading, Pager, Table, Title } from '../controls.js'
 import { useLoad } from '../hooks.js'
 import { html } from '../html.js'
@@ -9,6 +10,7 @@ import { callWebhooks } from './webhooks/calls.js'
 import { DeliveryView } from './webhooks/delivery.js'
 import { EditView, NewView } from './webhooks/form.js'
 import { Events, Owner, State, StatusMark } from './webhooks/marks.js'
+import { ReceivedView } from './webhooks/received.js'
 import { WebhookView } from './webhooks/webhook.js'
 
 const LIMIT = 50
@@ -17,6 +19,7 @@ const LIMIT = 50
 export function View({ caller, rest, query }) {
   const [id = '', part, delivery = ''] = rest.split('/')
   if (id === '') return html`<${Webhooks} caller=${caller} query=${query} />`
+  if (id === 'received') return html`<${ReceivedView} id=${part} />`
   if (id === 'new') return html`<${NewView} caller=${caller} />`
   if (part === 'edit') return html`<${EditView} key=${id} id=${id} caller=${caller} />`
   if (part === 'deliveries')
@@ -79,6 +82,7 @@ function Webhooks({ caller, query }) {
   const set = (/** @type {string} */ name) => take((value) => goWith({ [name]: value, offset: undefined }))
   const names = client === '' || clients.includes(client) ? clients : [client, ...clients]
   return html`<${Title} title="Webhooks">
+      ${facts.receiver && html`<button type="button" onClick=${() => go(addressOf('/webhooks/received'))}>Received</button>`}
       <button type="button" class="primary" onClick=${() => go(addressOf('/webhooks/new'))}>New webhook</button>
     <//>
     <div class="tools" role="search">

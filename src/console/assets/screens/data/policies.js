@@ -10,6 +10,7 @@ import { describe } from './described.js'
 import { AddPolicy } from './policy-form.js'
 import { readSecurity, setSecurity, shownBy, titleOf } from './security.js'
 import { SeeAs } from './see-as.js'
+import { Unprotected } from './unprotected.js'
 
 /**
  * @typedef {import('./security.js').Security} Security
@@ -24,10 +25,7 @@ export function View({ at, caller }) {
   }, [])
   const maySee = holds(caller, at.client, 'gateway.bypass_row_level_security')
   if (failure instanceof ApiError && failure.code === 'row_level_security_off')
-    return html`<${Panel} title="Policies"><div class="padded">
-      <p>This client has no row-level security: who has a key with a right to the table sees all of its rows. <${Value} value=${failure.hint} /></p>
-      <pre>${yamlOf(failure)}</pre>
-    </div><//>`
+    return html`<${Unprotected} at=${at} caller=${caller} failure=${failure} onProtected=${reload} />`
   return html`<${Failure} of=${failure} again=${reload} />
     ${data === undefined && failure === undefined && html`<${Loading} of="the policies" />`}
     ${
@@ -36,13 +34,6 @@ export function View({ at, caller }) {
       ${maySee && html`<${SeeAs} at=${at} caller=${caller} />`}`
     }`
 }
-
-/** The setting as lines of the file. @param {ApiError} failure */
-const yamlOf = ({ details }) =>
-  `${String(details?.setting)
-    .split('.')
-    .map((name, depth) => `${'  '.repeat(depth)}${name}:`)
-    .join('\n')} true`
 
 /** @param {import('./views.js').TableViewProps & { security: Security, columns: readonly import('./described.js').Column[], isTable: boolean, reload: () => void }} props */
 function Policies({ at, caller, security, columns, isTable, reload }) {

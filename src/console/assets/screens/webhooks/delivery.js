@@ -100,7 +100,7 @@ function Answer({
 }
 
 /** @param {{ label: string, text: string | null }} props */
-const Body = ({ label, text }) =>
+export const Body = ({ label, text }) =>
   text === null
     ? html`<p class="soft">Your roles do not read what this webhook sends, so they do not see this.</p>`
     : html`<pre class="sent-body" role="region" aria-label=${label} tabindex="0"><${Value} value=${indented(text)} most=${SHOWN} /></pre>`

@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import { ApiError, parse } from '../../api.js'
+import { ApiError, call, facts, parse } from '../../api.js'
 import { Check, Failure, Field, Link, Loading, Title } from '../../controls.js'
 import { useAct, useLoad } from '../../hooks.js'
 import { html } from '../../html.js'
@@ -105,6 +105,7 @@ function Form({ caller, before }) {
   const wrong = failure instanceof ApiError ? String(failure.details?.field ?? '') : ''
   const isWrong = (/** @type {string} */ field) => wrong === field || wrong.startsWith(`${field}.`)
   const cancel = () => go(addressOf(before === undefined ? '/webhooks' : `/webhooks/${before.id}`))
+  const useReceiver = () => run(async () => put({ url: (await call('/dev/webhooks')).url }))
   const submit = (/** @type {Event} */ event) => {
     event.preventDefault()
     return run(async () => {
@@ -127,6 +128,7 @@ function Form({ caller, before }) {
   return html`<form class="webhook-form" onSubmit=${submit}>
     <${Field} label="Address" type="url" required autofocus autocomplete="off" maxlength="2048" placeholder="https://example.com/hooks"
       aria-invalid=${isWrong('url')} value=${typed.url} onInput=${take((url) => put({ url }))} hint="A server of yours, which gets a signed POST for each event" />
+    ${facts.receiver && html`<p class="row"><button type="button" disabled=${isBusy} onClick=${useReceiver}>Use the test receiver</button> <span class="soft">The service shows what it gets.</span></p>`}
     ${
       seesUsers(caller) &&
       html`<${Field} label="Of" value=${typed.ofUsers ? 'users' : 'client'} onChange=${take((kind) => put({ ofUsers: kind === 'users', keys: [] }))}>

@@ -1,4 +1,5 @@
 import { useState } from 'preact/hooks'
+import { facts } from '../../api.js'
 import { Fact, Failure, Link, Loading, Panel, Title } from '../../controls.js'
 import { useLoad } from '../../hooks.js'
 import { html } from '../../html.js'
@@ -31,6 +32,7 @@ export function WebhookView({ id, caller, query }) {
       html`${secret !== undefined && html`<${Secret} secret=${secret} onClose=${() => setSecret(undefined)} />`}
       <${Acts} webhook=${webhook} caller=${caller} onSecret=${setSecret} onChange=${changed} />
       ${!mayRead(caller, webhook) && html`<p class="soft">Your roles do not read what this webhook sends, so you may pause or delete it, and see how its deliveries went.</p>`}
+      ${facts.receiver && webhook.url.endsWith('/dev/webhooks') && html`<p>The test receiver of the service gets it: <${Link} to="/webhooks/received">what it has received<//>.</p>`}
       <${Facts} webhook=${webhook} />
       <${Deliveries} webhook=${webhook} caller=${caller} query=${query} turn=${turn} />`
     }`
