@@ -30,48 +30,49 @@ export function View({ caller, query }) {
     ${
       client !== undefined &&
       clients.data !== undefined &&
-      html`<div class="split">
-      <${Tables} key=${client} client=${client} schema=${schema} table=${table} caller=${caller} view=${query.view} />
-      ${
-        table === undefined
-          ? query.view === 'new-table'
-            ? html`<${NewTable} key=${client} client=${client} caller=${caller} />`
-            : html`<p class="empty">Choose a table.</p>`
-          : html`<${Views} key=${JSON.stringify([client, schema, table])} at=${{ client, schema, table }} caller=${caller}>
-              <${Grid} caller=${caller} client=${client} schema=${schema} table=${table} query=${query} />
-            <//>`
-      }
-    </div>`
+      html`<${Client} key=${client} client=${client} schema=${schema} table=${table} caller=${caller} query=${query} />`
     }
     ${clients.data?.length === 0 && html`<p>There is no client whose rows you may read.</p>`}`
 }
 
-/** @param {{ client: string, schema: string, table: string | undefined, caller: import('../session.js').Caller, view: string | undefined }} props */
-function Tables({ client, schema, table, caller, view }) {
+/** @param {{ client: string, schema: string, table: string | undefined, caller: import('../session.js').Caller, query: import('../router.js').Query }} props */
+function Client({ client, schema, table, caller, query }) {
   const { data, failure, reload } = useLoad(
     (signal) => call('/schema/tables', { client, signal }),
     [client, useStore(changes)],
   )
-  /** @type {readonly ListedTable[]} */
-  const tables = data?.tables ?? []
-  return html`<nav class="tables" aria-label="Tables">
-    <${Failure} of=${failure} again=${reload} />
-    ${data === undefined && failure === undefined && html`<${Loading} of="the tables" />`}
-    ${data !== undefined && tables.length === 0 && html`<p class="empty">No table yet.</p>`}
+  /** @type {readonly ListedTable[] | undefined} */
+  const tables = data?.tables
+  return html`<div class="split">
+    <nav class="tables" aria-label="Tables">
+      <${Failure} of=${failure} again=${reload} />
+      ${tables === undefined && failure === undefined && html`<${Loading} of="the tables" />`}
+      ${tables !== undefined && tables.length > 0 && html`<${Tables} tables=${tables} client=${client} schema=${schema} table=${table} />`}
+      <${NewTableLink} client=${client} caller=${caller} isShown=${query.view === 'new-table'} />
+    </nav>
     ${
-      tables.length > 0 &&
-      html`<ul>${tables.map((one) => {
-        const isShown = one.table_name === table && one.table_schema === schema
-        const name = one.table_schema === 'public' ? one.table_name : `${one.table_schema}.${one.table_name}`
-        const place = {
-          client,
-          schema: one.table_schema === 'public' ? undefined : one.table_schema,
-          table: one.table_name,
-        }
-        return html`<li><a href=${addressOf('/data', place)} aria-current=${isShown ? 'page' : undefined}>
-        <${Value} value=${name} most=${80} /><span class="soft">${one.estimated_rows > 0 && `~${counted(Math.round(one.estimated_rows))}`}</span></a></li>`
-      })}</ul>`
+      table !== undefined
+        ? html`<${Views} key=${JSON.stringify([client, schema, table])} at=${{ client, schema, table }} caller=${caller}>
+            <${Grid} caller=${caller} client=${client} schema=${schema} table=${table} query=${query} />
+          <//>`
+        : query.view === 'new-table'
+          ? html`<${NewTable} key=${client} client=${client} caller=${caller} />`
+          : tables !== undefined &&
+            html`<p class="empty">${tables.length > 0 ? 'Choose a table.' : 'No table yet.'}</p>`
     }
-    <${NewTableLink} client=${client} caller=${caller} isShown=${view === 'new-table'} />
-  </nav>`
+  </div>`
 }
+
+/** @param {{ tables: readonly ListedTable[], client: string, schema: string, table: string | undefined }} props */
+const Tables = ({ tables, client, schema, table }) =>
+  html`<ul>${tables.map((one) => {
+    const isShown = one.table_name === table && one.table_schema === schema
+    const name = one.table_schema === 'public' ? one.table_name : `${one.table_schema}.${one.table_name}`
+    const place = {
+      client,
+      schema: one.table_schema === 'public' ? undefined : one.table_schema,
+      table: one.table_name,
+    }
+    return html`<li><a href=${addressOf('/data', place)} aria-current=${isShown ? 'page' : undefined}>
+      <${Value} value=${name} most=${80} /><span class="soft">${one.estimated_rows > 0 && `~${counted(Math.round(one.estimated_rows))}`}</span></a></li>`
+  })}</ul>`

@@ -25,7 +25,8 @@ export function InsertDialog({ place, structure, onClose, onDone }) {
   const [typed, setTyped] = useState(/** @type {ReadonlyMap<string, string | null>} */ (new Map()))
   const { run, isBusy, failure } = useAct()
   const columns = (structure.columns ?? []).filter(({ is_writable }) => is_writable)
-  const first = columns.find((column) => column.column_default === null && !mayBeNull(column)) ?? columns[0]
+  const typedFirst = columns.filter(({ column_default: fallback }) => fallback === null)
+  const first = typedFirst.find((column) => !mayBeNull(column)) ?? typedFirst[0] ?? columns[0]
   const set = (/** @type {string} */ name, /** @type {string | null | undefined} */ value) => {
     const next = new Map(typed)
     if (value === undefined) next.delete(name)
