@@ -10,11 +10,29 @@ type ConsolePage = { readonly text: string; readonly headers: Readonly<Record<st
 
 /** The module that begins. */
 const ENTRY = 'shell.js'
-/** The screen that most visits begin with. */
-const HOME = 'screens/home.js'
 
-/** The one page of the console. Everything that it shows comes from the API, so it is the same for everyone. */
-export function consolePage(config: Config, { base, withImports }: Assets): ConsolePage {
+/**
+ * The page of the console at a path. Everything that it shows comes from the API, so it is the same for everyone. It differs by the screen, whose
+ * modules it loads early: each would wait for the one that imports it.
+ */
+export function consolePages(config: Config, assets: Assets): (path: string) => ConsolePage {
+  const made = new Map<string, ConsolePage>()
+  return (path) => {
+    const screen = screenOf(path, assets)
+    const page = made.get(screen) ?? consolePage(config, assets, screen)
+    made.set(screen, page)
+    return page
+  }
+}
+
+/** The module of `/console/users/…` is `screens/users.js`. Only files that are there are named. */
+function screenOf(path: string, { names }: Assets): string {
+  const [, name = 'home'] = /^\/console\/([a-z-]+)/.exec(path) ?? []
+  const file = `screens/${name}.js`
+  return names.includes(file) ? file : ENTRY
+}
+
+function consolePage(config: Config, { base, withImports }: Assets, screen: string): ConsolePage {
   const importMap = JSON.stringify({
     imports: Object.fromEntries(Object.entries(IMPORTS).map(([name, file]) => [name, `${base}/${file}`])),
   })
@@ -26,8 +44,7 @@ export function consolePage(config: Config, { base, withImports }: Assets): Cons
     receiver: hasTestReceiver(config),
     providers: providersOf(config),
   })
-  // So that no module waits for the one that imports it. Other screens are loaded when they are opened.
-  const preloads = withImports([ENTRY, HOME]).map(
+  const preloads = withImports([ENTRY, screen]).map(
     (name) => html`<link rel="modulepreload" href="${`${base}/${name}`}">`,
   )
   const { html: text } = html`<!doctype html>

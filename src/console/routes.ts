@@ -1,21 +1,23 @@
-import type { FastifyReply } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Feature } from '#kernel/http/document/operations.ts'
 import { edge } from '#kernel/http/failures.ts'
 import { ownHost, thisMachine } from '#kernel/http/own-host.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { loadAssets } from './assets.ts'
-import { consolePage } from './page.ts'
+import { consolePages } from './page.ts'
 
 export const CONSOLE: Feature = { name: 'Console', description: 'The service in a browser' }
 
-/** One page for all addresses of the console, and the files that it loads. They hold nothing of the installation. */
+/** The page at all addresses of the console, and the files that it loads. They hold nothing of the installation. */
 export function consoleRoutes(app: App, kernel: Kernel): void {
   const assets = loadAssets()
-  const page = consolePage(kernel.config, assets)
+  const pageAt = consolePages(kernel.config, assets)
   const access = ownHost(kernel)
-  const sendPage = async (_request: unknown, reply: FastifyReply) =>
-    reply.headers(page.headers).type('text/html; charset=utf-8').send(page.text)
+  const sendPage = async ({ url }: Pick<FastifyRequest, 'url'>, reply: FastifyReply) => {
+    const { headers, text } = pageAt(url)
+    return reply.headers(headers).type('text/html; charset=utf-8').send(text)
+  }
   app.route({ method: 'GET', url: '/console', config: { access }, handler: sendPage })
   app.route({ method: 'GET', url: '/console/*', config: { access }, handler: sendPage })
   app.route({

@@ -24,10 +24,18 @@ test('a browser is led from the root to the console, and a program gets JSON', a
   assert.deepEqual([json.status, json.body.name], [200, 'Gatehouse'])
 })
 
-test('the page is the same at every address of the console, runs its own files only, and is stored nowhere', async () => {
-  for (const path of ['/console', '/console/users/x?search=a', '/console/nothing']) {
+test('the page is the same at every address of the console but for what it loads early, runs its own files only, and is stored nowhere', async () => {
+  const early = /<link rel="modulepreload" href="[^"]*\/(screens\/[^"]+)">\n?/g
+  for (const [path, screen] of [
+    ['/console', 'screens/home.js'],
+    ['/console/users/x?search=a', 'screens/users.js'],
+    ['/console/nothing', undefined],
+    ['/console/%2e%2e%2fusers', 'screens/home.js'],
+  ] as const) {
     const { status, text, headers } = await t.anon.get(path, { headers: BROWSER })
-    assert.deepEqual([status, text], [200, page.text], path)
+    const withoutEarly = [text, page.text].map((one) => one.replaceAll(early, ''))
+    assert.deepEqual([status, withoutEarly[0]], [200, withoutEarly[1]], path)
+    assert.equal([...text.matchAll(early)][0]?.[1], screen, path)
     assert.equal(headers.get('cache-control'), 'no-store')
     assert.equal(headers.get('x-frame-options'), 'DENY')
     assert.equal(

@@ -33,11 +33,12 @@ async function tests(): Promise<void> {
     insert into book select n, 'book ' || n from generate_series(1, 240) n;
     create schema shop; create table shop.sale (id int primary key, amount numeric(20,4))`)
 
-  const editorOf = (page: Page) => page.getByRole('textbox', { name: 'SQL' })
+  const fieldOf = (page: Page) => page.getByRole('textbox', { name: 'SQL' })
+  const editorOf = (page: Page) => fieldOf(page).and(page.locator('[contenteditable]'))
   const press = (page: Page, name: string) => page.getByRole('button', { name, exact: true }).click()
   const summary = (page: Page, text: string) => page.getByRole('status').filter({ hasText: text }).waitFor()
   async function write(page: Page, text: string): Promise<void> {
-    await editorOf(page).focus()
+    await fieldOf(page).focus()
     await page.keyboard.press('ControlOrMeta+a')
     await page.keyboard.insertText(text)
   }
@@ -70,6 +71,37 @@ async function tests(): Promise<void> {
     const stored = '[Object.keys(localStorage), Object.keys(sessionStorage), location.href].join()'
     assert.doesNotMatch(String(await page.evaluate(stored)), /select|price/)
     await expectAccessible(page, 'a result')
+  })
+
+  test('until the editor is loaded one writes in a text area, and goes on where one is', async () => {
+    const { page } = await enter(root, '/users')
+    const loading = Promise.withResolvers<void>()
+    await page.route('**/codemirror-view.js', async (route) => {
+      await loading.promise
+      await route.continue()
+    })
+    await page.getByRole('link', { name: 'SQL' }).click()
+    await fieldOf(page).and(page.locator('textarea')).focus()
+    await page.keyboard.type('select 41 as one')
+    await page.keyboard.press('ControlOrMeta+Enter')
+    await page.getByRole('cell', { name: '41', exact: true }).waitFor()
+    await expectAccessible(page, 'the text area')
+    for (const _ of 'one') await page.keyboard.press('Shift+ArrowLeft')
+    loading.resolve()
+    await page.locator('[contenteditable]:focus').waitFor()
+    await page.keyboard.type('two')
+    assert.equal(await editorOf(page).textContent(), 'select 41 as two')
+    for (const _ of ['two', 'what the text area had']) await page.keyboard.press('ControlOrMeta+z')
+    assert.equal(await page.locator('.cm-placeholder').textContent(), 'select …')
+    for (const _ of ['what the text area had', 'two']) await page.keyboard.press('ControlOrMeta+y')
+    assert.equal(await editorOf(page).textContent(), 'select 41 as two')
+    const { page: other } = await enter(root, '/users')
+    await other.route('**/codemirror-view.js', (route) => route.abort())
+    await other.getByRole('link', { name: 'SQL' }).click()
+    await other.getByText('The editor could not be loaded').waitFor()
+    await write(other, 'select 43 as three')
+    await press(other, 'Run Ctrl Enter')
+    await other.getByRole('cell', { name: '43', exact: true }).waitFor()
   })
 
   test('several statements are one transaction, and rows that were changed are counted', async () => {

@@ -1,5 +1,6 @@
-import { useEffect, useId, useRef } from 'preact/hooks'
+import { useEffect, useId, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { ApiError } from './api.js'
+import { createStore, useAct, useLoad, useStore } from './hooks.js'
 import { html } from './html.js'
 import { addressOf, goWith } from './router.js'
 import { counted, Value } from './values.js'
@@ -120,10 +121,31 @@ export const Link = ({ to, query, children }) => html`<a href=${addressOf(to, qu
 /** While something loads for the first time. @param {{ of: string }} props */
 export const Loading = ({ of }) => html`<p class="loading" role="status">Loading ${of} …</p>`
 
+/**
+ * A component that is loaded when it is first shown: `name` of a module.
+ * @param {string} title
+ * @param {() => Promise<any>} load
+ * @param {string} [name]
+ * @returns {import('preact').FunctionComponent<any>}
+ */
+export function later(title, load, name = 'View') {
+  /** @type {import('preact').FunctionComponent<any> | undefined} */
+  let loaded
+  return function Later(props) {
+    const { failure } = useLoad(async () => (loaded ??= (await load())[name]), [])
+    if (loaded !== undefined) return html`<${loaded} ...${props} />`
+    if (failure === undefined) return html`<${Loading} of=${title} />`
+    // A module that was not found is remembered by the browser, so the page has to be loaded again.
+    const says = `${title} could not be loaded. The service may have been updated: load the page again.`
+    return html`<${Failure} of=${says} again=${() => location.reload()} />`
+  }
+}
+
 /** The heading of a screen. It takes the focus when one has moved there. @param {{ title: string, children?: unknown }} props */
 export function Title({ title, children }) {
   const heading = useRef(/** @type {HTMLHeadingElement | null} */ (null))
-  useEffect(() => {
+  // At once: who sees it may leave it before the next frame.
+  useLayoutEffect(() => {
     document.title = `${title} · Gatehouse`
     if (hasMoved) heading.current?.focus({ preventScroll: true })
     hasMoved = true
@@ -136,3 +158,105 @@ let hasMoved = false
 
 export const Brand = () =>
   html`<p class="brand"><svg viewBox="0 0 32 32" width="22" height="22" aria-hidden="true"><path d="M8 26V14a8 8 0 0 1 16 0v12M13 26V15a3 3 0 0 1 6 0v11M5 26h22" /></svg>Gatehouse</p>`
+
+/**
+ * A dialog that keeps the focus. Escape closes it.
+ * @param {{ title: string, onClose: () => void, children?: unknown }} props
+ */
+export function Dialog({ title, onClose, children }) {
+  const id = useId()
+  const dialog = useRef(/** @type {HTMLDialogElement | null} */ (null))
+  useEffect(() => {
+    const before = document.activeElement
+    dialog.current?.showModal()
+    return () => {
+      if (before instanceof HTMLElement) before.focus()
+    }
+  }, [])
+  const cancel = (/** @type {Event} */ event) => {
+    event.preventDefault()
+    onClose()
+  }
+  return html`<dialog ref=${dialog} aria-labelledby=${id} onCancel=${cancel} onClose=${onClose}>
+    <h2 id=${id}><${Value} value=${title} /></h2>
+    ${children}
+  </dialog>`
+}
+
+/**
+ * A form in a dialog. Its failure stands in it, and what was typed stays.
+ * @param {{ title: string, verb: string, onClose: () => void, work: () => Promise<unknown>, isDangerous?: boolean, children?: unknown }} props
+ */
+export function ActForm({ title, verb, onClose, work, isDangerous = false, children }) {
+  const { run, isBusy, failure } = useAct()
+  const submit = (/** @type {Event} */ event) => {
+    event.preventDefault()
+    return run(work)
+  }
+  return html`<${Dialog} title=${title} onClose=${onClose}>
+    <form onSubmit=${submit}>
+      ${children}
+      <${Failure} of=${failure} />
+      <div class="row">
+        <button class=${isDangerous ? 'danger' : 'primary'} disabled=${isBusy}>${verb}</button>
+        <button type="button" onClick=${onClose}>Cancel</button>
+      </div>
+    </form>
+  <//>`
+}
+
+/**
+ * The field of a list that searches when one stops typing. What it searches for is in the address, without what `clean` takes out.
+ * @param {{ search: string, placeholder: string, clean?: (text: string) => string }} props
+ */
+export function Search({ search, placeholder, clean = (text) => text }) {
+  const [text, setText] = useState(search)
+  const input = useRef(/** @type {HTMLInputElement | null} */ (null))
+  // The address has changed otherwise than by typing.
+  useEffect(() => {
+    if (document.activeElement !== input.current) setText(search)
+  }, [search])
+  useEffect(() => {
+    if (text === search) return
+    const waiting = setTimeout(() => goWith({ search: text, offset: undefined }, { replaces: true }), 250)
+    return () => clearTimeout(waiting)
+  }, [text, search])
+  return html`<label>Search <input type="search" ref=${input} placeholder=${placeholder} value=${text} onInput=${take((typed) => setText(clean(typed)))} /></label>`
+}
+
+/** A form whose field with `autofocus` is focused when it appears. */
+export function useFocus() {
+  const form = useRef(/** @type {HTMLFormElement | null} */ (null))
+  useEffect(() => {
+    const field = form.current?.querySelector('[autofocus]')
+    if (field instanceof HTMLElement) field.focus()
+  }, [])
+  return form
+}
+
+/** @param {(value: string) => void} set */
+export const take = (set) => (/** @type {{ currentTarget: { value: string } }} */ event) =>
+  set(event.currentTarget.value)
+
+/** @typedef {{ id: number, text: string }} Message */
+
+const messages = createStore(/** @type {readonly Message[]} */ ([]))
+let last = 0
+
+/** Tells that an act has succeeded. It goes by itself. @param {string} text */
+export function say(text) {
+  const message = { id: ++last, text }
+  messages.set([...messages.get(), message])
+  setTimeout(() => drop(message), 6_000)
+}
+
+/** @param {Message} message */
+const drop = (message) => messages.set(messages.get().filter((one) => one !== message))
+
+/** A screen reader follows only what is there before it changes, so this is there from the beginning. */
+export function Messages() {
+  return html`<div class="messages" role="status">${useStore(messages).map(
+    (message) =>
+      html`<p key=${message.id}><${Value} value=${message.text} /><button type="button" class="plain" onClick=${() => drop(message)}>Dismiss</button></p>`,
+  )}</div>`
+}

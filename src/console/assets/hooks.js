@@ -1,4 +1,4 @@
-import { useCallback, useEffect, useState } from 'preact/hooks'
+import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
 
 /**
  * A value that several components follow.
@@ -113,4 +113,30 @@ export function useAct() {
       }
     },
   }
+}
+
+/**
+ * Whether an element, or one in it, has the focus, or has lost it as the page has moved or removed something. Not when a person has put it
+ * elsewhere.
+ * @param {{ current: Element | null }} element
+ */
+export function useHadFocus(element) {
+  const had = useRef(false)
+  useEffect(() => {
+    const isWithin = (/** @type {Event} */ { target }) =>
+      target instanceof Node && element.current?.contains(target) === true
+    const focus = (/** @type {Event} */ event) => {
+      had.current = isWithin(event)
+    }
+    const press = (/** @type {Event} */ event) => {
+      had.current &&= isWithin(event)
+    }
+    addEventListener('focusin', focus)
+    addEventListener('pointerdown', press)
+    return () => {
+      removeEventListener('focusin', focus)
+      removeEventListener('pointerdown', press)
+    }
+  }, [])
+  return had
 }

@@ -131,3 +131,54 @@ export const mayQuery = ({ clients }, client) =>
 
 /** Each is enough for the screen of SQL. */
 const SQL_RIGHTS = ['gateway.query', 'gateway.query.read']
+
+/**
+ * A right with a name of its own, like `management.tables.write`.
+ * @param {Caller} caller
+ * @param {string} client
+ * @param {string} right
+ */
+export function holds(caller, client, right) {
+  const held = rightsOn(caller, client)
+  // Of a key only the service knows the rights. The admin key changes no structure.
+  if (held === undefined) return caller.clients['*'] === undefined || !right.startsWith('management.')
+  if (NAMED_ONLY.includes(right)) return held.includes(right)
+  const parts = right.split('.')
+  const wildcards = parts.slice(1).map((_part, index) => `${parts.slice(0, index + 1).join('.')}.*`)
+  return held.some((one) => one === right || one === '*' || wildcards.includes(one))
+}
+
+/** No wildcard includes them where row-level security decides. */
+const NAMED_ONLY = ['gateway.bypass_row_level_security', 'management.functions.write']
+
+/**
+ * @param {Caller} caller
+ * @param {import('./screens/data/described.js').At} at
+ * @param {'read' | 'write' | 'delete'} action
+ */
+export function holdsTable(caller, { client, schema, table }, action) {
+  const held = rightsOn(caller, client)
+  const name = schema === 'public' ? table : `${schema}.${table}`
+  const sufficient = ['*', 'gateway.*', `gateway.${action}`, `*.${action}`, `${name}.${action}`, `${name}.*`]
+  return held === undefined || held.some((one) => sufficient.includes(one))
+}
+
+/** Undefined for a key. @param {Caller} caller @param {string} client */
+const rightsOn = ({ person, clients }, client) =>
+  person === undefined ? undefined : [...(clients['*'] ?? []), ...(clients[client] ?? [])]
+
+/**
+ * The clients that the caller has rights on.
+ * @param {Caller} caller
+ * @param {AbortSignal} signal
+ * @returns {Promise<readonly string[]>}
+ */
+export async function clientsOf(caller, signal) {
+  const named = Object.keys(caller.clients).filter((name) => name !== '*')
+  if (caller.clients['*'] === undefined) return named
+  if (!may(caller, ['operator:clients'])) return named.length > 0 ? named : ['default']
+  const { data } = await call('/admin/clients', { signal })
+  /** @type {readonly { client_name: string, is_active: boolean }[]} */
+  const records = data.clients
+  return records.filter(({ is_active }) => is_active).map(({ client_name }) => client_name)
+}

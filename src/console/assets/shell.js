@@ -1,15 +1,18 @@
 import { render } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { ApiError, auth, call, facts, otherUser } from './api.js'
-import { Brand, Failure, Link, Loading, Title } from './controls.js'
-import { Dialog, Questions } from './dialogs.js'
-import { useAct, useLoad, useStore } from './hooks.js'
+import { Brand, Dialog, Failure, Link, Loading, later, Messages, Title } from './controls.js'
+import { useAct, useStore } from './hooks.js'
 import { html } from './html.js'
-import { addressOf, followLink, go, goWith, place } from './router.js'
-import { SCREENS, screenAt } from './screens.js'
+import { addressOf, followLink, go, goWith, place, SCREENS, screenAt } from './router.js'
 import { loadSession, may, session, signOut } from './session.js'
-import { KeyForm, SignInForm } from './sign-in.js'
+import { KeyForm, Questions, SignInForm } from './sign-in.js'
 import { Value } from './values.js'
+
+const VIEWS = new Map(SCREENS.map((screen) => [screen, later(screen.title, screen.load)]))
+
+/** Few need it. */
+const FirstAdmin = later('The page', () => import('./screens/first-admin.js'), 'FirstAdminPage')
 
 function Shell() {
   const state = useStore(session)
@@ -25,15 +28,8 @@ function Shell() {
             : html`<${Inside} caller=${state.caller} />`
     }
     <${Questions} />
+    <${Messages} />
   `
-}
-
-/** Loaded by the few who need it. */
-function FirstAdmin() {
-  const { data, failure } = useLoad(() => import('./screens/first-admin.js'), [])
-  if (data === undefined)
-    return html`<main class="door">${failure === undefined ? html`<${Loading} of="the page" />` : html`<${Failure} of=${failure} />`}</main>`
-  return html`<${data.FirstAdminPage} />`
 }
 
 /** @param {{ failure: unknown }} props */
@@ -119,7 +115,7 @@ function Inside({ caller }) {
       ${
         found === undefined || !may(caller, found.screen.needs)
           ? html`<${Absent} />`
-          : html`<${Lazy} key=${found.screen.path} screen=${found.screen} caller=${caller} rest=${found.rest} query=${query} />`
+          : html`<${VIEWS.get(found.screen)} key=${found.screen.path} caller=${caller} rest=${found.rest} query=${query} />`
       }
     </main>
   </div>`
@@ -129,18 +125,6 @@ function Inside({ caller }) {
 function skip(event) {
   event.preventDefault()
   document.getElementById('content')?.focus()
-}
-
-/** @param {{ screen: import('./screens.js').Screen, caller: import('./session.js').Caller, rest: string, query: import('./router.js').Query }} props */
-function Lazy({ screen, ...props }) {
-  const { data, failure } = useLoad(screen.load, [screen])
-  if (data !== undefined) return html`<${data.View} ...${props} />`
-  // A module that was not found is remembered by the browser, so the page has to be loaded again.
-  if (failure !== undefined) {
-    const says = `${screen.title} could not be loaded. The service may have been updated: load the page again.`
-    return html`<${Failure} of=${says} again=${() => location.reload()} />`
-  }
-  return html`<${Loading} of=${screen.title} />`
 }
 
 function Absent() {
@@ -159,7 +143,7 @@ function OtherUser() {
   </div>`
 }
 
-/** @param {{ caller: import('./session.js').Caller, screens: readonly import('./screens.js').Screen[] }} props */
+/** @param {{ caller: import('./session.js').Caller, screens: readonly import('./router.js').Screen[] }} props */
 function Foot({ caller, screens }) {
   const { run, isBusy, failure } = useAct()
   return html`<div class="foot">
@@ -210,7 +194,7 @@ function ThemeSwitch() {
   )}</select></label>`
 }
 
-/** Keys that move through the console. They do nothing while one types. @param {{ screens: readonly import('./screens.js').Screen[] }} props */
+/** Keys that move through the console. They do nothing while one types. @param {{ screens: readonly import('./router.js').Screen[] }} props */
 function Shortcuts({ screens }) {
   const [isListed, setListed] = useState(false)
   useEffect(() => {

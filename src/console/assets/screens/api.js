@@ -1,17 +1,16 @@
 import { useState } from 'preact/hooks'
 import { facts } from '../api.js'
-import { Failure, Loading, Title } from '../controls.js'
+import { Failure, Loading, Title, take } from '../controls.js'
 import { useLoad } from '../hooks.js'
 import { html } from '../html.js'
 import { addressOf } from '../router.js'
-import { take } from '../sign-in.js'
 import { countOf } from '../values.js'
 import { loadDocument } from './api/document.js'
 import { OperationView, Overview } from './api/operation.js'
 
 /** @typedef {import('./api/document.js').ApiDocument} ApiDocument @typedef {import('./api/document.js').Operation} Operation */
 
-/** The reference, from the service's own document. The address has the operation, and nothing of its request. @param {import('../screens.js').ViewProps} props */
+/** The reference, from the service's own document. The address has the operation, and nothing of its request. @param {import('../router.js').ViewProps} props */
 export function View({ caller, rest }) {
   if (!facts.docs)
     return html`<${Title} title="API" /><p>The reference is off: <code>docs.enabled</code> turns it on.</p>`

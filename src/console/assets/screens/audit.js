@@ -1,11 +1,10 @@
 import { useState } from 'preact/hooks'
 import { auth, call } from '../api.js'
-import { Failure, Link, Loading, Mark, Table, Title } from '../controls.js'
+import { Failure, Link, Loading, Mark, Table, Title, take } from '../controls.js'
 import { useLoad } from '../hooks.js'
 import { html } from '../html.js'
 import { goWith } from '../router.js'
 import { may } from '../session.js'
-import { take } from '../sign-in.js'
 import { ShortId, Time, textOf, Value } from '../values.js'
 
 const LIMIT = 100
@@ -69,7 +68,7 @@ const columnsFor = (linksUsers) => {
 /** @param {AuditEvent} event */
 const idOf = ({ id }) => id
 
-/** The audit trail, newest first. @param {import('../screens.js').ViewProps} props */
+/** The audit trail, newest first. @param {import('../router.js').ViewProps} props */
 export function View({ caller, query }) {
   const { actor = '', target = '', action = '', organization = '', cursor = '' } = query
   const from = DAY.test(query.from ?? '') ? (query.from ?? '') : ''

@@ -1,11 +1,10 @@
 import { useEffect, useState } from 'preact/hooks'
 import { call } from '../api.js'
-import { Failure, Link, Loading, Mark, Pager, Panel, Table, Title } from '../controls.js'
+import { Failure, Link, Loading, Mark, Pager, Panel, Table, Title, take } from '../controls.js'
 import { useLoad } from '../hooks.js'
 import { html } from '../html.js'
 import { goWith } from '../router.js'
 import { may } from '../session.js'
-import { take } from '../sign-in.js'
 import { bytes, Time, Value } from '../values.js'
 import { Acts, isActive } from './backups/acts.js'
 import { BackUpForm } from './backups/forms.js'
@@ -19,7 +18,7 @@ const STATUSES = ['pending', 'running', 'completed', 'failed', 'cancelled', 'for
 /** @type {Readonly<Record<string, 'good' | 'warn' | 'bad' | 'plain'>>} */
 const TONES = { completed: 'good', running: 'warn', pending: 'warn', failed: 'bad' }
 
-/** Backups and restores, newest first. @param {import('../screens.js').ViewProps} props */
+/** Backups and restores, newest first. @param {import('../router.js').ViewProps} props */
 export function View({ caller, query }) {
   const { client = '', status = '', type = '' } = query
   const offset = Math.max(0, Number(query.offset ?? 0) || 0)

@@ -1,11 +1,10 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { ApiError, auth, call } from '../api.js'
-import { Brand, Failure, Field, Link } from '../controls.js'
+import { Brand, Failure, Field, Link, take, useFocus } from '../controls.js'
 import { useAct } from '../hooks.js'
 import { html } from '../html.js'
 import { addressOf, go } from '../router.js'
 import { loadSession } from '../session.js'
-import { take, useFocus } from '../sign-in.js'
 
 /** The token of the link, which leaves the address, and the history, at once. */
 const token = location.hash.slice(1)

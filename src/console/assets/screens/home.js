@@ -5,7 +5,7 @@ import { html } from '../html.js'
 import { may } from '../session.js'
 import { counted, countOf, duration, Value } from '../values.js'
 
-/** The state of the service, as far as this person may see it. @param {import('../screens.js').ViewProps} props */
+/** The state of the service, as far as this person may see it. @param {import('../router.js').ViewProps} props */
 export function View({ caller }) {
   const seesMetrics = may(caller, ['operator:metrics'])
   const seesSettings = may(caller, ['operator:settings'])

@@ -1,21 +1,20 @@
 import { call } from '../api.js'
-import { Failure, Link, Loading, Pager, Table, Title } from '../controls.js'
+import { Failure, Link, Loading, later, Pager, Search, Table, Title, take } from '../controls.js'
 import { useLoad } from '../hooks.js'
 import { html } from '../html.js'
 import { addressOf, go, goWith } from '../router.js'
-import { Search } from '../search.js'
-import { take } from '../sign-in.js'
 import { Time, Value } from '../values.js'
 import { useClients } from './client-field.js'
-import { KeyView } from './keys/key.js'
-import { NewKey } from './keys/new.js'
 import { ClientName, KeyState, PublicPart, Rights } from './keys/record.js'
 
 const LIMIT = 50
 
+const KeyView = later('The key', () => import('./keys/key.js'), 'KeyView')
+const NewKey = later('The form', () => import('./keys/new.js'), 'NewKey')
+
 /** @typedef {import('./keys/record.js').Key} Key */
 
-/** @param {import('../screens.js').ViewProps} props */
+/** @param {import('../router.js').ViewProps} props */
 export function View({ caller, rest, query }) {
   if (rest === 'new') return html`<${NewKey} caller=${caller} />`
   if (rest !== '') return html`<${KeyView} key=${rest} id=${rest} caller=${caller} />`
@@ -51,7 +50,7 @@ const COLUMNS = [
 /** @param {Key} key */
 const idOf = ({ id }) => id
 
-/** The keys, by the filters and the order of the address. @param {Pick<import('../screens.js').ViewProps, 'caller' | 'query'>} props */
+/** The keys, by the filters and the order of the address. @param {Pick<import('../router.js').ViewProps, 'caller' | 'query'>} props */
 function Keys({ caller, query }) {
   const { search = '', client = '', state = '', sort = 'created_at', dir = 'desc' } = query
   const offset = Math.max(0, Number(query.offset ?? 0) || 0)

@@ -8,7 +8,7 @@ import { Time, Value } from '../values.js'
 /** @typedef {{ id: string, to: string, from: string, subject: string, date: string }} ListedMail */
 /** @typedef {ListedMail & { text: string, html: string | null }} OutboxMail */
 
-/** The mails of the outbox, in development; and how mails are sent. @param {import('../screens.js').ViewProps} props */
+/** The mails of the outbox, in development; and how mails are sent. @param {import('../router.js').ViewProps} props */
 export function View({ caller, rest }) {
   if (facts.mail && rest !== '') return html`<${Mail} key=${rest} id=${rest} />`
   return html`${facts.mail ? html`<${Outbox} />` : html`<${Title} title="Mail" />`}

@@ -1,20 +1,29 @@
 import { useState } from 'preact/hooks'
 import { ApiError, auth, call } from '../api.js'
-import { Failure, Field, Link, Loading, Mark, Pager, Table, Title } from '../controls.js'
-import { ActForm } from '../dialogs.js'
+import {
+  ActForm,
+  Failure,
+  Field,
+  Link,
+  Loading,
+  Mark,
+  Pager,
+  Search,
+  say,
+  Table,
+  Title,
+  take,
+} from '../controls.js'
 import { useExactCount, useLoad } from '../hooks.js'
 import { html } from '../html.js'
-import { say } from '../messages.js'
 import { addressOf, go, offsetIn } from '../router.js'
-import { Search } from '../search.js'
 import { may } from '../session.js'
-import { take } from '../sign-in.js'
 import { counted, Time, Value } from '../values.js'
 import { OrganizationView } from './organizations/organization.js'
 
 const LIMIT = 50
 
-/** @param {import('../screens.js').ViewProps} props */
+/** @param {import('../router.js').ViewProps} props */
 export function View({ caller, rest, query }) {
   if (rest !== '') return html`<${OrganizationView} key=${rest} id=${rest} caller=${caller} query=${query} />`
   return html`<${Organizations} caller=${caller} query=${query} />`
@@ -43,7 +52,7 @@ const COLUMNS = [
 /** @param {{ id: string }} row */
 const idOf = ({ id }) => id
 
-/** Newest first. @param {Pick<import('../screens.js').ViewProps, 'caller' | 'query'>} props */
+/** Newest first. @param {Pick<import('../router.js').ViewProps, 'caller' | 'query'>} props */
 function Organizations({ caller, query }) {
   const { search = '' } = query
   const offset = offsetIn(query.offset)

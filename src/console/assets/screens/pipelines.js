@@ -9,7 +9,7 @@ import { Runs, RunView, seesLog } from './pipelines/runs.js'
 
 /** @typedef {import('./pipelines/drafts.js').Named} Named */
 
-/** @param {import('../screens.js').ViewProps} props */
+/** @param {import('../router.js').ViewProps} props */
 export function View({ caller, rest, query }) {
   const [part, id = ''] = rest.split('/')
   if (part === 'runs' && id !== '') return html`<${RunView} key=${id} id=${id} caller=${caller} />`
@@ -49,7 +49,7 @@ const End = ({ table, client }) =>
     client !== null && html` <span class="soft">on <${Value} value=${client} /></span>`
   }`
 
-/** @param {Pick<import('../screens.js').ViewProps, 'caller' | 'query'>} props */
+/** @param {Pick<import('../router.js').ViewProps, 'caller' | 'query'>} props */
 function List({ caller, query }) {
   const { data, failure, reload } = useNamed()
   return html`<${Title} title="Pipelines">
@@ -65,7 +65,7 @@ function List({ caller, query }) {
     ${seesLog(caller) && html`<${Runs} caller=${caller} query=${query} />`}`
 }
 
-/** @param {Pick<import('../screens.js').ViewProps, 'caller' | 'query'>} props */
+/** @param {Pick<import('../router.js').ViewProps, 'caller' | 'query'>} props */
 function EditView({ caller, query }) {
   const { data, failure, reload } = useNamed()
   const { from = 'copy' } = query

@@ -1,24 +1,23 @@
 import { call } from '../api.js'
-import { Failure, Link, Loading, Pager, Table, Title } from '../controls.js'
+import { Failure, Link, Loading, later, Pager, Search, Table, Title, take } from '../controls.js'
 import { useLoad } from '../hooks.js'
 import { html } from '../html.js'
 import { addressOf, go, goWith } from '../router.js'
-import { Search } from '../search.js'
-import { take } from '../sign-in.js'
 import { Value } from '../values.js'
 import { useClients } from './client-field.js'
-import { NewRoute } from './public-routes/new.js'
 import { Callers, limitOf, Operations, RouteState, Target } from './public-routes/record.js'
-import { RouteView } from './public-routes/route.js'
 
 const LIMIT = 50
+
+const NewRoute = later('The form', () => import('./public-routes/new.js'), 'NewRoute')
+const RouteView = later('The route', () => import('./public-routes/route.js'), 'RouteView')
 
 /** @typedef {import('./public-routes/record.js').Route} Route */
 
 /** Keys have no capital letters, so that no route is hidden by the form. */
 const NEW = 'NEW'
 
-/** @param {import('../screens.js').ViewProps} props */
+/** @param {import('../router.js').ViewProps} props */
 export function View({ caller, rest, query }) {
   if (rest === NEW) return html`<${NewRoute} caller=${caller} />`
   if (rest !== '') return html`<${RouteView} key=${rest} routeKey=${rest} caller=${caller} />`
@@ -43,7 +42,7 @@ const COLUMNS = [
 /** @param {Route} route */
 const keyOf = ({ route_key }) => route_key
 
-/** @param {Pick<import('../screens.js').ViewProps, 'caller' | 'query'>} props */
+/** @param {Pick<import('../router.js').ViewProps, 'caller' | 'query'>} props */
 function Routes({ caller, query }) {
   const { search = '', client = '', state = '' } = query
   const offset = Math.max(0, Number(query.offset ?? 0) || 0)

@@ -1,10 +1,9 @@
 import { useState } from 'preact/hooks'
 import { call } from '../api.js'
-import { Check, Failure, Loading, Mark, Table, Title } from '../controls.js'
+import { Check, Failure, Loading, Mark, Table, Title, take } from '../controls.js'
 import { useLoad } from '../hooks.js'
 import { html } from '../html.js'
 import { goWith } from '../router.js'
-import { take } from '../sign-in.js'
 import { countOf, Value } from '../values.js'
 
 /** @typedef {{ setting: string, value: string | null, default: string | null, absent: string | null, source: string, is_secret: boolean }} Setting */
@@ -32,7 +31,7 @@ const COLUMNS = [
 /** @param {Setting} one */
 const nameOf = ({ setting }) => setting
 
-/** What is configured and from where. Secrets are masked by the service. @param {import('../screens.js').ViewProps} props */
+/** What is configured and from where. Secrets are masked by the service. @param {import('../router.js').ViewProps} props */
 export function View({ query: { search = '', changed = '' } }) {
   const { data, failure, reload } = useLoad((signal) => call('/admin/settings', { signal }), [])
   const [text, setText] = useState(search)

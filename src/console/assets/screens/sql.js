@@ -1,20 +1,18 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { Check, Failure, Loading, Title } from '../controls.js'
+import { Check, Failure, Loading, Title, take } from '../controls.js'
 import { useLoad } from '../hooks.js'
 import { html } from '../html.js'
 import { addressOf, go } from '../router.js'
-import { mayQuery } from '../session.js'
-import { take } from '../sign-in.js'
-import { clientsOf } from './clients.js'
-import { drafts, History, remember } from './sql/history.js'
-import { createNames, createOffers } from './sql/names.js'
+import { clientsOf, mayQuery } from '../session.js'
+import { History, remember } from './sql/history.js'
+import { EditorHost } from './sql/host.js'
 import { Plan } from './sql/plan.js'
 import { Result, summaryOf } from './sql/result.js'
 import { explain, positionIn, runSql } from './sql/run.js'
 
 /**
  * SQL on a client. The text comes from the person alone, never from an address, and nothing is run until the person says so.
- * @param {import('../screens.js').ViewProps} props
+ * @param {import('../router.js').ViewProps} props
  */
 export function View({ caller, query }) {
   const { data, failure, reload } = useLoad((signal) => clientsOf(caller, signal), [caller])
@@ -29,27 +27,6 @@ export function View({ caller, query }) {
     ${data !== undefined && client === undefined && html`<p>There is no client on which you may run SQL.</p>`}
     ${data !== undefined && client !== undefined && html`<${Workbench} key=${client} client=${client} />`}`
 }
-
-/**
- * The editor comes with its packages, which are asked for at once and not each by the one before.
- */
-const loadEditor = async () => {
-  const packages = PACKAGES.map((name) => import(name))
-  const [editor] = await Promise.all([import('./sql/editor.js'), ...packages])
-  return editor
-}
-const PACKAGES = [
-  ...['@codemirror/view', '@codemirror/state', '@codemirror/language', '@codemirror/commands'],
-  ...[
-    '@codemirror/autocomplete',
-    '@codemirror/lang-sql',
-    '@codemirror/streamparser',
-    '@lezer/common',
-    '@lezer/highlight',
-    '@lezer/lr',
-  ],
-  ...['style-mod', 'crelt', 'w3c-keyname', '@marijn/find-cluster-break'],
-]
 
 /** @typedef {import('./sql/run.js').Ran | import('./sql/run.js').Planned | { kind: 'none' } | { kind: 'running' } | { kind: 'cancelled' } | { kind: 'failed', failure: unknown, at: number | undefined }} Outcome */
 
@@ -100,32 +77,6 @@ function Workbench({ client }) {
     <${Shown} outcome=${outcome} editor=${editor} />
     <${History} client=${client} onChoose=${(/** @type {string} */ text) => editor.current?.replace(text)} />
   </div>`
-}
-
-/** @param {{ client: string, editor: { current: import('./sql/editor.js').Editor | undefined }, onRun: () => void }} props */
-function EditorHost({ client, editor, onRun }) {
-  const host = useRef(/** @type {HTMLDivElement | null} */ (null))
-  // The editor is made once, and calls what was rendered last.
-  const latest = useRef(onRun)
-  latest.current = onRun
-  const { data, failure } = useLoad(loadEditor, [])
-  useEffect(() => {
-    if (data === undefined || host.current === null) return
-    const made = data.createEditor(host.current, {
-      text: drafts.get(client) ?? '',
-      onRun: () => latest.current(),
-      onChange: (text) => void drafts.set(client, text),
-      offers: createOffers(createNames(client)),
-    })
-    editor.current = made
-    return () => {
-      editor.current = undefined
-      made.end()
-    }
-  }, [data])
-  return html`<div class="editor" ref=${host}></div>
-    ${data === undefined && failure === undefined && html`<${Loading} of="the editor" />`}
-    ${failure !== undefined && html`<${Failure} of="The editor could not be loaded. Load the page again." again=${() => location.reload()} />`}`
 }
 
 /** @param {Outcome} outcome */

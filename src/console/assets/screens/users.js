@@ -1,21 +1,30 @@
 import { useState } from 'preact/hooks'
 import { auth, call } from '../api.js'
-import { Failure, Field, Link, Loading, Mark, Pager, Table, Title } from '../controls.js'
-import { Dialog } from '../dialogs.js'
+import {
+  Dialog,
+  Failure,
+  Field,
+  Link,
+  Loading,
+  Mark,
+  Pager,
+  Search,
+  say,
+  Table,
+  Title,
+  take,
+} from '../controls.js'
 import { useAct, useExactCount, useLoad } from '../hooks.js'
 import { html } from '../html.js'
-import { say } from '../messages.js'
 import { addressOf, go, goWith, offsetIn } from '../router.js'
-import { Search } from '../search.js'
 import { may } from '../session.js'
-import { take } from '../sign-in.js'
 import { Time, Value } from '../values.js'
 import { State } from './users/state.js'
 import { UserView } from './users/user.js'
 
 const LIMIT = 50
 
-/** @param {import('../screens.js').ViewProps} props */
+/** @param {import('../router.js').ViewProps} props */
 export function View({ caller, rest, query }) {
   if (rest !== '') return html`<${UserView} key=${rest} id=${rest} caller=${caller} query=${query} />`
   return html`<${Users} caller=${caller} query=${query} />`
@@ -57,7 +66,7 @@ const FILTERS = {
   anonymous: ['Anonymous', 'isAnonymous', 'true'],
 }
 
-/** @param {Pick<import('../screens.js').ViewProps, 'caller' | 'query'>} props */
+/** @param {Pick<import('../router.js').ViewProps, 'caller' | 'query'>} props */
 function Users({ caller, query }) {
   const { search = '', in: field = 'email', filter = '', sort = 'createdAt', dir = 'desc' } = query
   const [isExact, countExactly] = useExactCount(JSON.stringify([search, field, filter]))

@@ -1,21 +1,22 @@
 import { facts } from '../api.js'
-import { Failure, Link, Loading, Pager, Table, Title } from '../controls.js'
+import { Failure, Link, Loading, later, Pager, Table, Title, take } from '../controls.js'
 import { useLoad } from '../hooks.js'
 import { html } from '../html.js'
 import { addressOf, go, goWith } from '../router.js'
-import { take } from '../sign-in.js'
 import { Time, textOf, Value } from '../values.js'
 import { useClients } from './client-field.js'
 import { callWebhooks } from './webhooks/calls.js'
-import { DeliveryView } from './webhooks/delivery.js'
-import { EditView, NewView } from './webhooks/form.js'
 import { Events, Owner, State, StatusMark } from './webhooks/marks.js'
-import { ReceivedView } from './webhooks/received.js'
-import { WebhookView } from './webhooks/webhook.js'
 
 const LIMIT = 50
 
-/** @param {import('../screens.js').ViewProps} props */
+const DeliveryView = later('The delivery', () => import('./webhooks/delivery.js'), 'DeliveryView')
+const EditView = later('The form', () => import('./webhooks/form.js'), 'EditView')
+const NewView = later('The form', () => import('./webhooks/form.js'), 'NewView')
+const ReceivedView = later('What was received', () => import('./webhooks/received.js'), 'ReceivedView')
+const WebhookView = later('The webhook', () => import('./webhooks/webhook.js'), 'WebhookView')
+
+/** @param {import('../router.js').ViewProps} props */
 export function View({ caller, rest, query }) {
   const [id = '', part, delivery = ''] = rest.split('/')
   if (id === '') return html`<${Webhooks} caller=${caller} query=${query} />`
@@ -66,7 +67,7 @@ const Only = ({ table, filter }) =>
 
 const STATES = { active: 'Active', failing: 'Failing', inactive: 'Inactive' }
 
-/** @param {Pick<import('../screens.js').ViewProps, 'caller' | 'query'>} props */
+/** @param {Pick<import('../router.js').ViewProps, 'caller' | 'query'>} props */
 function Webhooks({ caller, query }) {
   const { state = '', client = '' } = query
   const offset = Math.max(0, Number(query.offset ?? 0) || 0)

@@ -1,13 +1,10 @@
 import { useState } from 'preact/hooks'
 import { call } from '../../api.js'
-import { Failure, Field } from '../../controls.js'
-import { Dialog } from '../../dialogs.js'
+import { Dialog, Failure, Field, say, take } from '../../controls.js'
 import { useAct, useLoad } from '../../hooks.js'
 import { html } from '../../html.js'
-import { say } from '../../messages.js'
-import { take } from '../../sign-in.js'
+import { clientsOf } from '../../session.js'
 import { bytes, Time, Value } from '../../values.js'
-import { clientsOf } from '../clients.js'
 
 /** @param {{ caller: import('../../session.js').Caller, onClose: () => void, onDone: () => void }} props */
 export function BackUpForm({ caller, onClose, onDone }) {

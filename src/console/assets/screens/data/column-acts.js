@@ -1,24 +1,14 @@
 import { useState } from 'preact/hooks'
-import { call } from '../../api.js'
-import { Check } from '../../controls.js'
-import { ActForm } from '../../dialogs.js'
+import { ActForm, Check } from '../../controls.js'
 import { html } from '../../html.js'
 import { BasicFields, ColumnFields, DEFAULT_HINT, definitionOf, NEW_COLUMN } from './column-fields.js'
-import { pathOf } from './described.js'
+import { edit } from './described.js'
 
 /**
  * @typedef {import('./described.js').At} At
  * @typedef {import('./described.js').Column} Column
  * @typedef {{ at: At, types: readonly string[], onDone: (done: string) => void, onClose: () => void }} FormProps
  */
-
-/** All of them or none. @param {At} at @param {readonly object[]} operations */
-export const edit = (at, operations) =>
-  call(pathOf(at), {
-    method: 'PATCH',
-    client: at.client,
-    body: { schema_name: at.schema, operations },
-  })
 
 /** @param {FormProps} props */
 export function AddColumn({ at, types, onDone, onClose }) {

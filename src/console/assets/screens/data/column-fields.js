@@ -1,7 +1,6 @@
 import { useId } from 'preact/hooks'
-import { Check, Field } from '../../controls.js'
+import { Check, Field, take } from '../../controls.js'
 import { html } from '../../html.js'
-import { take } from '../../sign-in.js'
 
 /**
  * A column that is being written. Texts are as typed; an empty one is absent.

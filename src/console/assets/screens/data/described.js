@@ -3,6 +3,7 @@ import { createStore } from '../../hooks.js'
 
 /**
  * @typedef {{ client: string, schema: string, table: string }} At
+ * @typedef {{ at: At, caller: import('../../session.js').Caller }} TableViewProps
  * @typedef {{ column_name: string, data_type: string, column_default: string | null, is_nullable: 'YES' | 'NO' }} Column
  * @typedef {{ table_schema: string, table_name: string, columns: readonly string[] }} Reference
  * @typedef {{ constraint_name: string, constraint_type: string, columns: readonly string[], references: Reference | null, definition: string }} Constraint
@@ -58,3 +59,11 @@ export const capabilitiesOf = async (client, signal) =>
 
 /** The path of an operation on a table. @param {At} at @param {string} [rest] */
 export const pathOf = ({ table }, rest = '') => `/management/tables/${encodeURIComponent(table)}${rest}`
+
+/** Changes of the structure of a table, all of them or none. @param {At} at @param {readonly object[]} operations */
+export const edit = (at, operations) =>
+  call(pathOf(at), {
+    method: 'PATCH',
+    client: at.client,
+    body: { schema_name: at.schema, operations },
+  })

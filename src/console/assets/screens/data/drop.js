@@ -1,7 +1,6 @@
 import { useState } from 'preact/hooks'
 import { ApiError, call } from '../../api.js'
-import { Check } from '../../controls.js'
-import { ActForm } from '../../dialogs.js'
+import { ActForm, Check } from '../../controls.js'
 import { html } from '../../html.js'
 import { countOf, Value } from '../../values.js'
 

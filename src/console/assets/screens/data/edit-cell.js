@@ -1,12 +1,10 @@
 import { useEffect, useRef } from 'preact/hooks'
-import { Failure } from '../../controls.js'
-import { Dialog } from '../../dialogs.js'
+import { Dialog, Failure } from '../../controls.js'
+import { useHadFocus } from '../../hooks.js'
 import { html } from '../../html.js'
 import { Value } from '../../values.js'
-import { nameOf } from './edit.js'
+import { choicesOf, emptyOf, mayBeNull, nameOf, withLineBreaksOf } from './edit.js'
 import { change, isChanged, isContested } from './edit-state.js'
-import { choicesOf, emptyOf, mayBeNull, withLineBreaksOf } from './edit-types.js'
-import { useHadFocus } from './grid-keys.js'
 
 /**
  * @typedef {import('./edit-state.js').Edit} Edit
@@ -78,7 +76,7 @@ function Line({ table, edit, acts }) {
     <button type="button" tabindex="-1" class="plain" aria-label="Wide editor" title="Wide editor" onClick=${() => change(table, { isWide: true })}>⤢</button></span>`
 }
 
-/** @param {import('./edit-types.js').Column} column @param {string | null} text */
+/** @param {import('./edit.js').Column} column @param {string | null} text */
 const placeholderOf = (column, text) =>
   text === null ? 'NULL' : mayBeNull(column) ? 'empty text; Backspace for NULL' : 'empty text'
 

@@ -1,13 +1,15 @@
-import { createStore } from '../../hooks.js'
+import { useEffect } from 'preact/hooks'
+import { Failure, say } from '../../controls.js'
+import { createStore, useAct, useStore } from '../../hooks.js'
+import { html } from '../../html.js'
 import { session } from '../../session.js'
-import { keyOf, nameOf, readRow, refused, writeValue } from './edit.js'
-import { problemOf } from './edit-types.js'
-import { remember, undos } from './undo.js'
+import { Value } from '../../values.js'
+import { keyOf, nameOf, problemOf, readRow, refused, writeValue } from './edit.js'
 
 /**
  * An open cell. It stays while one looks at other pages and tables, and ends with its save or with Escape.
  * @typedef {import('./edit.js').Row} Row
- * @typedef {{ id: string, row: Row, column: import('./edit-types.js').Column, base: string | null, seen: string | null, text: string | null, isWide: boolean, isBusy: boolean, isGone: boolean, failure: unknown }} Edit
+ * @typedef {{ id: string, row: Row, column: import('./edit.js').Column, base: string | null, seen: string | null, text: string | null, isWide: boolean, isBusy: boolean, isGone: boolean, failure: unknown }} Edit
  * `base`: the text that the edit began with, `seen`: the newest one that is known.
  */
 
@@ -24,7 +26,7 @@ export const editOf = (id) => edits.get()[id]
  * @param {string} id
  * @param {readonly string[]} key
  * @param {Row} row
- * @param {import('./edit-types.js').Column} column
+ * @param {import('./edit.js').Column} column
  * @param {boolean} isWide
  */
 export function begin(id, key, row, column, isWide) {
@@ -120,7 +122,7 @@ async function tellWhy(place, structure, patch) {
 /**
  * @param {import('./edit.js').Place} place
  * @param {import('./edit.js').Structure} structure
- * @param {{ column: import('./edit-types.js').Column, from: string | null, written: Row }} done
+ * @param {{ column: import('./edit.js').Column, from: string | null, written: Row }} done
  */
 function rememberWrite(place, structure, { column, from, written }) {
   const { key } = structure
@@ -140,6 +142,69 @@ function rememberWrite(place, structure, { column, from, written }) {
       throw refused('changed_since', `${name} of ${nameOf(key, written)} has been changed since, or is gone.`)
     return `${name} of ${nameOf(key, before)} is as it was before`
   })
+}
+
+/**
+ * Acts of this page that can be undone: by the inverse write, under the conditions that the act has left behind.
+ * @typedef {{ table: string, label: string, undo: () => Promise<string> }} Undo
+ */
+
+/** The last one first. @type {import('../../hooks.js').Store<readonly Undo[]>} */
+export const undos = createStore(/** @type {readonly Undo[]} */ ([]))
+
+/** Acts that are remembered. */
+const MOST = 100
+
+/**
+ * @param {string} table
+ * @param {string} label what would be undone: `the edit of title`
+ * @param {() => Promise<string>} undo resolves to what it has done. Rejects when nothing was done.
+ */
+export const remember = (table, label, undo) =>
+  undos.set([{ table, label, undo }, ...undos.get()].slice(0, MOST))
+
+/**
+ * The button, and Ctrl+Z where nothing is typed.
+ * @param {{ table: string, onDone: () => void }} props
+ */
+export function UndoButton({ table, onDone }) {
+  const last = useStore(undos).find((one) => one.table === table)
+  const { run, isBusy, failure, forget } = useAct()
+  const undo = () => {
+    if (last === undefined || isBusy) return
+    run(async () => {
+      const done = await last.undo()
+      undos.set(undos.get().filter((one) => one !== last))
+      say(done)
+      onDone()
+    })
+  }
+  useEffect(() => {
+    const press = (/** @type {KeyboardEvent} */ event) => {
+      if (event.key.toLowerCase() !== 'z' || !(event.ctrlKey || event.metaKey) || event.shiftKey) return
+      const { target } = event
+      if (target instanceof Element && target.matches('input:not([type=checkbox]), select, textarea')) return
+      if (document.querySelector('dialog[open]') !== null) return
+      event.preventDefault()
+      undo()
+    }
+    addEventListener('keydown', press)
+    return () => removeEventListener('keydown', press)
+  })
+  const drop = () => {
+    undos.set(undos.get().filter((one) => one !== last))
+    forget()
+  }
+  return html`${
+    last !== undefined &&
+    html`<button type="button" disabled=${isBusy} onClick=${undo} title="Writes what was there before, if nobody has changed it since (Ctrl+Z)">
+      Undo <${Value} value=${last.label} most=${80} /></button>`
+  }
+  ${
+    failure !== undefined &&
+    html`<div class="whole"><${Failure} of=${failure} />
+    <button type="button" onClick=${drop}>Keep it as it is</button></div>`
+  }`
 }
 
 /** Whose open cells and acts these are. */

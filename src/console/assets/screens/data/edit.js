@@ -1,18 +1,15 @@
-import { ApiError, call } from '../../api.js'
+import { ApiError, call, parse } from '../../api.js'
+import { holdsTable } from '../../session.js'
 import { named, whichOf } from './described.js'
-import { sentFor } from './edit-types.js'
 
 /**
- * @typedef {import('./edit-types.js').Column} Column
+ * @typedef {{ column_name: string, data_type: string, column_default: string | null, is_nullable: 'YES' | 'NO', base_type: string, is_writable: boolean, enum_values: readonly string[] | null }} Column a column as `GET /schema/columns` describes it
  * @typedef {{ client: string, schema: string, table: string }} Place
  * @typedef {{ constraint_name: string, columns: readonly string[], schema: string, table: string, target: readonly string[] }} Reference
  * @typedef {{ columns: readonly Column[] | undefined, key: readonly string[], references: readonly Reference[], isLive: boolean, isText: boolean }} Structure
  * `columns`: undefined where the caller may not read the structure. `isText`: rows are read and compared as texts, as the database writes them.
  * @typedef {Readonly<Record<string, string | null>>} Row
  */
-
-/** Columns that a write answers, of the 256 that a request may name. */
-const ANSWERED = 200
 
 /** What the console finds before, or after, the service has answered. @param {string} code @param {string} message */
 export const refused = (code, message) =>
@@ -99,7 +96,7 @@ export async function readRow(place, { key }, row, names) {
 }
 
 /** @param {readonly string[]} key @param {readonly string[]} names */
-const textsOf = (key, names) => [...new Set([...key, ...names])].map(asText)
+export const textsOf = (key, names) => [...new Set([...key, ...names])].map(asText)
 
 /**
  * Writes one value, if the row has its former text still. Undefined: it has not, and nothing was written.
@@ -122,61 +119,94 @@ export async function writeValue(place, { key }, { row, column, from, to, names 
   return affected === 0 ? undefined : { ...row, ...data[0] }
 }
 
-/** The columns that writes answer. @param {Structure} structure */
-export const answered = ({ columns = [] }) => columns.slice(0, ANSWERED).map(({ column_name }) => column_name)
-
-/** Whether a row is answered whole, so that it can be written again. @param {Structure} structure */
-export const isWhole = ({ columns = [] }) => columns.length <= ANSWERED
-
 /**
+ * Why no cell can be edited, if none can.
+ * @param {import('../../session.js').Caller} caller
  * @param {Place} place
  * @param {Structure} structure
- * @param {readonly Row[]} rows columns that are not named have their defaults
- * @returns {Promise<readonly Row[]>} as they were written
+ * @returns {string | undefined}
  */
-export async function insertRows(place, structure, rows) {
-  const { columns = [], key } = structure
-  const typed = new Map(columns.map((column) => [column.column_name, column]))
-  const values = rows.map((row) =>
-    Object.fromEntries(
-      Object.entries(row).flatMap(([name, text]) => {
-        const column = typed.get(name)
-        // The database computes the others.
-        return column?.is_writable ? [[name, sentFor(column, text)]] : []
-      }),
-    ),
-  )
-  const body = { ...named(place), insert_body: values, columns: textsOf(key, answered(structure)) }
-  const { data } = await call('/gateway/insert', { method: 'POST', client: place.client, body })
-  return data
+export function whyReadOnly(caller, place, { columns, key, isText }) {
+  if (columns === undefined)
+    return 'These rows are read only: the right management.read would tell their primary key, which an edit needs.'
+  if (!isText)
+    return 'These rows are read only: the driver of this client cannot compare values as text, so an edit could overwrite that of somebody else.'
+  if (key.length === 0)
+    return 'These rows are read only: without a primary key nothing names one row. Add one, and its rows can be edited.'
+  if (!holdsTable(caller, place, 'write')) return 'These rows are read only: your roles let you read them.'
+  return undefined
 }
 
-/** Characters of a value that is compared before its row is deleted. */
-const COMPARED = 1_000
+/** Characters that a line shows well. */
+const LINE = 80
+
+const NUMBERS = new Set(['int2', 'int4', 'int8', 'float4', 'float8', 'numeric', 'money', 'oid'])
+const JSON_TYPES = new Set(['json', 'jsonb'])
+/** Types of which the empty text is no value: an empty field means NULL. */
+const NEVER_EMPTY = new Set([
+  ...NUMBERS,
+  ...JSON_TYPES,
+  ...['bool', 'uuid', 'date', 'time', 'timetz', 'timestamp', 'timestamptz', 'interval'],
+  ...['inet', 'cidr', 'macaddr', 'point', 'xid', 'pg_lsn'],
+])
+
+/** @param {Column} column */
+export const isNumber = ({ base_type }) => NUMBERS.has(base_type)
+
+/** @param {Column} column */
+export const isJson = ({ base_type }) => JSON_TYPES.has(base_type)
+
+/** @param {Column} column */
+export const mayBeNull = ({ is_nullable }) => is_nullable === 'YES'
+
+/** What a field without a character means: the empty text, or NULL where no value is empty. @param {Column} column */
+export const emptyOf = ({ base_type, enum_values }) =>
+  NEVER_EMPTY.has(base_type) || base_type.startsWith('_') || enum_values !== null ? null : ''
+
+/** The values of a column that has few. @param {Column} column @returns {readonly string[] | undefined} */
+export const choicesOf = ({ base_type, enum_values }) =>
+  base_type === 'bool' ? ['true', 'false'] : (enum_values ?? undefined)
 
 /**
- * Deletes those rows, in one transaction, that are as they are shown.
- * @param {Place} place
- * @param {Structure} structure
- * @param {readonly Row[]} rows
- * @returns {Promise<readonly Row[]>} the deleted ones
+ * Whether a text needs more than a line. A line also drops line breaks.
+ * @param {Column} column
+ * @param {string | null} text
  */
-export async function deleteRows(place, structure, rows) {
-  const { key } = structure
-  const columns = textsOf(key, answered(structure))
-  const operations = rows.map((row, index) => ({
-    ...{ id: String(index), kind: 'delete' },
-    payload: { ...named(place), columns, conditions: [...hasKey(key, row), ...isAsShown(key, row)] },
-  }))
-  const { data } = await call('/gateway/transaction', {
-    ...{ method: 'POST', client: place.client, body: { operations } },
-  })
-  return data.results.flatMap((/** @type {{ data: readonly Row[] }} */ result) => result.data)
+export const isWide = (column, text) =>
+  choicesOf(column) === undefined &&
+  (isJson(column) || (text !== null && (text.length > LINE || /[\r\n]/.test(text))))
+
+/**
+ * What is wrong with a text, before it is sent.
+ * @param {Column} column
+ * @param {string | null} text
+ * @returns {string | undefined}
+ */
+export function problemOf(column, text) {
+  if (text === null || !isJson(column)) return undefined
+  try {
+    if (parse(text) !== null) return undefined
+    return 'The gateway writes the null of JSON as NULL. Choose NULL, or put it into an object or a list.'
+  } catch (error) {
+    return `This is not JSON: ${error instanceof Error ? error.message : error}`
+  }
 }
 
-/** Of 100 conditions that a request may have. @param {readonly string[]} key @param {Row} row */
-const isAsShown = (key, row) =>
-  Object.entries(row)
-    .filter(([name, text]) => !key.includes(name) && (text?.length ?? 0) <= COMPARED)
-    .slice(0, 100 - key.length)
-    .map(([name, text]) => hasText(name, text))
+/**
+ * The value to send for a text. The database reads it by the type of the column; JSON goes as it is, with every digit.
+ * @param {Column} column
+ * @param {string | null} text
+ * @returns {unknown}
+ */
+export const sentFor = (column, text) => (text === null || !isJson(column) ? text : parse(text))
+
+/**
+ * The text of a textarea, which knows one kind of line break, with those of the text that it began with.
+ * @param {string} typed
+ * @param {string | null} base
+ */
+export function withLineBreaksOf(typed, base) {
+  if (base === null || !base.includes('\r')) return typed
+  if (base.replaceAll(/\r\n?/g, '\n') === typed) return base
+  return /(?<!\r)\n|\r(?!\n)/.test(base) ? typed : typed.replaceAll('\n', '\r\n')
+}

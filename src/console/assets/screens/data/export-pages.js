@@ -1,14 +1,12 @@
 import { call } from '../../api.js'
 import { named } from './described.js'
-import { asText } from './edit.js'
-import { mayBeNull } from './edit-types.js'
-import { conditionsFrom } from './filters.js'
-import { orderOf } from './grid-page.js'
+import { asText, mayBeNull } from './edit.js'
+import { conditionsFrom, orderOf } from './grid-page.js'
 
 /**
  * Where a part begins: behind a row, by the texts of its order, or behind a number of rows where no key gives an order.
  * @typedef {{ offset: number } | { after: readonly (string | null)[] }} Position
- * @typedef {{ place: import('./edit.js').Place, structure: import('./edit.js').Structure, query: import('../../router.js').Query, filters: readonly import('./filters.js').Filter[] }} Asked
+ * @typedef {{ place: import('./edit.js').Place, structure: import('./edit.js').Structure, query: import('../../router.js').Query, filters: readonly import('./grid-page.js').Filter[] }} Asked
  * @typedef {Readonly<Record<string, unknown>>} Values
  */
 

@@ -1,12 +1,9 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { Check, Failure, Field } from '../../controls.js'
-import { Dialog } from '../../dialogs.js'
+import { Check, Dialog, Failure, Field, say, take } from '../../controls.js'
 import { html } from '../../html.js'
-import { say } from '../../messages.js'
-import { take } from '../../sign-in.js'
 import { counted, countOf } from '../../values.js'
 import { csvHead, csvOf, jsonOf, saveFile } from '../files.js'
-import { isJson } from './edit-types.js'
+import { isJson } from './edit.js'
 import { readPart } from './export-pages.js'
 
 /** Rows of the first request, and of one at most. */

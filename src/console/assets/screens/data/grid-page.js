@@ -1,15 +1,17 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { ApiError, call } from '../../api.js'
+import { ApiError, call, parse } from '../../api.js'
+import { take } from '../../controls.js'
 import { useLoad } from '../../hooks.js'
-import { textOf } from '../../values.js'
+import { html } from '../../html.js'
+import { goWith } from '../../router.js'
+import { textOf, Value } from '../../values.js'
 import { named } from './described.js'
-import { asText, keyOf } from './edit.js'
-import { conditionsFrom } from './filters.js'
+import { keyOf, textsOf } from './edit.js'
 
 /**
  * @typedef {import('./edit.js').Row} Row
  * @typedef {{ rows: readonly Row[], columns: readonly ShownColumn[], hasMore: boolean, total: number, question: string }} Page
- * @typedef {{ column_name: string, data_type: string } & Partial<import('./edit-types.js').Column>} ShownColumn
+ * @typedef {{ column_name: string, data_type: string } & Partial<import('./edit.js').Column>} ShownColumn
  */
 
 /** Rows of a page, and of one whose rows are too large for that. */
@@ -38,7 +40,7 @@ export function orderOf({ key, isText }, { sort, dir }) {
  * @param {import('./edit.js').Place} place
  * @param {import('./edit.js').Structure} structure
  * @param {import('../../router.js').Query} query
- * @param {{ filters: readonly import('./filters.js').Filter[], isExact: boolean }} asked
+ * @param {{ filters: readonly Filter[], isExact: boolean }} asked
  */
 export function usePage(place, structure, query, { filters, isExact }) {
   const from = countIn(query.columns)
@@ -49,7 +51,12 @@ export function usePage(place, structure, query, { filters, isExact }) {
     ...{ ...named(place), limit: limit + 1, offset: countIn(query.offset) },
     ...(filters.length > 0 && { conditions: conditionsFrom(filters) }),
     ...(sort.length > 0 && { sort_by: sort }),
-    ...(structure.isText && { columns: textsOf(structure, visible ?? []) }),
+    ...(structure.isText && {
+      columns: textsOf(
+        structure.key,
+        (visible ?? []).map((column) => column.column_name),
+      ),
+    }),
     count: isExact ? 'exact' : 'estimated',
   }
   const question = JSON.stringify(body)
@@ -72,10 +79,6 @@ export function usePage(place, structure, query, { filters, isExact }) {
   )
   return { ...loaded, ...useOwnWrites(structure.key, loaded.data) }
 }
-
-/** @param {import('./edit.js').Structure} structure @param {readonly ShownColumn[]} visible */
-const textsOf = ({ key }, visible) =>
-  [...new Set([...key, ...visible.map(({ column_name }) => column_name)])].map(asText)
 
 /** @param {Readonly<Record<string, unknown>>} row @returns {Row} */
 const textsIn = (row) =>
@@ -139,3 +142,83 @@ function changesIn(key, before, after) {
 
 /** An answer that would be too large for one: fewer rows are not. @param {unknown} failure */
 export const isTooLarge = (failure) => failure instanceof ApiError && failure.code === 'result_too_large'
+
+/** @typedef {readonly [column: string, operator: string, value: string]} Filter */
+
+/** @type {Readonly<Record<string, string>>} */
+const OPERATORS = {
+  eq: '=',
+  neq: '≠',
+  gt: '>',
+  gte: '≥',
+  lt: '<',
+  lte: '≤',
+  ilike: 'like (any case)',
+  like: 'like',
+  in: 'one of',
+  is: 'is',
+  contains: 'contains',
+}
+
+/** The filters of an address, which anyone may have written. @param {string | undefined} text @returns {readonly Filter[]} */
+export function filtersIn(text) {
+  if (text === undefined) return []
+  try {
+    const given = parse(text)
+    return Array.isArray(given) ? given.filter(isFilter) : []
+  } catch {
+    return []
+  }
+}
+
+/** @param {unknown} one @returns {one is Filter} */
+const isFilter = (one) =>
+  Array.isArray(one) &&
+  one.length === 3 &&
+  one.every((part) => typeof part === 'string') &&
+  Object.hasOwn(OPERATORS, String(one[1]))
+
+/** As the gateway takes them. Values are sent as text, which the database reads by the type of the column. @param {readonly Filter[]} filters */
+export const conditionsFrom = (filters) =>
+  filters.map(([column, operator, value]) => ({ column, operator, value: valueFor(operator, value) }))
+
+/** @param {string} operator @param {string} value */
+function valueFor(operator, value) {
+  if (operator === 'in') return value.split(',').map((one) => one.trim())
+  if (operator === 'is') return value === 'true' ? true : value === 'false' ? false : null
+  return value
+}
+
+/** @param {readonly Filter[]} filters */
+const keep = (filters) =>
+  goWith({ where: filters.length === 0 ? undefined : JSON.stringify(filters), offset: undefined })
+
+/** @param {{ filters: readonly Filter[], columns: readonly { column_name: string }[] }} props */
+export function Filters({ filters, columns }) {
+  const [column, setColumn] = useState('')
+  const [operator, setOperator] = useState('eq')
+  const [value, setValue] = useState('')
+  const chosen = column === '' ? (columns[0]?.column_name ?? '') : column
+  const submit = (/** @type {Event} */ event) => {
+    event.preventDefault()
+    keep([...filters, [chosen, operator, value]])
+    setValue('')
+  }
+  return html`<form class="tools" role="search" aria-label="Filter rows" onSubmit=${submit}>
+    <label>Where <select value=${chosen} onChange=${take(setColumn)}>${columns.map(
+      ({ column_name: name }) => html`<option value=${name}>${name}</option>`,
+    )}</select></label>
+    <label><span class="hidden">Operator</span><select value=${operator} onChange=${take(setOperator)}>${Object.entries(
+      OPERATORS,
+    ).map(([name, label]) => html`<option value=${name}>${label}</option>`)}</select></label>
+    <label><span class="hidden">Value</span><input type="search" value=${value} onInput=${take(setValue)} placeholder=${operator === 'is' ? 'null' : operator === 'in' ? 'a, b, c' : 'value'} /></label>
+    <button disabled=${chosen === ''}>Add filter</button>
+    ${filters.map(
+      (
+        [name, by, given],
+        index,
+      ) => html`<span class="chip"><${Value} value=${name} most=${40} /> ${OPERATORS[by]} <${Value} value=${given} most=${40} />
+        <button type="button" class="plain" aria-label=${`Remove the filter on ${name}`} onClick=${() => keep(filters.filter((_one, at) => at !== index))}>×</button></span>`,
+    )}
+  </form>`
+}

@@ -1,15 +1,12 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { Heading } from '../../controls.js'
-import { useStore } from '../../hooks.js'
+import { useHadFocus, useStore } from '../../hooks.js'
 import { html } from '../../html.js'
-import { go } from '../../router.js'
+import { addressOf, go } from '../../router.js'
 import { Value } from '../../values.js'
-import { keyOf, nameOf } from './edit.js'
+import { isNumber, keyOf, nameOf } from './edit.js'
 import { CellEditor } from './edit-cell.js'
 import { edits } from './edit-state.js'
-import { isNumber } from './edit-types.js'
-import { isModified, moveBy, useHadFocus } from './grid-keys.js'
-import { addressOfReference, referenceIn } from './relations.js'
 
 /** Characters of a cell. */
 const CELL = 160
@@ -188,3 +185,72 @@ function Cell({ client, structure, row, name }) {
     }`
   }, [client, structure, row, name])
 }
+
+/**
+ * The foreign key of a cell whose row refers to another one.
+ * @param {import('./edit.js').Structure} structure
+ * @param {string} name
+ * @param {Row} row
+ */
+export const referenceIn = ({ references }, name, row) =>
+  references.find(
+    ({ columns }) => columns.includes(name) && columns.every((one) => typeof row[one] === 'string'),
+  )
+
+/** @param {string} client @param {import('./edit.js').Reference} reference @param {Row} row */
+export const addressOfReference = (client, { schema, table, columns, target }, row) =>
+  rowsWhere(
+    client,
+    schema,
+    table,
+    target.map((name, index) => [name, row[columns[index] ?? '']]),
+  )
+
+/**
+ * @param {string} client
+ * @param {string} schema
+ * @param {string} table
+ * @param {readonly (readonly [column: string, value: string | null | undefined])[]} values
+ */
+export const rowsWhere = (client, schema, table, values) =>
+  addressOf('/data', {
+    ...{ client, schema: schema === 'public' ? undefined : schema, table },
+    where: JSON.stringify(values.map(([name, value]) => [name, 'eq', value])),
+  })
+
+/**
+ * Moves within a grid by its keys.
+ * @param {KeyboardEvent} event
+ * @param {{ row: number, column: number }} at
+ * @param {{ rows: number, columns: number }} size
+ * @returns {{ row: number, column: number } | undefined}
+ */
+export function moveBy({ key, ctrlKey, metaKey, altKey }, { row, column }, { rows, columns }) {
+  if (altKey) return undefined
+  const isFar = ctrlKey || metaKey
+  const last = { row: rows - 1, column: columns - 1 }
+  const within = (/** @type {number} */ to, /** @type {number} */ most) => Math.max(0, Math.min(most, to))
+  switch (key) {
+    case 'ArrowUp':
+      return { row: isFar ? 0 : within(row - 1, last.row), column }
+    case 'ArrowDown':
+      return { row: isFar ? last.row : within(row + 1, last.row), column }
+    case 'ArrowLeft':
+      return { row, column: isFar ? 0 : within(column - 1, last.column) }
+    case 'ArrowRight':
+      return { row, column: isFar ? last.column : within(column + 1, last.column) }
+    case 'Home':
+      return { row: isFar ? 0 : row, column: 0 }
+    case 'End':
+      return { row: isFar ? last.row : row, column: last.column }
+    case 'PageUp':
+      return { row: within(row - 10, last.row), column }
+    case 'PageDown':
+      return { row: within(row + 10, last.row), column }
+    default:
+      return undefined
+  }
+}
+
+/** @param {KeyboardEvent} event */
+export const isModified = ({ ctrlKey, metaKey, altKey }) => ctrlKey || metaKey || altKey

@@ -1,29 +1,27 @@
 import { useEffect, useState } from 'preact/hooks'
 import { ask } from '../../api.js'
-import { Failure, Loading, Pager } from '../../controls.js'
+import { Failure, Loading, later, Pager } from '../../controls.js'
 import { useAct, useExactCount, useLoad, useStore } from '../../hooks.js'
 import { html } from '../../html.js'
 import { goWith } from '../../router.js'
+import { holdsTable } from '../../session.js'
 import { counted, countOf } from '../../values.js'
-import { keyOf, readStructure } from './edit.js'
+import { isWide, keyOf, readStructure, whyReadOnly } from './edit.js'
 import { StrayEditor } from './edit-cell.js'
-import { begin, change, editOf, edits, end, isChanged, save, tableId } from './edit-state.js'
-import { isWide } from './edit-types.js'
-import { ExportDialog } from './export.js'
-import { Filters, filtersIn } from './filters.js'
-import { countIn, FEW, isTooLarge, sizeOf, usePage, WIDTH } from './grid-page.js'
-import { mayRows, whyReadOnly } from './grid-rights.js'
+import { begin, change, editOf, edits, end, isChanged, save, tableId, UndoButton } from './edit-state.js'
+import { countIn, FEW, Filters, filtersIn, isTooLarge, sizeOf, usePage, WIDTH } from './grid-page.js'
 import { GridTable } from './grid-table.js'
-import { deletionOf, InsertDialog, removeRows } from './insert.js'
-import { LiveMark, useLive } from './live.js'
-import { RowDialog } from './relations.js'
-import { UndoButton } from './undo.js'
 
 /**
  * @typedef {import('./edit.js').Row} Row
  * @typedef {import('./grid-page.js').ShownColumn} ShownColumn
  * @typedef {{ caller: import('../../session.js').Caller, query: import('../../router.js').Query }} Shown
  */
+
+const ExportDialog = later('The export', () => import('./export.js'), 'ExportDialog')
+const InsertDialog = later('The form', () => import('./insert.js'), 'InsertDialog')
+const Live = later('Live', () => import('./live.js'), 'Live')
+const RowDialog = later('The row', () => import('./relations.js'), 'RowDialog')
 
 /** The rows of a table, read and written through the gateway. @param {Shown & import('./edit.js').Place} props */
 export function Grid({ caller, client, schema, table, query }) {
@@ -46,17 +44,16 @@ function Rows({ caller, place, structure, query }) {
   const [dialog, setDialog] = useState(/** @type {'insert' | 'export' | undefined} */ (undefined))
   const removing = useAct()
   const edit = useStore(edits)[id]
-  const live = useLive(place, structure, filters, rows, reload)
   useSeen(id, structure.key, rows)
 
   const readOnly = whyReadOnly(caller, place, structure)
   const isEditable = (/** @type {ShownColumn | undefined} */ column) =>
     readOnly === undefined && column?.is_writable === true
-  const mayPick = structure.key.length > 0 && structure.isText && mayRows(caller, place, 'delete')
+  const mayPick = structure.key.length > 0 && structure.isText && holdsTable(caller, place, 'delete')
   /** One cell is open at a time: the other one is saved first, or stays open. @param {Row} row @param {ShownColumn} column */
   const open = async (row, column) => {
     if (!isEditable(column) || !(await finish())) return
-    const whole = /** @type {import('./edit-types.js').Column} */ (column)
+    const whole = /** @type {import('./edit.js').Column} */ (column)
     begin(id, structure.key, row, whole, isWide(whole, row[column.column_name] ?? null))
   }
   const finish = async () => {
@@ -86,13 +83,17 @@ function Rows({ caller, place, structure, query }) {
     },
   }
   const remove = async (/** @type {readonly Row[]} */ gone) => {
-    if (gone.length === 0 || !(await ask({ kind: 'consent', ...(await deletionOf(place, structure, gone)) })))
-      return
+    /** @type {typeof import('./remove.js') | undefined} */
+    let removal
+    await removing.run(async () => (removal = await import('./remove.js')))
+    if (removal === undefined || gone.length === 0) return
+    const { deletionOf, removeRows } = removal
+    if (!(await ask({ kind: 'consent', ...(await deletionOf(place, structure, gone)) }))) return
     if (await removing.run(() => removeRows(place, structure, gone))) select(new Set())
     reload()
   }
   const chosen = rows.filter((row) => selected.has(keyOf(structure.key, row)))
-  const mayInsert = structure.isText && mayRows(caller, place, 'write')
+  const mayInsert = structure.isText && holdsTable(caller, place, 'write')
   const close = () => setDialog(undefined)
   const shown = data !== undefined && edit !== undefined && isShown(data.columns, structure.key, rows, edit)
   return html`<div class="grid">
@@ -102,7 +103,7 @@ function Rows({ caller, place, structure, query }) {
       ${mayPick && chosen.length > 0 && html`<button type="button" class="danger" disabled=${removing.isBusy} onClick=${() => remove(chosen)}>Delete ${countOf(chosen.length, 'row')}</button>`}
       <${UndoButton} table=${id} onDone=${reload} />
       <button type="button" disabled=${data === undefined} onClick=${() => setDialog('export')}>Export</button>
-      <${LiveMark} of=${live.state} restart=${live.restart} />
+      ${structure.isLive && html`<${Live} place=${place} structure=${structure} filters=${filters} rows=${rows} reload=${reload} />`}
     </div>
     <${Failure} of=${removing.failure} />
     ${readOnly !== undefined && data !== undefined && html`<p class="fine">${readOnly}</p>`}
@@ -152,7 +153,7 @@ const isShown = (columns, key, rows, edit) =>
  * @param {(column: ShownColumn) => boolean} isEditable
  */
 function nextCell({ key }, columns, rows, from, step, isEditable) {
-  const editable = /** @type {readonly import('./edit-types.js').Column[]} */ (columns.filter(isEditable))
+  const editable = /** @type {readonly import('./edit.js').Column[]} */ (columns.filter(isEditable))
   const at = rows.findIndex((row) => keyOf(key, row) === from.id)
   const number = editable.findIndex(({ column_name }) => column_name === from.column.column_name)
   if (at < 0 || number < 0) return undefined

@@ -1,8 +1,7 @@
 import { useRef, useState } from 'preact/hooks'
-import { Check, Failure, Field, Loading, Panel, Table } from '../../controls.js'
+import { Check, Failure, Field, Loading, Panel, Table, take } from '../../controls.js'
 import { useLoad } from '../../hooks.js'
 import { html } from '../../html.js'
-import { take } from '../../sign-in.js'
 import { counted, Value } from '../../values.js'
 import { describe, noteChange } from './described.js'
 import { guess, previewOf } from './import-file.js'
@@ -15,7 +14,7 @@ import { importFile, NOTHING } from './import-run.js'
  * @typedef {{ file: File, format: import('./import-file.js').Format, delimiter: string }} Chosen
  */
 
-/** Rows of a file into this table. @param {import('./views.js').TableViewProps} props */
+/** Rows of a file into this table. @param {import('./described.js').TableViewProps} props */
 export function View({ at }) {
   const { data, failure, reload } = useLoad((signal) => describe(at, signal), [])
   const [chosen, setChosen] = useState(/** @type {Chosen | undefined} */ (undefined))

@@ -1,18 +1,15 @@
 import { useState } from 'preact/hooks'
 import { ask, call } from '../../api.js'
-import { Check, Failure, Field, Loading, Mark, Panel, Table } from '../../controls.js'
-import { ActForm } from '../../dialogs.js'
+import { ActForm, Check, Failure, Field, Loading, Mark, Panel, say, Table, take } from '../../controls.js'
 import { useAct, useLoad } from '../../hooks.js'
 import { html } from '../../html.js'
-import { say } from '../../messages.js'
-import { holds } from '../../rights.js'
-import { take } from '../../sign-in.js'
+import { holds } from '../../session.js'
 import { countOf, Value } from '../../values.js'
 import { capabilitiesOf, describe, whichOf } from './described.js'
 
 /** @typedef {{ index_name: string, method: string, is_unique: boolean, is_primary: boolean, is_valid: boolean, columns: readonly string[], definition: string }} Index */
 
-/** The indexes of a table. @param {import('./views.js').TableViewProps} props */
+/** The indexes of a table. @param {import('./described.js').TableViewProps} props */
 export function View({ at, caller }) {
   const { client, schema, table } = at
   const { data, failure, reload } = useLoad(async (signal) => {

@@ -3,31 +3,42 @@ import { Mark } from '../../controls.js'
 import { html } from '../../html.js'
 import { named } from './described.js'
 import { asText, hasKey } from './edit.js'
-import { conditionsFrom } from './filters.js'
+import { conditionsFrom } from './grid-page.js'
 import { followRows } from './live-stream.js'
 
 /** Milliseconds between two readings of a table that changes all the time. */
 const PAUSE = 1_000
 
 /**
- * @typedef {{ kind: 'off' } | { kind: 'opening' } | { kind: 'paused' } | { kind: 'live', isPart: boolean } | { kind: 'stale', why: string } | { kind: 'ended', why: string, mayReturn: boolean }} LiveState
+ * @typedef {{ kind: 'opening' } | { kind: 'paused' } | { kind: 'live', isPart: boolean } | { kind: 'stale', why: string } | { kind: 'ended', why: string, mayReturn: boolean }} LiveState
  * `mayReturn`: a session has ended, and the person may sign in again.
  */
+
+/**
+ * Follows the rows of a page, and says whether it does.
+ * @param {{ place: import('./edit.js').Place, structure: import('./edit.js').Structure, filters: readonly import('./grid-page.js').Filter[], rows: readonly import('./edit.js').Row[], reload: () => void }} props
+ */
+export function Live({ place, structure, filters, rows, reload }) {
+  const { state, restart } = useLive(place, structure, filters, rows, reload)
+  const [tone, text, title] = textsOf(state)
+  return html`<span role="status" title=${title}><${Mark} tone=${tone}>${text}<//></span>${
+    state.kind === 'ended' &&
+    html`<button type="button" class="plain" onClick=${restart}>Follow again</button>`
+  }`
+}
 
 /**
  * Reads the page again when others change rows of its filters: where there are more of these than a stream follows, when they change those that
  * are shown. A tab that nobody sees follows nothing, since a browser has six connections to a service of HTTP/1.1 in all of its tabs.
  * @param {import('./edit.js').Place} place
  * @param {import('./edit.js').Structure} structure
- * @param {readonly import('./filters.js').Filter[]} filters
+ * @param {readonly import('./grid-page.js').Filter[]} filters
  * @param {readonly import('./edit.js').Row[]} rows
  * @param {() => void} reload
  * @returns {{ state: LiveState, restart: () => void }}
  */
-export function useLive(place, structure, filters, rows, reload) {
-  const [state, setState] = useState(
-    /** @type {LiveState} */ ({ kind: structure.isLive ? 'opening' : 'off' }),
-  )
+function useLive(place, structure, filters, rows, reload) {
+  const [state, setState] = useState(/** @type {LiveState} */ ({ kind: 'opening' }))
   const [isPart, setPart] = useState(false)
   const [turn, setTurn] = useState(0)
   const isSeen = useVisible()
@@ -35,8 +46,8 @@ export function useLive(place, structure, filters, rows, reload) {
   const { key } = structure
   const conditions = JSON.stringify(isPart ? [keysOf(key, rows)] : conditionsFrom(filters))
   useEffect(() => {
-    if (structure.isLive && !isSeen) setState({ kind: 'paused' })
-    if (!structure.isLive || !isSeen || (isPart && rows.length === 0)) return undefined
+    if (!isSeen) setState({ kind: 'paused' })
+    if (!isSeen || (isPart && rows.length === 0)) return undefined
     const tables = [{ ...named(place), columns: key.map(asText), conditions: JSON.parse(conditions) }]
     return followRows(
       place.client,
@@ -110,20 +121,9 @@ function useThrottled(work) {
   return call
 }
 
-/** @param {{ of: LiveState, restart: () => void }} props */
-export function LiveMark({ of: state, restart }) {
-  const [tone, text, title] = textsOf(state)
-  return html`<span role="status" title=${title}>${text !== '' && html`<${Mark} tone=${tone}>${text}<//>`}</span>${
-    state.kind === 'ended' &&
-    html`<button type="button" class="plain" onClick=${restart}>Follow again</button>`
-  }`
-}
-
 /** @param {LiveState} state @returns {readonly ['good' | 'warn' | 'plain', string, string?]} */
 function textsOf(state) {
   switch (state.kind) {
-    case 'off':
-      return ['plain', '']
     case 'opening':
       return ['plain', 'live …']
     case 'paused':

@@ -1,15 +1,13 @@
 import { useState } from 'preact/hooks'
 import { call } from '../../api.js'
-import { Failure, Field, Panel } from '../../controls.js'
+import { Failure, Field, Panel, say, take, useFocus } from '../../controls.js'
 import { useAct, useLoad } from '../../hooks.js'
 import { html } from '../../html.js'
-import { say } from '../../messages.js'
 import { addressOf, go } from '../../router.js'
-import { take, useFocus } from '../../sign-in.js'
 import { ColumnFields, DEFAULT_HINT, definitionOf, NEW_COLUMN } from './column-fields.js'
 import { capabilitiesOf, noteChange } from './described.js'
 
-/** The form for a new table. @param {import('./views.js').TableViewProps} props */
+/** The form for a new table. @param {import('./described.js').TableViewProps} props */
 export function View({ at: { client } }) {
   const [name, setName] = useState('')
   const [schema, setSchema] = useState('public')

@@ -1,10 +1,9 @@
 import { useState } from 'preact/hooks'
 import { ApiError, ask } from '../../api.js'
-import { Failure, Line, Loading, Mark, Panel } from '../../controls.js'
+import { Failure, Line, Loading, Mark, Panel, say } from '../../controls.js'
 import { useAct, useLoad } from '../../hooks.js'
 import { html } from '../../html.js'
-import { say } from '../../messages.js'
-import { holds } from '../../rights.js'
+import { holds } from '../../session.js'
 import { countOf, Value } from '../../values.js'
 import { describe } from './described.js'
 import { AddPolicy } from './policy-form.js'
@@ -17,7 +16,7 @@ import { Unprotected } from './unprotected.js'
  * @typedef {import('./security.js').Policy} Policy
  */
 
-/** Who sees which rows, and how to see it. @param {import('./views.js').TableViewProps} props */
+/** Who sees which rows, and how to see it. @param {import('./described.js').TableViewProps} props */
 export function View({ at, caller }) {
   const { data, failure, reload } = useLoad(async (signal) => {
     const [security, description] = await Promise.all([readSecurity(at, signal), describe(at, signal)])
@@ -35,7 +34,7 @@ export function View({ at, caller }) {
     }`
 }
 
-/** @param {import('./views.js').TableViewProps & { security: Security, columns: readonly import('./described.js').Column[], isTable: boolean, reload: () => void }} props */
+/** @param {import('./described.js').TableViewProps & { security: Security, columns: readonly import('./described.js').Column[], isTable: boolean, reload: () => void }} props */
 function Policies({ at, caller, security, columns, isTable, reload }) {
   const [isAdding, setAdding] = useState(false)
   const { run, isBusy, failure } = useAct()

@@ -1,8 +1,6 @@
 import { useState } from 'preact/hooks'
-import { Check, Field } from '../../controls.js'
-import { ActForm } from '../../dialogs.js'
+import { ActForm, Check, Field, take } from '../../controls.js'
 import { html } from '../../html.js'
-import { take } from '../../sign-in.js'
 import { Value } from '../../values.js'
 import { PRESETS, shownBy } from './security.js'
 

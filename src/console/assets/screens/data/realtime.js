@@ -1,8 +1,7 @@
 import { ApiError, call } from '../../api.js'
-import { Failure, Mark, Panel } from '../../controls.js'
+import { Failure, Mark, Panel, say } from '../../controls.js'
 import { useAct, useLoad } from '../../hooks.js'
 import { html } from '../../html.js'
-import { say } from '../../messages.js'
 import { pathOf } from './described.js'
 
 /** Whether readers are told of changed rows. @param {{ at: import('./described.js').At, mayWrite: boolean }} props */

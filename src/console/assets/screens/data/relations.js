@@ -1,48 +1,15 @@
 import { call } from '../../api.js'
-import { Failure, Loading } from '../../controls.js'
-import { Dialog } from '../../dialogs.js'
+import { Dialog, Failure, Loading } from '../../controls.js'
 import { useLoad } from '../../hooks.js'
 import { html } from '../../html.js'
-import { addressOf } from '../../router.js'
 import { Value } from '../../values.js'
 import { nameOf } from './edit.js'
+import { addressOfReference, rowsWhere } from './grid-table.js'
 
 /**
  * @typedef {import('./edit.js').Row} Row
  * @typedef {import('./edit.js').Reference} Reference
  */
-
-/**
- * The foreign key of a cell whose row refers to another one.
- * @param {import('./edit.js').Structure} structure
- * @param {string} name
- * @param {Row} row
- */
-export const referenceIn = ({ references }, name, row) =>
-  references.find(
-    ({ columns }) => columns.includes(name) && columns.every((one) => typeof row[one] === 'string'),
-  )
-
-/** @param {string} client @param {Reference} reference @param {Row} row */
-export const addressOfReference = (client, { schema, table, columns, target }, row) =>
-  rowsWhere(
-    client,
-    schema,
-    table,
-    target.map((name, index) => [name, row[columns[index] ?? '']]),
-  )
-
-/**
- * @param {string} client
- * @param {string} schema
- * @param {string} table
- * @param {readonly (readonly [column: string, value: string | null | undefined])[]} values
- */
-const rowsWhere = (client, schema, table, values) =>
-  addressOf('/data', {
-    ...{ client, schema: schema === 'public' ? undefined : schema, table },
-    where: JSON.stringify(values.map(([name, value]) => [name, 'eq', value])),
-  })
 
 /**
  * Foreign keys of other tables that refer to this one.

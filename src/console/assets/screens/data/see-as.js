@@ -1,10 +1,9 @@
 import { useState } from 'preact/hooks'
 import { auth, call } from '../../api.js'
-import { Failure, Field, Panel, Table } from '../../controls.js'
+import { Failure, Field, Panel, Table, take } from '../../controls.js'
 import { useAct, useLoad } from '../../hooks.js'
 import { html } from '../../html.js'
 import { may } from '../../session.js'
-import { take } from '../../sign-in.js'
 import { countOf, isNumeric, Value } from '../../values.js'
 import { named } from './described.js'
 
@@ -16,7 +15,7 @@ const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
  * @typedef {{ data: readonly Row[], database_role: string, claims: object, refused: { code: string, message: string } | null, offset: number }} Seen
  */
 
-/** What policies show a user or a visitor of this table. The trail has each look. @param {import('./views.js').TableViewProps} props */
+/** What policies show a user or a visitor of this table. The trail has each look. @param {import('./described.js').TableViewProps} props */
 export function SeeAs({ at, caller }) {
   const [subject, setSubject] = useState('user')
   const [user, setUser] = useState('')

@@ -1,15 +1,16 @@
 import { useState } from 'preact/hooks'
-import { Failure, Link, Loading, Mark, Panel, Table } from '../../controls.js'
+import { Failure, Link, Loading, later, Mark, Panel, say, Table } from '../../controls.js'
 import { useLoad, useStore } from '../../hooks.js'
 import { html } from '../../html.js'
-import { say } from '../../messages.js'
-import { holds, holdsTable } from '../../rights.js'
+import { holds, holdsTable } from '../../session.js'
 import { countOf, Value } from '../../values.js'
-import { AddColumn, ChangeColumn } from './column-acts.js'
 import { capabilitiesOf, changes, describe, noteChange, pathOf } from './described.js'
 import { Drop, rowsOf } from './drop.js'
 import { Realtime } from './realtime.js'
 import { TableActs } from './table-acts.js'
+
+const AddColumn = later('The form', () => import('./column-acts.js'), 'AddColumn')
+const ChangeColumn = later('The form', () => import('./column-acts.js'), 'ChangeColumn')
 
 /**
  * @typedef {import('./described.js').Column} Column
@@ -17,7 +18,7 @@ import { TableActs } from './table-acts.js'
  * @typedef {{ of: 'add' } | { of: 'change' | 'drop', column: Column }} Open
  */
 
-/** The columns, keys and references of a table, and what may be changed of it. @param {import('./views.js').TableViewProps} props */
+/** The columns, keys and references of a table, and what may be changed of it. @param {import('./described.js').TableViewProps} props */
 export function View({ at, caller }) {
   const { data, failure, reload } = useLoad((signal) => describe(at, signal), [useStore(changes)])
   if (data === undefined)
@@ -32,7 +33,7 @@ export function View({ at, caller }) {
     ${data.isTable && html`<${TableActs} at=${at} caller=${caller} rows=${data.rows} mayWrite=${mayWrite} />`}`
 }
 
-/** @param {import('./views.js').TableViewProps & { description: import('./described.js').Description, mayWrite: boolean }} props */
+/** @param {import('./described.js').TableViewProps & { description: import('./described.js').Description, mayWrite: boolean }} props */
 function Columns({ at, caller, description: { columns, constraints, rows, isTable }, mayWrite }) {
   const [open, setOpen] = useState(/** @type {Open | undefined} */ (undefined))
   const types = useLoad(

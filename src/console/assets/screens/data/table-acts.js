@@ -1,16 +1,12 @@
 import { useState } from 'preact/hooks'
-import { Field } from '../../controls.js'
-import { ActForm } from '../../dialogs.js'
+import { ActForm, Field, say, take } from '../../controls.js'
 import { html } from '../../html.js'
-import { say } from '../../messages.js'
-import { holds, holdsTable } from '../../rights.js'
 import { addressOf, go } from '../../router.js'
-import { take } from '../../sign-in.js'
-import { edit } from './column-acts.js'
-import { noteChange, pathOf } from './described.js'
+import { holds, holdsTable } from '../../session.js'
+import { edit, noteChange, pathOf } from './described.js'
 import { Drop, rowsOf } from './drop.js'
 
-/** What is done to the table as a whole. @param {import('./views.js').TableViewProps & { rows: number, mayWrite: boolean }} props */
+/** What is done to the table as a whole. @param {import('./described.js').TableViewProps & { rows: number, mayWrite: boolean }} props */
 export function TableActs({ at, caller, rows, mayWrite }) {
   const [open, setOpen] = useState(/** @type {'rename' | 'drop' | undefined} */ (undefined))
   const { client, schema, table } = at

@@ -1,14 +1,13 @@
 import { ask, call } from '../../api.js'
-import { Failure, Panel } from '../../controls.js'
+import { Failure, Panel, say } from '../../controls.js'
 import { useAct } from '../../hooks.js'
 import { html } from '../../html.js'
-import { say } from '../../messages.js'
 import { may } from '../../session.js'
 import { Value } from '../../values.js'
 
 /**
  * The tables of a client without row-level security have no policies. Where no setting decides, it is switched on here.
- * @param {import('./views.js').TableViewProps & { failure: import('../../api.js').ApiError, onProtected: () => void }} props
+ * @param {import('./described.js').TableViewProps & { failure: import('../../api.js').ApiError, onProtected: () => void }} props
  */
 export function Unprotected({ at, caller, failure, onProtected }) {
   const act = useAct()

@@ -1,12 +1,9 @@
 import { useState } from 'preact/hooks'
 import { ask, call } from '../../api.js'
-import { Failure, Field } from '../../controls.js'
-import { Dialog } from '../../dialogs.js'
+import { Dialog, Failure, Field, say, take } from '../../controls.js'
 import { useAct } from '../../hooks.js'
 import { html } from '../../html.js'
-import { say } from '../../messages.js'
 import { addressOf, go } from '../../router.js'
-import { take } from '../../sign-in.js'
 
 /** @typedef {import('./record.js').Key} Key */
 

@@ -1,6 +1,5 @@
-import { Field } from '../../controls.js'
+import { Field, take } from '../../controls.js'
 import { html } from '../../html.js'
-import { take } from '../../sign-in.js'
 
 /** @typedef {{ choice: string, day: string, instant: () => string | null }} Until */
 

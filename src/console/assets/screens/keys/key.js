@@ -1,16 +1,14 @@
 import { useState } from 'preact/hooks'
 import { call } from '../../api.js'
-import { Fact, Failure, Link, Loading, Panel, Title } from '../../controls.js'
+import { Fact, Failure, Link, Loading, Panel, say, Title } from '../../controls.js'
 import { useLoad } from '../../hooks.js'
 import { html } from '../../html.js'
-import { say } from '../../messages.js'
 import { may } from '../../session.js'
 import { Time, Value } from '../../values.js'
 import { Secret, takeIssued } from '../issued-secret.js'
 import { Creator } from '../parts/creator.js'
 import { Acts } from './acts.js'
 import { KeyForm } from './form.js'
-
 import { Reach } from './reach.js'
 import { ClientName, KeyState, PublicPart } from './record.js'
 

@@ -1,10 +1,9 @@
 import { call } from '../../api.js'
-import { Link, Title } from '../../controls.js'
+import { Link, say, Title } from '../../controls.js'
 import { html } from '../../html.js'
-import { say } from '../../messages.js'
 import { addressOf, go } from '../../router.js'
+import { firstClient } from '../client-field.js'
 import { hand } from '../issued-secret.js'
-import { firstClient } from '../parts/table-names.js'
 import { KeyForm, NO_FACTS } from './form.js'
 
 /** @param {{ caller: import('../../session.js').Caller }} props */

@@ -1,9 +1,8 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { Failure, Loading } from '../../controls.js'
+import { Failure, Loading, take } from '../../controls.js'
 import { html } from '../../html.js'
-import { take } from '../../sign-in.js'
 import { Value } from '../../values.js'
-import { useTableNames } from '../parts/table-names.js'
+import { useTableNames } from '../client-field.js'
 
 /** @typedef {{ right: string, description: string }} Right */
 

@@ -1,13 +1,10 @@
 import { useId, useState } from 'preact/hooks'
 import { ask, auth, call } from '../../api.js'
-import { Check, Failure, Field } from '../../controls.js'
-import { ActForm } from '../../dialogs.js'
+import { ActForm, Check, Failure, Field, say, take } from '../../controls.js'
 import { useAct } from '../../hooks.js'
 import { html } from '../../html.js'
-import { say } from '../../messages.js'
 import { addressOf, go } from '../../router.js'
 import { may } from '../../session.js'
-import { take } from '../../sign-in.js'
 import { indented } from './metadata.js'
 
 /** @param {string} path @param {object} body */

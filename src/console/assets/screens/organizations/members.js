@@ -1,12 +1,9 @@
 import { useState } from 'preact/hooks'
 import { ask, auth, call } from '../../api.js'
-import { Failure, Field, Link, Pager, Panel, Table } from '../../controls.js'
-import { ActForm } from '../../dialogs.js'
+import { ActForm, Failure, Field, Link, Pager, Panel, say, Table, take } from '../../controls.js'
 import { useAct, useLoad } from '../../hooks.js'
 import { html } from '../../html.js'
-import { say } from '../../messages.js'
 import { may } from '../../session.js'
-import { take } from '../../sign-in.js'
 import { countOf, Time, Value } from '../../values.js'
 import { post } from './acts.js'
 

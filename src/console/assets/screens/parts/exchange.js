@@ -4,7 +4,6 @@ import { Mark } from '../../controls.js'
 import { useAct } from '../../hooks.js'
 import { html } from '../../html.js'
 import { countOf, duration, Value } from '../../values.js'
-import { Copy } from './copy.js'
 
 /**
  * @typedef {{ status: number, reason: string, headers: readonly (readonly [string, string])[], milliseconds: number, text: string, isOpen: boolean }} Answer
@@ -107,3 +106,18 @@ export const Curl = ({ text }) => html`<section class="curl" aria-label="The req
   <pre tabindex="0" role="region" aria-label="Line of curl"><${Value} value=${text} most=${20_000} /></pre>
   <p><${Copy} text=${text} /></p>
 </section>`
+
+/** @param {{ text: string, label?: string, class?: string }} props */
+function Copy({ text, label = 'Copy', class: name }) {
+  const [said, setSaid] = useState('')
+  const copy = async () => {
+    try {
+      await navigator.clipboard.writeText(text)
+      setSaid('Copied')
+    } catch {
+      // There is no clipboard without https, or it was refused.
+      setSaid('Select the text and copy it by keyboard')
+    }
+  }
+  return html`<button type="button" class=${name} onClick=${copy}>${label}</button> <span role="status" class="soft">${said}</span>`
+}

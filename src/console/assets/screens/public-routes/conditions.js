@@ -1,7 +1,6 @@
 import { useState } from 'preact/hooks'
-import { Failure } from '../../controls.js'
+import { Failure, take } from '../../controls.js'
 import { html } from '../../html.js'
-import { take } from '../../sign-in.js'
 import { TextArea } from '../text-area.js'
 import { withCondition } from './facts.js'
 

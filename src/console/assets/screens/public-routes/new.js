@@ -1,9 +1,8 @@
 import { call } from '../../api.js'
-import { Link, Title } from '../../controls.js'
+import { Link, say, Title } from '../../controls.js'
 import { html } from '../../html.js'
-import { say } from '../../messages.js'
 import { addressOf, go } from '../../router.js'
-import { firstClient } from '../parts/table-names.js'
+import { firstClient } from '../client-field.js'
 import { factsOf, NOTHING_TYPED } from './facts.js'
 import { RouteForm } from './form.js'
 

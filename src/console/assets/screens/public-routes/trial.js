@@ -1,8 +1,7 @@
 import { useState } from 'preact/hooks'
 import { ask } from '../../api.js'
-import { Failure, Field, Panel } from '../../controls.js'
+import { Failure, Field, Panel, take } from '../../controls.js'
 import { html } from '../../html.js'
-import { take } from '../../sign-in.js'
 import { Answer, Curl, curlOf, useExchange } from '../parts/exchange.js'
 import { TextArea } from '../text-area.js'
 

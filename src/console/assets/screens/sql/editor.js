@@ -30,10 +30,11 @@ import { tags } from '@lezer/highlight'
 /**
  * An editor in a shadow root: CodeMirror's styles are then sheets that scripts adopt, which the policy of the page allows, and no `<style>`.
  * @param {HTMLElement} host
- * @param {{ text: string, onRun: () => void, onChange: (text: string) => void, offers: import('@codemirror/autocomplete').CompletionSource }} how
+ * @param {{ text: string, typed: Part & { to: number }, hadFocus: boolean, onRun: () => void, onChange: (text: string) => void, offers: import('@codemirror/autocomplete').CompletionSource }} how
+ * `typed`: what has been made of `text` and selected before, which one can undo. `hadFocus`: where that was done.
  * @returns {Editor}
  */
-export function createEditor(host, { text, onRun, onChange, offers }) {
+export function createEditor(host, { text, typed, hadFocus, onRun, onChange, offers }) {
   const root = host.shadowRoot ?? host.attachShadow({ mode: 'open' })
   const run = () => {
     closeCompletion(view)
@@ -73,6 +74,12 @@ export function createEditor(host, { text, onRun, onChange, offers }) {
       ],
     }),
   })
+  const isTyped = typed.text !== view.state.doc.toString()
+  view.dispatch({
+    ...(isTyped && { changes: { from: 0, to: view.state.doc.length, insert: typed.text } }),
+    selection: { anchor: typed.from, head: typed.to },
+  })
+  if (hadFocus) view.focus()
   return {
     text: () => view.state.doc.toString(),
     chosen() {

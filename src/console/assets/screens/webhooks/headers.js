@@ -1,5 +1,5 @@
+import { take } from '../../controls.js'
 import { html } from '../../html.js'
-import { take } from '../../sign-in.js'
 import { Value } from '../../values.js'
 
 /** @typedef {{ name: string, value: string }} Header */
