@@ -12,7 +12,10 @@ import type { Kernel } from '../kernel.ts'
 import { linkedText, type ReadMail, readMessage } from './read-message.ts'
 import { readOutbox } from './transports.ts'
 
-export const DEV_MAIL: Feature = { name: 'development', description: 'Mails and webhooks of development, for callers on this machine' }
+export const DEV_MAIL: Feature = {
+  name: 'development',
+  description: 'Mails and webhooks of development, for callers on this machine',
+}
 
 /** The newest mails that the page shows. */
 const SHOWN = 50
