@@ -13,6 +13,8 @@ export type Cohort = {
   /** Keys of the rows that the members have been shown (`show`, `hide`). */
   readonly shown: Set<string>
   shownBytes: number
+  /** Called with the bytes by which they have changed. */
+  resized: (by: number) => void
   /** Keys whose rows may have changed since they were read. */
   readonly pending: Map<string, Pending>
   /** Keys whose rows are being read, or all of them. */
@@ -49,7 +51,7 @@ export type Member = {
   noted(bytes: number): void
   /** Changes are read late. */
   behind(seconds: number): void
-  /** Ends it, for a caller who may have no more. */
+  /** Ends it, for a caller who may have no more, or for want of memory. */
   dismiss(error: unknown): void
 }
 
@@ -63,6 +65,7 @@ export const cohortOf = (live: LiveTable, member: Member): Cohort => ({
   members: new Set([member]),
   shown: new Set(),
   shownBytes: 0,
+  resized() {},
   pending: new Map(),
   reading: [],
   isStale: false,
@@ -99,16 +102,21 @@ export function apart(cohort: Cohort, member: Member, { events }: Delivery): Coh
 export function show(cohort: Cohort, key: string): void {
   if (cohort.shown.has(key)) return
   cohort.shown.add(key)
-  cohort.shownBytes += bytesOf(key)
+  resize(cohort, bytesOf(key))
 }
 
 function hide(cohort: Cohort, key: string): void {
-  if (cohort.shown.delete(key)) cohort.shownBytes -= bytesOf(key)
+  if (cohort.shown.delete(key)) resize(cohort, -bytesOf(key))
 }
 
 export function hideAll(cohort: Cohort): void {
   cohort.shown.clear()
-  cohort.shownBytes = 0
+  resize(cohort, -cohort.shownBytes)
+}
+
+function resize(cohort: Cohort, by: number): void {
+  cohort.shownBytes += by
+  cohort.resized(by)
 }
 
 /** Nothing is left to read, as far as the reader has come. */

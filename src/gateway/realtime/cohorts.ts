@@ -1,6 +1,7 @@
 import type { TableName } from '#databases/request/request.ts'
 import { type Cohort, isQuiet } from './cohort.ts'
 import { tableKey } from './live-catalogue.ts'
+import type { ShownKeys } from './shown-keys.ts'
 import { createTableCohorts, type TableCohorts } from './table-cohorts.ts'
 
 /** The cohorts of a reader, by the tables whose changes concern them. */
@@ -16,7 +17,7 @@ type Cohorts = {
   unite(batch: number): void
 }
 
-export function createCohorts(): Cohorts {
+export function createCohorts(keys: ShownKeys): Cohorts {
   const all = new Set<Cohort>()
   /** Those that have not been united yet. */
   const single = new Set<Cohort>()
@@ -27,6 +28,7 @@ export function createCohorts(): Cohorts {
   function remove(cohort: Cohort): void {
     const { live } = cohort
     all.delete(cohort)
+    keys.discount(cohort)
     single.delete(cohort)
     if (shared.get(live.cohort) === cohort) shared.delete(live.cohort)
     const own = byTable.get(tableKey(live.table))
@@ -60,6 +62,7 @@ export function createCohorts(): Cohorts {
     add(cohort) {
       const { live } = cohort
       all.add(cohort)
+      keys.count(cohort)
       single.add(cohort)
       entryOf(byTable, tableKey(live.table), createTableCohorts).add(cohort)
       for (const table of live.reads.tables)

@@ -13,6 +13,7 @@ const ENDINGS: Readonly<Record<string, string>> = {
   inactive_api_key: end('key_revoked'),
   expired_api_key: end('expired'),
   jwt_expired: end('token_expired'),
+  too_many_streams: reset('too_many'),
   client_frozen: reset('restored'),
   client_changed: reset('table_changed'),
   policy_not_live: reset('policy_changed'),

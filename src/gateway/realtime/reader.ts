@@ -18,6 +18,7 @@ import type { ResetReason } from './event-text.ts'
 import { createLiveCatalogue } from './live-catalogue.ts'
 import type { LiveTables } from './live-table.ts'
 import type { Poller } from './poller.ts'
+import type { ShownKeys } from './shown-keys.ts'
 
 /** Reads the changes of one client's database for the streams of this process. */
 export type Reader = LiveTables & {
@@ -68,8 +69,9 @@ export function createReader(
   kernel: Kernel,
   feed: ChangeFeed,
   join: (ring: () => void) => Promise<Poller>,
+  keys: ShownKeys,
 ): Reader {
-  const cohorts = createCohorts()
+  const cohorts = createCohorts(keys)
   const catalogue = createLiveCatalogue(feed)
   const alarm = createAlarm()
   let cursor: Position = ''

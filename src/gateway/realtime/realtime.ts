@@ -11,6 +11,7 @@ import { createPages } from './pages.ts'
 import { createPlaces, once } from './places.ts'
 import { createPollers } from './poller.ts'
 import { createReader, type Reader } from './reader.ts'
+import { createShownKeys } from './shown-keys.ts'
 import { type Stream, startStream } from './stream.ts'
 import type { AskedStream, Opened } from './stream-parts.ts'
 
@@ -155,6 +156,7 @@ type Readers = {
 
 function createReaders(kernel: Kernel): Readers {
   const pollers = createPollers(kernel)
+  const keys = createShownKeys(kernel)
   const readers = new Map<GatewayCaller['client'], { readonly reader: Reader; users: number }>()
   return {
     use({ client, backend }) {
@@ -165,7 +167,7 @@ function createReaders(kernel: Kernel): Readers {
         await rememberClient(kernel, client.name)
         return pollers.join(await backend.identity(), ring)
       }
-      const entry = found ?? { reader: createReader(kernel, feed, join), users: 0 }
+      const entry = found ?? { reader: createReader(kernel, feed, join, keys), users: 0 }
       readers.set(client, entry)
       entry.users++
       return {

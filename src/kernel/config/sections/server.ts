@@ -128,6 +128,10 @@ export const limits = section('Limits of a request. Each has its own error.', {
     'Events of a stream that may wait for its reader. Beyond it the reader is told the latest changes only; one that takes nothing for ten seconds loses the stream.',
     ['256KiB', '64KiB', '1GiB'],
   ),
+  stream_keys: size(
+    'Memory of one process for the keys of rows that its streams have been shown, by which rows that leave are told. Beyond it the stream with the most of them ends with a reset.',
+    ['256MiB', '1MiB', '1024GiB'],
+  ),
   insert_window: duration(`Longest ${shownHeader(HEADER.insertWindow)}.`, ['60s', '1ms', '60s']),
   header: size('Largest size of all headers of a request.', ['16KiB', '4KiB', '1MiB']),
   connections: Type.Optional(
