@@ -21,7 +21,7 @@ const chunked = (given: readonly object[], sizes: readonly number[]): Buffer[] =
   return [...chunks, Buffer.from(given.length === 0 ? '[]' : ']')]
 }
 
-const OPTIONS = { maxGroups: 1_000, jsonColumns: new Set<string>() }
+const OPTIONS = { maxGroups: 1_000, jsonColumns: new Set<string>(), wantsTexts: () => true }
 
 async function candidates(
   given: readonly object[],

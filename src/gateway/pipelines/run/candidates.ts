@@ -19,7 +19,7 @@ import { bodyOf, type Transform } from '../definition.ts'
 /** Rows for the sink: those of the source or its groups, with the names of the sink. */
 export type Candidates = {
   readonly rows: readonly Row[]
-  /** The same rows as JSON texts with every digit. */
+  /** The same rows as JSON texts with every digit, if texts are wanted. */
   texts(): Iterable<string>
 }
 
@@ -92,18 +92,20 @@ type Options = {
   readonly maxGroups: number
   /** Columns of the sink that can hold a JSON null. */
   readonly jsonColumns: ReadonlySet<string>
+  /** Texts keep the JSON of a batch in memory until its rows are stored. */
+  readonly wantsTexts: () => boolean
 }
 
 /** Yields candidates for each batch of rows. For groups, the batches have none until all rows are read. */
 export async function* candidatesOf(
   batches: AsyncIterable<string>,
   shape: Shape,
-  { maxGroups, jsonColumns }: Options,
+  { maxGroups, jsonColumns, wantsTexts }: Options,
 ): AsyncGenerator<Batch> {
   if (shape.grouping === undefined) {
     for await (const batch of batches) {
-      const candidates = ofRows(batch, jsonColumns)
-      yield { ...candidates, fetched: candidates.rows.length }
+      const rows = rowsOf(batch, jsonColumns)
+      yield { rows, texts: textsOf(batch, wantsTexts), fetched: rows.length }
     }
     return
   }
@@ -112,16 +114,20 @@ export async function* candidatesOf(
     const fetched = await addRows(batch, shape.hidden, (row, returned) => grouper.add(row, returned))
     yield { ...NONE, fetched }
   }
-  yield* ofGroups(grouper.groups(), shape.grouping, shape.aliases)
+  for await (const batch of groupTexts(grouper.groups(), shape.grouping, shape.aliases))
+    yield { rows: rowsOf(batch, NO_COLUMNS), texts: textsOf(batch, wantsTexts), fetched: 0 }
 }
 
 const NONE: Candidates = { rows: [], texts: () => [] }
 
-function ofRows(batch: string, jsonColumns: ReadonlySet<string>): Candidates {
+const textsOf = (batch: string, wantsTexts: Options['wantsTexts']): Candidates['texts'] =>
+  wantsTexts() ? () => eachRow(`[${batch}]`) : NONE.texts
+
+function rowsOf(batch: string, jsonColumns: ReadonlySet<string>): readonly Row[] {
   const json = `[${batch}]`
   const rows = parseJson(json) as Row[] // a list of row objects
   const hasJsonNull = jsonColumns.size > 0 && batch.includes(JSON_NULL)
-  return { rows: hasJsonNull ? withJsonNulls(rows, json, jsonColumns) : rows, texts: () => eachRow(json) }
+  return hasJsonNull ? withJsonNulls(rows, json, jsonColumns) : rows
 }
 
 /** `Driver.stream` writes a JSON null so; it can also be inside of a json value. */
@@ -154,19 +160,19 @@ async function addRows(
 /** Groups that become candidates together. */
 const GROUPS = 5_000
 
-async function* ofGroups(
+async function* groupTexts(
   groups: AsyncIterable<Group>,
   grouping: Grouping,
   aliases: Aliases,
-): AsyncGenerator<Batch> {
+): AsyncGenerator<string> {
   let texts: string[] = []
   for await (const group of groups) {
     texts.push(groupText(group, grouping, aliases))
     if (texts.length < GROUPS) continue
-    yield { ...ofRows(texts.join(','), NO_COLUMNS), fetched: 0 }
+    yield texts.join(',')
     texts = []
   }
-  if (texts.length > 0) yield { ...ofRows(texts.join(','), NO_COLUMNS), fetched: 0 }
+  if (texts.length > 0) yield texts.join(',')
 }
 
 /** `{ [group_by]: label, [aggregation_column]: sum }`, and `count` if an alias names it, under the names of the sink. */

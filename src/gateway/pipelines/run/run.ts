@@ -93,6 +93,7 @@ async function pump({ config }: Kernel, run: Run): Promise<RunOutcome> {
   const batches = candidatesOf(reading.batches, source.shape, {
     maxGroups: config.gateway.pipelines.max_groups,
     jsonColumns: sink.jsonColumns,
+    wantsTexts: tally.wantsTexts,
   })
   try {
     let next = batches.next()

@@ -3,6 +3,8 @@ import type { Batch, Candidates } from './candidates.ts'
 /** The rows that a run has read so far, and those that it has made of them. */
 export type Tally = {
   add(batch: Batch): void
+  /** Whether the sample takes more texts. */
+  wantsTexts(): boolean
   /** Rows of the source. */
   fetched(): number
   candidates(): number
@@ -36,6 +38,7 @@ export function createTally(characters: number): Tally {
       candidates += batch.rows.length
       addTexts(batch)
     },
+    wantsTexts: () => !isFull,
     fetched: () => fetched,
     candidates: () => candidates,
     sample: () => texts,
