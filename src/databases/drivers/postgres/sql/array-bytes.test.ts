@@ -27,3 +27,11 @@ test('an array of a long text before many short ones takes less than twice their
   assert.equal(bytes.toString(), `{"${items.join('","')}"}`)
   assert.ok(bytes.buffer.byteLength < 2 * bytes.length + 1_048_576, `${bytes.buffer.byteLength}`)
 })
+
+test('an array of few texts takes less than three times their bytes', () => {
+  for (const count of [1, 2, 10]) {
+    const items = Array.from({ length: count }, () => 'x'.repeat(50_000))
+    const bytes = arrayBytes(items, (item) => item)
+    assert.ok(bytes.buffer.byteLength < 3 * bytes.length, `${bytes.buffer.byteLength} for ${bytes.length}`)
+  }
+})

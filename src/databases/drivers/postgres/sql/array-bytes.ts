@@ -8,7 +8,7 @@ export function arrayBytes<T>(items: readonly T[], textOf: (item: T) => string |
   for (let index = 0; index < items.length; index++) {
     if (index > 0) out.bytes[out.at++] = COMMA
     const text = textOf(items[index] as T) // the index is below the length
-    out.share = index / items.length
+    out.share = (index + 1) / items.length
     if (text === null) writeNative(out, 'NULL')
     else if (text.length > SHORT) writeNative(out, `"${escaped(text)}"`)
     else writeShort(out, text)
