@@ -1,10 +1,15 @@
 import type { Column, Table } from '#databases/plan/catalogue.ts'
+import { isLeakproof } from '#databases/plan/leakproof.ts'
 import type { ReadPlan } from '#databases/plan/plan.ts'
 import type { Condition } from '#databases/request/request.ts'
 
-/** Whether the plan reads one row by its primary key, as stored. Only a lock or the size of the row can make such a read slow. */
+/**
+ * Whether the plan reads one row by its primary key, as stored. Only a lock or the size of the row can make such a read slow: where there
+ * are policies, the server finds the row by the key first only if the comparison is leakproof.
+ */
 export function readsByKey({ table, where, output, request }: ReadPlan): boolean {
-  if (!table.isPlain || request.count !== undefined) return false
+  const isPlain = table.isPlain || (table.hasRowPolicies && where !== undefined && isLeakproof(where))
+  if (!isPlain || request.count !== undefined) return false
   if (!output.every((member) => member.kind === 'column' && member.cast === undefined)) return false
   return namesOneRow(table, where)
 }

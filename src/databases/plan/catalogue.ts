@@ -31,6 +31,11 @@ export type Table = {
   readonly writeRunsCode?: boolean
   /** Row-level security is on, so that a caller may not see all of its rows. Undefined: unknown. */
   readonly hasPolicies?: boolean
+  /**
+   * The same, and its policies look at the row and at settings alone: reading a row reads no other table, no child tables, and runs no
+   * user-defined function of a policy. Undefined: unknown.
+   */
+  readonly hasRowPolicies?: boolean
 }
 
 export type Column = {

@@ -82,8 +82,9 @@ function runnerAs(persona: Persona | undefined, resources: Resources): Runner {
   const { pool, nameOf } = resources
 
   async function start(job: Job, on?: OpenTransaction): Promise<RunningStatement> {
-    // Policies may run any code, so no read with a persona is known to be short.
-    const joined = job.short && on === undefined && persona === undefined ? resources.join() : undefined
+    // What code leaves on the session must not meet another caller's statement, so it is reset in between.
+    const mayShare = persona === undefined || job.runsCode !== true
+    const joined = job.short && on === undefined && mayShare ? resources.join() : undefined
     if (joined === undefined) return startAlone(job, on)
     const connection = joined instanceof Promise ? await joined : joined
     return (await share(connection, job)) ?? startAlone(job)
@@ -94,8 +95,8 @@ function runnerAs(persona: Persona | undefined, resources: Resources): Runner {
     const explain = (error: unknown) => failureOf(error, about(job, persona))
     if (job.runsCode) connection.client.mayBeDirty = true
     try {
-      const name = nameOf(job.sql.text, job.sql.parameters)
-      const how = { name, again: true, persona: undefined, following: true }
+      const name = nameOf(job.sql.text, job.sql.parameters, persona?.role)
+      const how = { name, again: true, persona, following: true }
       const query = await run(connection.client, { ...job, highWater: Number.POSITIVE_INFINITY }, how)
       return { query, release: () => {}, explain }
     } catch (error) {

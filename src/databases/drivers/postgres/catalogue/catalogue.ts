@@ -1,3 +1,4 @@
+import { CODE_OF_TABLES } from '#databases/drivers/postgres/catalogue/code-of-tables.ts'
 import { OWN_TRIGGERS, withBodies } from '#databases/drivers/postgres/changes/note-function.ts'
 import { HIDDEN_TABLES } from '#databases/drivers/postgres/sql/ddl/names.ts'
 import { qualifiedType, withSystemOperators } from '#databases/drivers/postgres/sql/system-names.ts'
@@ -8,16 +9,6 @@ import {
   catalogueOf,
   type Table,
 } from '#databases/plan/catalogue.ts'
-
-/** Functions of the system that change or lock the session, by OID: set_config and those of advisory locks. */
-const SESSION_FUNCTIONS = [
-  2078,
-  ...Array.from({ length: 12 }, (_, n) => 2880 + n),
-  ...Array.from({ length: 8 }, (_, n) => 3089 + n),
-]
-/** Whether a stored expression calls one of them. The pattern of LIKE is faster by seven times, and most defaults call nothing. */
-const changesSession = (tree: string): string =>
-  `${tree} operator(pg_catalog.~~) '%funcid %' and ${tree} operator(pg_catalog.~) ':(funcid|opfuncid) (${SESSION_FUNCTIONS.join('|')}) '`
 
 /**
  * Reads everything that plans need in one statement, with one row and one JSON value. It runs with the client's own search path, so that
@@ -32,79 +23,7 @@ with recursive base as (
   union all
   select t.oid, base.root from pg_catalog.pg_type t join base on t.typbasetype = base.type where t.typtype = 'd'
 ),
--- Functions that may change or lock the session: those of users but for C, which superusers write, and set_config and pg_advisory_lock.
-changing as (
-  select p.oid from pg_catalog.pg_proc p join pg_catalog.pg_language l on l.oid = p.prolang
-  where (p.oid >= 16384 and not l.lanname = any (array['c', 'internal'])) or p.oid = any ('{${SESSION_FUNCTIONS.join(',')}}'::pg_catalog.oid[])
-),
--- Operators, casts, and what compares a type are called where no name tells, also with values of other if one is among them, all run code.
-implied as (
-  select exists (select from pg_catalog.pg_operator where oid >= 16384 and oprcode = any (select oid from changing))
-    or exists (select from pg_catalog.pg_cast where oid >= 16384 and castfunc = any (select oid from changing))
-    or exists (select from pg_catalog.pg_amproc where oid >= 16384 and amproc = any (select oid from changing))
-    or exists (select from pg_catalog.pg_range where rngcanonical = any (select oid from changing) or rngsubdiff = any (select oid from changing)) as code
-),
--- Stored expressions that call functions of the system that change the session: pg_depend does not list these.
-stored as (
-  select 'pg_catalog.pg_attrdef'::pg_catalog.regclass::pg_catalog.oid as classid, oid as objid from pg_catalog.pg_attrdef where ${changesSession('adbin::pg_catalog.text')}
-  union all
-  select 'pg_catalog.pg_constraint'::pg_catalog.regclass::pg_catalog.oid, oid from pg_catalog.pg_constraint where ${changesSession('conbin::pg_catalog.text')}
-  union all
-  select 'pg_catalog.pg_policy'::pg_catalog.regclass::pg_catalog.oid, oid from pg_catalog.pg_policy
-    where ${changesSession('pg_catalog.concat(polqual, polwithcheck)')}
-  union all
-  select 'pg_catalog.pg_class'::pg_catalog.regclass::pg_catalog.oid, indexrelid from pg_catalog.pg_index
-    where (indexprs is not null or indpred is not null) and ${changesSession('pg_catalog.concat(indexprs, indpred)')}
-  union all
-  select 'pg_catalog.pg_rewrite'::pg_catalog.regclass::pg_catalog.oid, oid from pg_catalog.pg_rewrite
-    where ev_class >= 16384 and ${changesSession('ev_action::pg_catalog.text')}
-),
--- Materialized: inlined into the recursion, its estimated cost would make the server compile the statement (JIT), for 200 ms.
-containing(part, whole) as materialized (
-  select t.typbasetype, t.oid from pg_catalog.pg_type t where t.typbasetype >= 16384
-  union all
-  select t.typelem, t.oid from pg_catalog.pg_type t where t.typelem >= 16384
-  union all
-  select a.atttypid, r.reltype from pg_catalog.pg_attribute a join pg_catalog.pg_class r on r.oid = a.attrelid
-    where a.atttypid >= 16384 and a.attnum > 0 and not a.attisdropped and r.reltype <> 0
-  union all
-  select g.rngsubtype, g.rngtypid from pg_catalog.pg_range g
-  union all
-  select g.rngtypid, g.rngmultitypid from pg_catalog.pg_range g
-),
--- Domains with a check that calls a function, and the types that have them inside.
-checked_type as (
-  select k.contypid as oid from pg_catalog.pg_constraint k where k.contypid <> 0 and k.oid = any (
-    select objid from pg_catalog.pg_depend where classid = 'pg_catalog.pg_constraint'::pg_catalog.regclass::pg_catalog.oid
-      and refclassid = 'pg_catalog.pg_proc'::pg_catalog.regclass::pg_catalog.oid
-    union all
-    select objid from stored where classid = 'pg_catalog.pg_constraint'::pg_catalog.regclass::pg_catalog.oid)
-  union
-  select containing.whole from checked_type join containing on containing.part = checked_type.oid
-),
--- Objects that call user-defined functions, or convert to such a domain.
-calling as (
-  select classid, objid from pg_catalog.pg_depend where refclassid = 'pg_catalog.pg_proc'::pg_catalog.regclass::pg_catalog.oid
-  union all
-  select classid, objid from pg_catalog.pg_depend
-    where refclassid = 'pg_catalog.pg_type'::pg_catalog.regclass::pg_catalog.oid and refobjid = any (select oid from checked_type)
-  union all
-  select classid, objid from stored
-),
-coded as (
-  select a.attrelid as oid from pg_catalog.pg_attribute a
-    where a.atttypid >= 16384 and a.attnum > 0 and not a.attisdropped and a.atttypid = any (select oid from checked_type)
-  union
-  select p.polrelid as oid from pg_catalog.pg_policy p
-    where exists (select from calling where classid = 'pg_catalog.pg_policy'::pg_catalog.regclass::pg_catalog.oid and objid = p.oid)
-  union
-  select r.ev_class from pg_catalog.pg_rewrite r
-    where r.ev_class >= 16384 and exists (select from calling where classid = 'pg_catalog.pg_rewrite'::pg_catalog.regclass::pg_catalog.oid and objid = r.oid)
-  union
-  select r.ev_class from coded join pg_catalog.pg_depend d on d.refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass::pg_catalog.oid and d.refobjid = coded.oid
-    and d.classid = 'pg_catalog.pg_rewrite'::pg_catalog.regclass::pg_catalog.oid
-  join pg_catalog.pg_rewrite r on r.oid = d.objid
-),
+${CODE_OF_TABLES},
 ${OWN_TRIGGERS},
 relation as (
   select c.oid, n.nspname, c.relname, c.relkind, c.reltuples,
@@ -114,6 +33,7 @@ relation as (
       and not c.oid = any (select confrelid from pg_catalog.pg_constraint where confdeltype = any (array['c', 'n', 'd']) or confupdtype = any (array['c', 'n', 'd']))
       as alone,
     c.relkind = 'r' and not c.relhassubclass and not c.relrowsecurity as plain, c.relrowsecurity as secured,
+    c.relkind = 'r' and not c.relhassubclass and c.relrowsecurity and not c.oid = any (select oid from coded union all select oid from looking) as row_policies,
     c.relkind = any (array['r', 'f']) and c.relhassubclass as parent,
     (select code from implied) or c.oid = any (select oid from coded) as reads_code,
     c.oid = any (
@@ -130,7 +50,7 @@ relation as (
     and not (n.nspname = 'public' and c.relname = any (${HIDDEN_TABLES}))
 )
 select pg_catalog.json_build_object(
-  'tables', (select coalesce(pg_catalog.json_agg(pg_catalog.json_build_array(oid::pg_catalog.text, nspname, relname, relkind, reltuples, alone, plain, parent, reads_code, reads_code or writes_code or not alone, secured)), '[]') from relation),
+  'tables', (select coalesce(pg_catalog.json_agg(pg_catalog.json_build_array(oid::pg_catalog.text, nspname, relname, relkind, reltuples, alone, plain, parent, reads_code, reads_code or writes_code or not alone, secured, row_policies)), '[]') from relation),
   'columns', (
     select coalesce(pg_catalog.json_agg(pg_catalog.json_build_array(
       r.oid::pg_catalog.text, a.attname, pg_catalog.format_type(a.atttypid, a.atttypmod), ${qualifiedType('t')}, b.typcategory, b.typname,
@@ -179,6 +99,7 @@ export type CatalogueRow = {
     readsCode: boolean,
     writesCode: boolean,
     secured: boolean,
+    rowPolicies?: boolean,
   ])[]
   readonly columns: readonly (readonly [
     table: string,
@@ -222,6 +143,7 @@ export function buildCatalogue(row: CatalogueRow): Catalogue {
       readRunsCode,
       writeRunsCode,
       hasPolicies,
+      hasRowPolicies,
     ]): Table => {
       const ofTable = (constraints.get(oid) ?? []).map((item) => constraintOf(item, names.get(item[5])))
       return {
@@ -238,6 +160,7 @@ export function buildCatalogue(row: CatalogueRow): Catalogue {
         readRunsCode,
         writeRunsCode,
         hasPolicies,
+        hasRowPolicies: hasRowPolicies === true,
       }
     },
   )

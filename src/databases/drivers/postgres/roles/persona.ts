@@ -38,10 +38,10 @@ export const ONLY_CATALOG = `select ${SYSTEM_PATH}`
 
 /**
  * SET LOCAL ROLE and the claims of one transaction, with bound values; `none` is the client's own role. Claims are set after the role, so
- * that they are not set when the role cannot be taken.
+ * that they are not set when the role cannot be taken. The server would send the claims back.
  */
-const PERSONA_SETTINGS = `pg_catalog.set_config('role', $1, true), pg_catalog.set_config('request.claims', $2, true)`
-const JWT_CLAIMS_SETTING = `pg_catalog.set_config('request.jwt.claims', $3, true)`
+const PERSONA_SETTINGS = `pg_catalog.set_config('role', $1, true) is null, pg_catalog.set_config('request.claims', $2, true) is null`
+const JWT_CLAIMS_SETTING = `pg_catalog.set_config('request.jwt.claims', $3, true) is null`
 /** A read-only transaction cannot become a writing one again. */
 const READ_ONLY_SETTING = `pg_catalog.set_config('transaction_read_only', 'on', true)`
 
