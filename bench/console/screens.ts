@@ -1,4 +1,5 @@
-import type { Browser, BrowserContext, Page, Request } from 'playwright-core'
+import type { Browser, BrowserContext, Request } from 'playwright-core'
+import { firstView } from '#test/first-view.ts'
 import { ORGANIZATION_ID, SIGNED_UP } from '../growth/fill.ts'
 import { PASSWORD } from '../loads.ts'
 import { median } from '../statistics.ts'
@@ -67,22 +68,20 @@ type Visited = {
 /** The middle one of some first views, by its slowest call. Each has a new profile, whose cache is empty. */
 export async function visits(open: Opens, address: string): Promise<Visited> {
   const all: Visited[] = []
-  for (let visit = 0; visit < VISITS; visit++) all.push(await firstView(open, address))
+  for (let count = 0; count < VISITS; count++) all.push(await visit(open, address))
   const middle = median(all.map(({ ms }) => ms))
   return all.find(({ ms }) => ms === middle) ?? (all[0] as Visited)
 }
 
-async function firstView(open: Opens, address: string): Promise<Visited> {
+async function visit(open: Opens, address: string): Promise<Visited> {
   const context = await open()
-  const page = await context.newPage()
-  const requests = await finished(page, () => page.goto(address, { waitUntil: 'networkidle' }))
-  const sizes = await Promise.all(requests.map((request) => request.sizes()))
+  const { requests, bytes } = await firstView(context, address)
   const calls = requests.filter((request) => !new URL(request.url()).pathname.startsWith('/console'))
   const [slowest] = calls.toSorted((a, b) => msOf(b) - msOf(a))
   await context.close()
   return {
     requests: requests.length,
-    bytes: sizes.reduce((sum, size) => sum + size.responseBodySize + size.responseHeadersSize, 0),
+    bytes,
     slowest: slowest === undefined ? '–' : nameOf(slowest),
     ms: slowest === undefined ? 0 : msOf(slowest),
     exact: calls.filter(countsExactly).map(nameOf),
@@ -107,13 +106,6 @@ export async function counts(open: Opens, at: string): Promise<ReadonlyMap<strin
     await context.close()
   }
   return measured
-}
-
-async function finished(page: Page, work: () => Promise<unknown>): Promise<readonly Request[]> {
-  const requests: Request[] = []
-  page.on('requestfinished', (request) => requests.push(request))
-  await work()
-  return requests
 }
 
 /** From the last byte of the request to the first one of the answer. */

@@ -64,27 +64,6 @@ async function tests(): Promise<void> {
     await page.getByRole('dialog').waitFor({ state: 'detached' })
   })
 
-  test('the first view is at most 24 requests and 120 kB, and nothing comes from elsewhere', async () => {
-    const { page } = await enter()
-    await page.waitForLoadState('networkidle')
-    const { page: first } = await visit()
-    await first.context().addCookies(await page.context().cookies())
-    const sizes: number[] = []
-    const origins = new Set<string>()
-    first.on('requestfinished', async (request) => {
-      origins.add(new URL(request.url()).origin)
-      const { responseBodySize, responseHeadersSize } = await request.sizes()
-      sizes.push(responseBodySize + responseHeadersSize)
-    })
-    await first.goto(at)
-    await first.getByRole('heading', { name: 'Components' }).waitFor()
-    await first.waitForLoadState('networkidle')
-    const bytes = sizes.reduce((sum, size) => sum + size, 0)
-    assert.ok(sizes.length <= 24 && sizes.length > 5, `${sizes.length} requests`)
-    assert.ok(bytes <= 120 * 1_024, `${bytes} bytes`)
-    assert.deepEqual([...origins], [new URL(at).origin])
-  })
-
   test('a person sees the screens that their roles open', async () => {
     const support = await userOf(t, 'Sue', 'support')
     const shown = async (user: typeof root) => {
