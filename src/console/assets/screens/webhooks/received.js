@@ -51,9 +51,9 @@ function All() {
     ${data === undefined && failure === undefined && html`<${Loading} of="what was received" />`}
     ${
       data !== undefined &&
-      html`<p class="soft">The service receives webhooks itself, in development and on this machine alone, at <code>${data.url}</code>. It keeps the newest ones in memory.</p>
-        <${Table} label="Received webhooks" columns=${COLUMNS} rows=${data.webhooks} keyOf=${(/** @type {Listed} */ { id }) => id} isBusy=${isLoading}
-          empty="Nothing yet. A webhook to the test receiver gets here what happens, and its Test sends an example." />`
+      html`<${Table} label="Received webhooks" columns=${COLUMNS} rows=${data.webhooks} keyOf=${(/** @type {Listed} */ { id }) => id} isBusy=${isLoading}
+          empty="Nothing yet. A webhook to the test receiver gets here what happens, and its test sends an example." />
+        <p class="fine received-note">In development the service receives webhooks itself, on this machine alone, at <code>${data.url}</code>. It keeps the newest ones in memory.</p>`
     }`
 }
 

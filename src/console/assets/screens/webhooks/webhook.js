@@ -32,7 +32,6 @@ export function WebhookView({ id, caller, query }) {
       html`${secret !== undefined && html`<${Secret} secret=${secret} onClose=${() => setSecret(undefined)} />`}
       <${Acts} webhook=${webhook} caller=${caller} onSecret=${setSecret} onChange=${changed} />
       ${!mayRead(caller, webhook) && html`<p class="soft">Your roles do not read what this webhook sends, so you may pause or delete it, and see how its deliveries went.</p>`}
-      ${facts.receiver && webhook.url.endsWith('/dev/webhooks') && html`<p>The test receiver of the service gets it: <${Link} to="/webhooks/received">what it has received<//>.</p>`}
       <${Facts} webhook=${webhook} />
       <${Deliveries} webhook=${webhook} caller=${caller} query=${query} turn=${turn} />`
     }`
@@ -53,6 +52,7 @@ function Facts({ webhook }) {
   return html`<${Panel} title="Webhook">
     <dl class="facts">
       ${reason !== null && html`<${Fact} name="Stopped"><${Value} value=${reason} most=${1_000} /><//>`}
+      ${facts.receiver && webhook.url.endsWith('/dev/webhooks') && html`<${Fact} name="Test receiver"><${Link} to="/webhooks/received">what it has received<//><//>`}
       ${description !== null && html`<${Fact} name="For"><${Value} value=${description} most=${1_000} /><//>`}
       <${Fact} name="Id"><code>${webhook.id}</code><//>
       <${Fact} name=${isOfUsers(webhook) ? 'Of' : 'Client'}><${Owner} of=${webhook} /><//>
