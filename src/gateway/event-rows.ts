@@ -5,6 +5,7 @@ import { endable } from '#kernel/endable.ts'
 import type { RowsOf } from '#kernel/events/outbox.ts'
 import { MAX_ROWS_BYTES } from '#kernel/events/payload.ts'
 import type { Kernel } from '#kernel/kernel.ts'
+import { inOwnTypes, isTextOfValue } from './own-types.ts'
 import { conditionOf } from './webhooks/filter/filter.ts'
 import { type FieldOf, judgeRows } from './webhooks/filter/row-filter.ts'
 
@@ -27,6 +28,7 @@ export const rowsOfPlan = (kernel: Kernel, answered: AnsweredRows, plan: ReadPla
         kernel,
         { ...answered, areOld: plan.kind === 'delete', ofOtherTables: hasOtherTables(plan) },
         fieldsOf(plan),
+        (json) => inOwnTypes(json, plan.output),
       )
 
 const hasOtherTables = (plan: ReadPlan | WritePlan): boolean =>
@@ -37,12 +39,17 @@ export const rowsOfAnswer = (kernel: Kernel, answered: AnsweredRows): RowsOf =>
   rowsOf(kernel, answered, (member) => ({ member, column: undefined, isStripped: false }))
 
 const rowsOf =
-  (kernel: Kernel, { json: chunks, affected, ...facts }: AnsweredRows, fieldOf: FieldOf): RowsOf =>
+  (
+    kernel: Kernel,
+    { json: chunks, affected, ...facts }: AnsweredRows,
+    fieldOf: FieldOf,
+    restored: (json: string) => string = (json) => json,
+  ): RowsOf =>
   () => {
     const size = chunks?.reduce((sum, { length }) => sum + length, 0) ?? Number.POSITIVE_INFINITY
     if (chunks === undefined || size > MAX_ROWS_BYTES)
       return { json: undefined, judge: async () => 'unknown' }
-    const json = Buffer.concat(chunks, size).toString()
+    const json = restored(Buffer.concat(chunks, size).toString())
     return {
       json,
       ...facts,
@@ -50,15 +57,18 @@ const rowsOf =
     }
   }
 
-/** Filters name columns as the table does, whatever the caller calls them in the answer. A cast may change what they compare. */
+/** Filters name columns as the table does, whatever the caller calls them in the answer. A cast may change what they compare, unless it is undone. */
 const fieldsOf =
   ({ output, request: { stripNulls } }: ReadPlan | WritePlan): FieldOf =>
   (name) => {
     for (const member of output)
-      if (member.kind === 'column' && member.column.name === name && member.cast === undefined)
+      if (member.kind === 'column' && member.column.name === name && isAsStored(member))
         return { member: member.as, column: member.column, isStripped: stripNulls }
     return undefined
   }
+
+const isAsStored = (member: Parameters<typeof isTextOfValue>[0]): boolean =>
+  member.cast === undefined || isTextOfValue(member)
 
 type SeenRows = {
   readonly rows: RowsResult
