@@ -138,7 +138,7 @@ function expectBrowserRights(rights: readonly string[]): void {
 async function expectPolicies({ config, db }: Kernel, client = ''): Promise<void> {
   if (!(await isProtectedClient(config, db, client)))
     throw new WrongUsage(
-      '--browser: every visitor of the page could reach all rows. Use a --client with row-level security.',
+      '--browser: every visitor of the page could reach all rows. Use a --client with row_level_security.enabled: true, or switch it on for default in the console.',
     )
 }
 
