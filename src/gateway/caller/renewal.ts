@@ -1,6 +1,8 @@
 import { finished } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Client, Clients } from '#databases/clients/clients.ts'
+import type { Client, Clients, LocatedClient } from '#databases/clients/clients.ts'
+import { fail } from '../errors.ts'
+import { actingAs } from '../prepare.ts'
 import { unknownClient } from './called-client.ts'
 import { type GatewayCaller, gatewayCaller } from './caller.ts'
 import { requireNotFrozenSince, requireSameStanding } from './caller-rights.ts'
@@ -47,7 +49,8 @@ export function createRenewal(
     const found = await current(clients, caller.client.name)
     retain(found, reply)
     const client = await clients.locate(found)
-    request.gateway = { ...caller, client, backend: client.driver }
+    // It was asked for because it is not known to be the same, as while the caches are not trusted.
+    if (client !== caller.client) request.gateway = onClient(caller, client)
   }
 
   /** By key and session. */
@@ -120,6 +123,16 @@ export function createRetention(clients: Clients): RetainClient {
     const release = clients.retain(client)
     finished(reply.raw, () => release(reply.raw.statusCode < 300))
   }
+}
+
+/** The caller keeps its role: the client's own would pass the policies by. */
+function onClient(caller: GatewayCaller, client: LocatedClient): GatewayCaller {
+  const { persona } = caller
+  const isProtectedSince =
+    client.rowLevelSecurity !== undefined && caller.client.rowLevelSecurity === undefined
+  if (isProtectedSince) throw fail('caller_changed')
+  const own = { ...caller, client, backend: client.driver }
+  return persona === undefined ? own : actingAs(own, persona)
 }
 
 async function current(clients: Clients, name: string): Promise<Client> {
