@@ -74,19 +74,21 @@ export function openClients(kernel: Kernel, options: ClientsOptions): Clients {
   )
   const retain: Clients['retain'] = (client) => registry.retain(restoring.original(location.original(client)))
   const opened = () => [
-    ...[...configured.values()].map(protection.asLastKnown),
+    ...[...configured.values()].map(protection.asLastFound),
     ...[...registry.known()]
       .filter(([name]) => !configured.has(name))
       .flatMap(([, { client }]) => (client === undefined ? [] : [client])),
   ]
+  const drivers = () =>
+    new Set([...configured.values(), ...protection.opened(), ...opened()].map(({ driver }) => driver))
   kernel.coherence.subscribe({
     apply(tag) {
       const database = structureIn(tag)
-      if (database !== undefined) for (const { driver } of opened()) noticeChange(driver, database)
+      if (database !== undefined) for (const driver of drivers()) noticeChange(driver, database)
     },
     // Some announcements may have been missed.
     clear: () => {
-      for (const { driver } of opened()) driver.structureChanged?.('')
+      for (const driver of drivers()) driver.structureChanged?.('')
     },
   })
   return {

@@ -2,7 +2,6 @@ import type { Config } from '#kernel/config/config.ts'
 import { BUILT_IN_CLIENT } from '#kernel/config/sections/database.ts'
 import { createCoherentCache } from '#kernel/db/coherent-cache.ts'
 import type { Db } from '#kernel/db/connect.ts'
-import { edge } from '#kernel/http/failures.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import type { Client } from './client.ts'
 import type { ConfiguredClient } from './configured.ts'
@@ -16,8 +15,10 @@ type Protection = {
   asDecided(client: ConfiguredClient): Promise<ConfiguredClient>
   /** Whether a client is known to be as it was found, without a query. */
   isAsDecided(client: Pick<Client, 'name' | 'rowLevelSecurity'>): boolean
-  /** The client as this process last knew it. */
-  asLastKnown(client: ConfiguredClient): ConfiguredClient
+  /** The client as this process last found it. */
+  asLastFound(client: ConfiguredClient): ConfiguredClient
+  /** Clients with row-level security that were opened. What runs goes on with the driver of before. */
+  opened(): Iterable<ConfiguredClient>
   close(): Promise<void>
 }
 
@@ -25,36 +26,29 @@ export function createProtection(
   { coherence, db }: Pick<Kernel, 'coherence' | 'db'>,
   configured: ReadonlyMap<string, ConfiguredClient>,
 ): Protection {
-  /** Undefined before the first look. */
-  let known: ReadonlySet<string> | undefined
   const cache = createCoherentCache<ReadonlySet<string>>({
     coherence,
     max: 1,
-    async load() {
-      known = await listProtected(db)
-      return known
-    },
+    load: () => listProtected(db),
     tags: () => [TAG],
   })
   const twins = new Map<string, ConfiguredClient>()
+  const found = new Map<string, ConfiguredClient>()
 
-  async function read(): Promise<ReadonlySet<string>> {
-    try {
-      return (await cache.get(ALL)) ?? NONE
-    } catch (error) {
-      // Callers whose rights a protection takes away need the control database too, so what was known last is enough for the others.
-      if (known === undefined)
-        throw edge('service_unavailable', { cause: error, headers: { 'retry-after': '1' } })
-      return known
-    }
-  }
+  /**
+   * As if all were switched on while that cannot be read: keys may be known from memory, and would pass the policies by. Callers with the
+   * right to what policies hide go on.
+   */
+  const read = async (): Promise<ReadonlySet<string>> =>
+    (await cache.get(ALL).catch(() => new Set(configured.keys()))) ?? NONE
 
   function chosen(client: ConfiguredClient, names: ReadonlySet<string>): ConfiguredClient {
     const { name, protect } = client
-    if (protect === undefined || !names.has(name)) return client
-    const twin = twins.get(name) ?? protect()
-    twins.set(name, twin)
-    return twin
+    const isOn = protect !== undefined && names.has(name)
+    const one = isOn ? (twins.get(name) ?? protect()) : client
+    if (isOn) twins.set(name, one)
+    found.set(name, one)
+    return one
   }
 
   return {
@@ -64,7 +58,8 @@ export function createProtection(
       if (configured.get(name)?.protect === undefined) return true
       return cache.peek(ALL)?.has(name) === (rowLevelSecurity !== undefined)
     },
-    asLastKnown: (client) => chosen(client, known ?? NONE),
+    asLastFound: (client) => found.get(client.name) ?? client,
+    opened: () => twins.values(),
     async close() {
       await Promise.all([...twins.values()].map(({ driver }) => driver.close()))
     },
