@@ -82,7 +82,7 @@ function runnerAs(persona: Persona | undefined, resources: Resources): Runner {
   const { pool, nameOf } = resources
 
   async function start(job: Job, on?: OpenTransaction): Promise<RunningStatement> {
-    // What code leaves on the session must not meet another caller's statement, so it is reset in between.
+    // Code may leave settings on the session, which must not meet another caller's statement: the session is reset in between.
     const mayShare = persona === undefined || job.runsCode !== true
     const joined = job.short && on === undefined && mayShare ? resources.join() : undefined
     if (joined === undefined) return startAlone(job, on)
