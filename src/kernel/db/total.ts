@@ -12,18 +12,19 @@ export type Total = {
   readonly totalEstimated: boolean
 }
 
-/** The number of rows of a subquery. `exact` reads all of them. */
+/** The number of rows of a subquery, which may have another form to estimate them by. `exact` reads all of them. */
 export async function countRows(
   db: Db,
   rows: Expression<unknown>,
   mode: CountMode = 'estimated',
+  estimated = rows,
 ): Promise<Total> {
   const limit = mode === 'exact' ? sql`` : sql`limit ${sql.lit(COUNTED + 1)}`
   const counted = await sql<{ count: string }>`
     select count(*) from (select from ${rows} as fitting ${limit}) as counted`.execute(db)
   const total = Number(counted.rows[0]?.count)
   if (mode === 'exact' || total <= COUNTED) return { total, totalEstimated: false }
-  return { total: Math.max(total, await estimateRows(db, rows)), totalEstimated: true }
+  return { total: Math.max(total, await estimateRows(db, estimated)), totalEstimated: true }
 }
 
 type Explained = { readonly 'QUERY PLAN': readonly [{ readonly Plan: { readonly 'Plan Rows': number } }] }

@@ -24,16 +24,14 @@ export function listDeliveries(
     .innerJoin('webhookEvent as e', 'e.id', 'd.eventId')
     .selectAll('d')
     .select('e.routeKey')
+    .$if(filter.webhookId !== undefined, (query) => query.orderBy('d.webhookId'))
     .orderBy('d.id', 'desc')
     .limit(limit)
     .offset(offset)
     .execute()
 }
 
-/**
- * The newest delivery of each of these webhooks that has any. By `=` PostgreSQL would know the order of `id` alone to be enough, and where one
- * webhook has nearly all deliveries it would read these for each that has none.
- */
+/** The newest delivery of each of these webhooks that has any, by a range as in `matching`. */
 export async function lastDeliveries(db: Db, webhookIds: readonly string[]) {
   const { rows } = await sql<Pick<Delivery, 'webhookId' | 'status' | 'responseStatus' | 'createdAt'>>`
     select d.* from unnest(${webhookIds}::uuid[]) as w (id) cross join lateral (
@@ -43,11 +41,20 @@ export async function lastDeliveries(db: Db, webhookIds: readonly string[]) {
 }
 
 export const countDeliveries = (db: Db, filter: DeliveryFilter, mode?: CountMode): Promise<Total> =>
-  countRows(db, matching(db, filter).select('d.id'), mode)
+  countRows(db, matching(db, filter).select('d.id'), mode, matching(db, filter, ['=']).select('d.id'))
 
-function matching(db: Db, { webhookId, status, from }: DeliveryFilter) {
+/**
+ * The deliveries of a webhook are a range. By `=`, which has the better estimate, PostgreSQL would know the order of `id` alone to be enough, and
+ * where one webhook has nearly all deliveries it would read these to find those of another.
+ */
+function matching(
+  db: Db,
+  { webhookId, status, from }: DeliveryFilter,
+  comparisons: readonly ('=' | '>=' | '<=')[] = ['>=', '<='],
+) {
   let deliveries = db.selectFrom('webhookDelivery as d')
-  if (webhookId !== undefined) deliveries = deliveries.where('d.webhookId', '=', webhookId)
+  if (webhookId !== undefined)
+    for (const comparison of comparisons) deliveries = deliveries.where('d.webhookId', comparison, webhookId)
   if (status !== undefined) deliveries = deliveries.where('d.status', '=', status)
   if (from !== undefined) deliveries = deliveries.where('d.id', '>=', from)
   return deliveries
@@ -63,6 +70,7 @@ export function listAfter(
   return matching(db, { webhookId, status })
     .select(['d.id', 'd.createdAt'])
     .where('d.id', '>', after)
+    .orderBy('d.webhookId', 'desc')
     .orderBy('d.id')
     .limit(max)
     .execute()
