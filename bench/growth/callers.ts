@@ -47,7 +47,8 @@ export async function addDeliveredWebhook(
   })
   if (!answer.ok) throw new Error(await answer.text())
   const { data } = (await answer.json()) as { data: { id: string } } // the response schema of the route
-  const waiting = `select id from service.webhook_delivery where webhook_id = '${data.id}' and next_attempt_at is not null limit 1`
+  const waiting = `select id from service.webhook_delivery where webhook_id = '${data.id}' and next_attempt_at is not null
+    order by next_attempt_at limit 1`
   return async () => {
     while ((await idsOf(service.controlUrl, waiting)).length > 0) await sleep(20)
   }
