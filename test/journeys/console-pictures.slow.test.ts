@@ -154,6 +154,7 @@ async function tests(): Promise<void> {
         until: 'would go to totals',
       },
       ...webhooks,
+      received: `/webhooks/received/${await receivedTest(t)}`,
       api: '/api/fetchRows',
       keys: '/keys?sort=name&dir=asc',
       key: `/keys/${made.at(-1)?.body.data.record.id}`,
@@ -189,6 +190,16 @@ async function tests(): Promise<void> {
         }
       }
   })
+}
+
+/** A test of a webhook to the test receiver. */
+async function receivedTest({ admin, anon }: TestService): Promise<string> {
+  const headers = { 'x-service-client': 'default' }
+  const { url } = (await anon.get('/dev/webhooks')).body
+  const webhook = { route_key: 'gateway_insert', url, is_active: false }
+  const { id } = (await admin.post('/admin/webhooks', webhook, { headers })).body.data
+  await admin.post(`/admin/webhooks/${id}/test`, {}, { headers })
+  return (await anon.get('/dev/webhooks')).body.webhooks[0].id
 }
 
 /** As a server of one's own has them. */

@@ -83,8 +83,10 @@ function Webhooks({ caller, query }) {
   const set = (/** @type {string} */ name) => take((value) => goWith({ [name]: value, offset: undefined }))
   const names = client === '' || clients.includes(client) ? clients : [client, ...clients]
   return html`<${Title} title="Webhooks">
-      ${facts.receiver && html`<button type="button" onClick=${() => go(addressOf('/webhooks/received'))}>Received</button>`}
-      <button type="button" class="primary" onClick=${() => go(addressOf('/webhooks/new'))}>New webhook</button>
+      <div class="row">
+        ${facts.receiver && html`<button type="button" onClick=${() => go(addressOf('/webhooks/received'))}>Received</button>`}
+        <button type="button" class="primary" onClick=${() => go(addressOf('/webhooks/new'))}>New webhook</button>
+      </div>
     <//>
     <div class="tools" role="search">
       <label>State <select value=${state} onChange=${set('state')}>
