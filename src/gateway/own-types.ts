@@ -35,7 +35,8 @@ const matching =
   (form: RegExp): ToJson =>
   (text) =>
     form.test(text) ? text : undefined
-const number = matching(/^-?\d+(\.\d+)?(e[-+]\d+)?$/)
+/** Not `NaN` and infinities. */
+const number = matching(/^-?\d/)
 const whole: ToJson = (text) => text
 const instant =
   (form: RegExp, end: string): ToJson =>
