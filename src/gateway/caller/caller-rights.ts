@@ -74,11 +74,9 @@ export function bypassesWithProof(holder: Holder): boolean {
 
 /** On a client with row-level security. Its absence is a bug of the code that made the caller (`actingAs`), not a refusal. */
 export function requirePersona(caller: GatewayCaller): void {
-  const { client, backend, persona } = caller
+  const { client, persona } = caller
   if (client.rowLevelSecurity !== undefined && persona === undefined && !bypassesPolicies(caller))
     throw new Error(`A caller of ${client.name} has no persona`)
-  if (persona !== undefined && backend === client.driver)
-    throw new Error(`A caller of ${client.name} does not act as its persona`)
 }
 
 /** After a wait: a caller with another role or other claims is another caller. */
