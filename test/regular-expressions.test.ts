@@ -30,7 +30,6 @@ const CLEARED: readonly (readonly [file: string, literal: string, reason: string
     'the modules of our own console',
   ],
   ['auth/organization/fields.ts', String.raw`/^-?\d+(\.\d+)?$/`, 'the parts share no character'],
-  ['gateway/own-types.ts', String.raw`/^-?\d+(\.\d+)?(e[-+]\d+)?$/`, 'the parts share no character'],
   [
     'kernel/http/own-host.ts',
     String.raw`/^(\[[\da-f:.]+\]|[\w.-]+)(?::(\d{1,5}))?$/`,
