@@ -9,6 +9,7 @@ import { secureRandom } from '#kernel/random.ts'
 import { createDeadline, endWithin } from '#kernel/shutdown.ts'
 import { VERSION } from '#kernel/version.ts'
 import { offerFirstAdminAt } from '#startup/first-admin.ts'
+import { expectDecided } from '#startup/moved-client.ts'
 import { openDatabases, openLogging, type ServiceDatabases } from '#startup/open-databases.ts'
 import { settleUniqueFieldsAt } from '#startup/unique-fields.ts'
 import type { Service } from '../app.ts'
@@ -104,6 +105,7 @@ async function start(
     process.exit(1)
   })
   await unlessAborted(signal, expectService(config, prepared.controlUrl))
+  await unlessAborted(signal, expectDecided(prepared.controlUrl, config))
   await unlessAborted(signal, settleUniqueFieldsAt(prepared.controlUrl, config))
   const loggingDatabase = await unlessAborted(signal, openLogging(config, prepared))
   const databases = { ...prepared, loggingDatabase }
