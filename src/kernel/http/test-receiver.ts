@@ -8,9 +8,14 @@ import type { Kernel } from '../kernel.ts'
 export const hasTestReceiver = ({ production, server }: Config): boolean =>
   !production && server.workers === 1 && addressOf(server.host) !== undefined
 
-/** The only address on this machine that webhooks reach without `outbound.allow_networks`. Undefined: there is no such receiver. */
+/**
+ * The only address on this machine that webhooks reach without `outbound.allow_networks`, in the normal form of URLs, which has no port 80.
+ * Undefined: there is no such receiver.
+ */
 export const testReceiverUrl = ({ config, port }: Pick<Kernel, 'config' | 'port'>): string | undefined =>
-  hasTestReceiver(config) ? `http://${addressOf(config.server.host)}:${port()}${TEST_RECEIVER}` : undefined
+  hasTestReceiver(config)
+    ? new URL(`http://${addressOf(config.server.host)}:${port()}${TEST_RECEIVER}`).href
+    : undefined
 
 export const TEST_RECEIVER = '/dev/webhooks'
 

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Webhook } from 'standardwebhooks'
+import { testReceiverUrl } from '#kernel/http/test-receiver.ts'
 import { secureRandom, uuidv7 } from '#kernel/random.ts'
 import { actor, type TestService, testService } from '#test/harness.ts'
 import { exchange } from '#test/hostile/raw-http.ts'
@@ -67,6 +68,9 @@ test('nothing else on this machine is excepted, and nothing but webhooks', async
   assert.match(outbound.refusal(RECEIVER) ?? '', /only https/)
   const sending = outbound.send(RECEIVER, { method: 'POST', timeout: 1_000, maxBytes: 10 })
   await assert.rejects(sending, /only https/)
+  // Of every port.
+  const atPort80 = testReceiverUrl({ ...t.service.kernel, port: () => 80 })
+  assert.equal(outbound.refusal('http://127.0.0.1/dev/webhooks', atPort80), undefined)
   // Another spelling of the same URL is the same.
   const made = await create(`HTTP://2130706433:${port}/dev/../dev/webhooks`)
   assert.deepEqual([made.status, made.body.data.url], [201, RECEIVER])
