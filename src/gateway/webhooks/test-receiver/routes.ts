@@ -94,10 +94,13 @@ const shown = ({ id, receivedAt, webhookId, signature, body }: Received) => ({
   type: typeIn(body),
 })
 
+/** Characters. Names of events are shorter. */
+const MAX_TYPE = 100
+
 function typeIn(body: string): string | null {
   try {
     const { type } = JSON.parse(body)
-    return typeof type === 'string' ? type : null
+    return typeof type === 'string' ? type.slice(0, MAX_TYPE) : null
   } catch {
     return null
   }
