@@ -9,7 +9,7 @@ const t = await testService()
 const { db } = t.service.kernel
 const run = (text: string) => sql.raw(text).execute(db)
 
-/** What the work returns, and how many deliveries were read for it. */
+/** Returns what the work does, and how many deliveries were read for it. */
 const reading = <Found>(work: (db: Db) => Promise<Found>) =>
   db.transaction().execute(async (trx) => {
     const found = await work(trx)
