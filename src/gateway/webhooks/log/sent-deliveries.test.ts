@@ -120,7 +120,9 @@ test('the list names the last delivery of each webhook, and shows those that fai
   let status = 200
   const { url } = await startReceiver((response) => response.writeHead(status).end())
   const fine = await addWebhook(kernel, { url })
+  clock.advance(1)
   const failing = await addWebhook(kernel, { url })
+  clock.advance(1)
   const { id: off } = await addWebhook(kernel, { url, isActive: false })
   await addEvents(kernel, fine.id)
   await workers.drain()
