@@ -43,6 +43,8 @@ export type Sessions = {
   findById(id: string, address: string): Promise<LiveSession | undefined> | LiveSession | undefined
   /** The session as it is now, for work that has begun with it: no limit refuses it. Undefined when it has ended, or has another token. */
   findStill(found: LiveSession): Promise<LiveSession | undefined>
+  /** Whether `find` would find the very same again. From memory alone: false when that cannot tell. */
+  isAsFound(found: LiveSession): boolean
   /**
    * Extends a remembered session that was last extended `update_age` ago. So a user who returns within `expires_in` stays signed in, up to
    * `max_age`. Undefined when the session has ended in the meantime.
@@ -111,6 +113,7 @@ export function createSessions(kernel: Kernel): Sessions {
       const found = whenUsable(await byId.get(session.id))
       return found?.tokenHash.equals(tokenHash) ? found : undefined
     },
+    isAsFound: (found) => whenUsable(byToken.peek(found.tokenHash.toString('base64url'))) === found,
     async roll(found, token) {
       const { session } = found
       const now = kernel.now()

@@ -12,8 +12,7 @@ import { bearerOf, presentedToken, tokenOf } from '#kernel/http/presented-token.
 import { sessionCookieName } from '#kernel/http/session-cookie.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { fail } from '../errors.ts'
-import { createJwtCallers } from '../row-level-security/jwt-callers.ts'
-import type { JwtClaims } from '../row-level-security/jwt-claims.ts'
+import { createJwtCallers, type JwtCaller } from '../row-level-security/jwt-callers.ts'
 import { type TokenKind, tokenKind } from './token-kind.ts'
 
 /**
@@ -39,6 +38,8 @@ type ActingAs = {
   readonly isImpersonated: boolean
   /** The user of the session, or the admin who acts as the user. */
   readonly userId: string | undefined
+  /** Whether the request would be found to act as this again. False when memory cannot tell. */
+  readonly isAsFound?: () => boolean
 }
 
 export const anonymous = ({ anonymousRole }: RowLevelSecurity): ActingAs => ({
@@ -56,6 +57,7 @@ export function createPersonaLookup(
   presentedSession: SessionReader,
 ): PersonaLookup {
   const jwtCallers = createJwtCallers(kernel)
+  const asUser = createUserPersonas(kernel, sessions)
   return async (request, security) => {
     const { signedInRole } = security
     const presented = presentedSession(request, security)
@@ -67,11 +69,11 @@ export function createPersonaLookup(
     const find = kind === 'own jwt' ? sessionOfJwt : sessions.find
     const live = await find(token, request.clientAddress)
     if (live === 'expired') throw await refused(kernel, request, fail('jwt_expired'))
-    if (live !== undefined && lacksSecondFactor(kernel.config, live)) throw fail('two_factor_required')
     if (live !== undefined) {
+      const acting = asUser(live, signedInRole)
       const { impersonatedBy: adminId } = live.session
       request.impersonation = adminId === null ? undefined : { adminId, userId: live.user.id }
-      return actingAsUser(kernel, live, signedInRole)
+      return acting
     }
     throw await refused(kernel, request, fail('invalid_session'))
   }
@@ -90,11 +92,31 @@ async function refused(
 }
 
 /** The role of the database is never the issuer's choice. */
-const ofJwt = ({ claims, userId }: JwtClaims, { signedInRole }: RowLevelSecurity): ActingAs => ({
+const ofJwt = ({ claims, userId, isAsFound }: JwtCaller, { signedInRole }: RowLevelSecurity): ActingAs => ({
   persona: { role: signedInRole, claims },
   isImpersonated: false,
   userId: `${OF_ISSUER}${userId}`,
+  isAsFound,
 })
+
+/**
+ * Judged once for a session as it was loaded, which any change of it, its user or its membership replaces (live-sessions.ts). Throws if the
+ * session lacks its second factor.
+ */
+function createUserPersonas(
+  kernel: Kernel,
+  { isAsFound }: Sessions,
+): (live: LiveSession, role: string) => ActingAs {
+  const made = new WeakMap<LiveSession, ActingAs>()
+  return (live, role) => {
+    const known = made.get(live)
+    if (known?.persona.role === role) return known
+    if (lacksSecondFactor(kernel.config, live)) throw fail('two_factor_required')
+    const acting = { ...actingAsUser(kernel, live, role), isAsFound: () => isAsFound(live) }
+    made.set(live, acting)
+    return acting
+  }
+}
 
 export function actingAsUser(kernel: Kernel, live: LiveSession, role: string): ActingAs {
   const { impersonatedBy: adminId } = live.session

@@ -19,6 +19,8 @@ export type GatewayCaller = {
   readonly isImpersonated: boolean
   /** The user of its session, or the admin who acts as the user. */
   readonly userId?: string | undefined
+  /** Whether its session or JWT would be found again as it was. Undefined: unknown, or it has neither. */
+  readonly isAsFound?: () => boolean
   readonly grant: Grant
   /** The rights to tables that its operations have needed so far (`rightsOf`), which a stream goes on needing. */
   readonly needed: TableRight[]

@@ -37,9 +37,12 @@ export function createRenewal(
     client.isUndecided === true && !clients.isAsFound(client)
 
   /** Configured clients change only while they are restored, and by `protectClient`. */
-  const isAsItWas = ({ grant, persona, client }: GatewayCaller, { routeOptions }: FastifyRequest): boolean =>
+  const isAsItWas = (
+    { grant, persona, client, isAsFound }: GatewayCaller,
+    { routeOptions }: FastifyRequest,
+  ): boolean =>
     !mayHaveChanged(grant) &&
-    persona === undefined &&
+    (persona === undefined || isAsFound?.() === true) &&
     clients.isAsFound(client) &&
     routeOptions.config.access?.renew === undefined
 

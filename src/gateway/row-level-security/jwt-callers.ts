@@ -12,7 +12,12 @@ import { verifyJwt } from './verify-jwt.ts'
 /** Callers who present a JWT of an issuer that their client trusts. */
 type JwtCallers = {
   /** The claims for policies. Throws a 401 for a token that is not valid now, and issuer_unavailable. */
-  find(token: string, security: RowLevelSecurity, address: string): Promise<JwtClaims>
+  find(token: string, security: RowLevelSecurity, address: string): Promise<JwtCaller>
+}
+
+export type JwtCaller = JwtClaims & {
+  /** Whether the token is still valid, without verifying it. False when memory cannot tell. */
+  isAsFound(): boolean
 }
 
 /** Of one client: its issuers by `iss`, and the tokens that they have signed. */
@@ -32,11 +37,15 @@ export function createJwtCallers(kernel: Kernel): JwtCallers {
       const trust = trustOf(security)
       const key = hash('sha256', token, 'base64url')
       const kept = stillValid(trust, key, kernel.now())
-      if (kept !== undefined) return kept
+      const found = (claims: JwtClaims) => ({
+        ...claims,
+        isAsFound: () => stillValid(trust, key, kernel.now())?.claims === claims.claims,
+      })
+      if (kept !== undefined) return found(kept)
       // Before any work for the token.
       await kernel.limits.expectRoom('default', address)
       try {
-        return await verified(trust, token, key, kernel)
+        return found(await verified(trust, token, key, kernel))
       } catch (error) {
         // Count invalid tokens, to limit their cost.
         if (error instanceof Failure && error.status === 401) await kernel.limits.consume('default', address)
