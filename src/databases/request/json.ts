@@ -46,17 +46,26 @@ function changedNumbers(text: string): Place[] {
   return places
 }
 
-/** A double keeps 15 significant digits (IEEE 754 binary64), so a shorter whole number needs no further check, except -0. */
+/**
+ * A double keeps 15 significant digits (IEEE 754 binary64), so a shorter whole number needs no further check, except -0; and a shorter decimal
+ * is written the same from 1 on, unless it ends with a zero.
+ */
 function numberAt(text: string, from: number): { readonly end: number; readonly isSuspect: boolean } {
   let end = from + 1
-  let isWhole = true
+  let hasExponent = false
+  let hasPoint = false
   for (; end < text.length; end++) {
     const code = text.charCodeAt(end)
-    if (code === POINT || code === SMALL_E || code === LARGE_E) isWhole = false
+    if (code === POINT) hasPoint = true
+    else if (code === SMALL_E || code === LARGE_E) hasExponent = true
     else if (code !== MINUS && code !== PLUS && !isDigit(code)) break
   }
-  const isNegativeZero = text.charCodeAt(from) === MINUS && text.charCodeAt(from + 1) === ZERO
-  return { end, isSuspect: !isWhole || end - from > 15 || isNegativeZero }
+  const first = text.charCodeAt(from)
+  const isBelowOne = (first === MINUS ? text.charCodeAt(from + 1) : first) === ZERO
+  const isShort = !hasExponent && end - from <= 15
+  const isKept =
+    isShort && (hasPoint ? !isBelowOne && text.charCodeAt(end - 1) !== ZERO : first !== MINUS || !isBelowOne)
+  return { end, isSuspect: !isKept }
 }
 
 /** The position after the closing quote of the text that begins at `from`. */
@@ -100,7 +109,8 @@ function marked(text: string, numbers: readonly Place[]): string {
     parts.push(text.slice(copied, from), `"${ESCAPED_MARK}${index}"`)
     copied = end
   }
-  return parts.join('') + text.slice(copied)
+  parts.push(text.slice(copied))
+  return parts.join('')
 }
 
 const ESCAPED_MARK = '\\u0000'
