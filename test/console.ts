@@ -90,3 +90,51 @@ export async function expectNoOverflow(page: Page, what: string): Promise<void> 
   )) as number[]
   assert.ok((content ?? 0) <= (window ?? 0), `${what}: ${content} px in ${window} px`)
 }
+
+/**
+ * Whether nothing is lost at twice the size, for which half of the window is what zoom leaves to a layout: what the pointer reaches it still does,
+ * behind the menu too, no text is cut off that was whole, and tables alone are scrolled sideways.
+ */
+export async function expectZoomable(page: Page, what: string): Promise<void> {
+  const { width, height } = page.viewportSize() ?? { width: 1_280, height: 720 }
+  const whole = (await page.evaluate(LOOK)) as Looked
+  await page.setViewportSize({ width: width / 2, height: height / 2 })
+  await expectNoOverflow(page, `${what} at 200 %`)
+  const menu = page.locator('body:not(:has(dialog[open])) button.menu')
+  // Without taking the focus.
+  const isNarrow = await menu.isVisible()
+  if (isNarrow) await menu.dispatchEvent('click')
+  if (isNarrow) await page.locator('#navigation.open').waitFor()
+  const zoomed = (await page.evaluate(LOOK)) as Looked
+  if (isNarrow) await menu.dispatchEvent('click')
+  await page.setViewportSize({ width, height })
+  assert.ok(whole.reached.length > 1, what)
+  const lost = whole.reached.filter((one) => !zoomed.reached.includes(one))
+  const cut = zoomed.cut.filter((one) => !whole.cut.includes(one))
+  assert.deepEqual({ lost, cut }, { lost: [], cut: [] }, `${what} at 200 %`)
+}
+
+/** What the pointer reaches, and what cuts off its content. */
+type Looked = { readonly reached: readonly string[]; readonly cut: readonly string[] }
+
+/** Elements are named by a number that they keep. A message that has just come goes by itself, and an input scrolls its text. */
+const LOOK = `(() => {
+  const names = (window.names ??= new Map())
+  const nameOf = (one) => names.get(one) ?? names.set(one, names.size + ' ' + one.outerHTML.slice(0, 200)).get(one)
+  const isReached = (one) => {
+    one.scrollIntoView({ behavior: 'instant', block: 'center', inline: 'center' })
+    const { left, top, width, height } = one.getClientRects()[0]
+    const hit = document.elementFromPoint(left + width / 2, top + height / 2)
+    return hit !== null && (one.contains(hit) || hit.closest('.messages') !== null || [...(one.labels ?? [])].includes(hit.closest('label')))
+  }
+  const isCut = (one) => {
+    const { overflowX, overflowY } = getComputedStyle(one)
+    const hides = (value) => value === 'hidden' || value === 'clip'
+    return (hides(overflowX) && one.scrollWidth > one.clientWidth + 1) || (hides(overflowY) && one.scrollHeight > one.clientHeight + 1)
+  }
+  const all = [...(document.querySelector('dialog[open]') ?? document.body).querySelectorAll('*')]
+  const seen = all.filter((one) => one.checkVisibility({ visibilityProperty: true }) && one.getClientRects().length > 0)
+  const controls = seen.filter((one) => one.matches('a[href], button:not(.menu), input, select, textarea, summary'))
+  const gone = [...names.keys()].filter((one) => !one.isConnected)
+  return { reached: [...controls.filter(isReached), ...gone].map(nameOf), cut: seen.filter((one) => !one.matches('input') && isCut(one)).map(nameOf) }
+})()`

@@ -1,7 +1,14 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { withoutBrowser } from '#test/browser/chromium.ts'
-import { expectAccessible, expectNoOverflow, openConsole, signIn, userOf } from '#test/console.ts'
+import {
+  expectAccessible,
+  expectNoOverflow,
+  expectZoomable,
+  openConsole,
+  signIn,
+  userOf,
+} from '#test/console.ts'
 import { withClient } from '#test/database.ts'
 import { PASSWORD } from '#test/harness.ts'
 
@@ -27,6 +34,7 @@ async function tests(): Promise<void> {
   test('an operation is found by search, and its address has nothing but its name', async () => {
     await page.getByRole('heading', { name: 'API', level: 1 }).waitFor()
     await expectAccessible(page, 'the overview')
+    await expectZoomable(page, 'the overview')
     const asked: string[] = []
     page.on('request', (request) => void asked.push(new URL(request.url()).pathname))
     await page.getByRole('searchbox', { name: 'Search operations' }).fill('read rows post')
@@ -46,6 +54,7 @@ async function tests(): Promise<void> {
       .first()
       .waitFor()
     await expectAccessible(page, 'an operation')
+    await expectZoomable(page, 'an operation')
     assert.ok(!asked.includes('/gateway/fetch'), 'nothing runs by itself')
   })
 

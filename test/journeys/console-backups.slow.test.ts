@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { after, test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { withoutBrowser } from '#test/browser/chromium.ts'
-import { expectAccessible, expectNoOverflow, openConsole, userOf } from '#test/console.ts'
+import { expectAccessible, expectNoOverflow, expectZoomable, openConsole, userOf } from '#test/console.ts'
 import { withClient } from '#test/database.ts'
 import { installedPrograms, startInstalledServer } from '#test/installed-postgres.ts'
 
@@ -48,11 +48,13 @@ async function tests(installed: string): Promise<void> {
     await page.keyboard.type('before the <b>move</b>')
     await page.getByLabel('Client', { exact: true }).and(page.locator('dialog select')).selectOption('shop')
     await expectAccessible(page, 'the form')
+    await expectZoomable(page, 'the form')
     await page.getByLabel('Label').press('Enter')
     await page.getByText('The backup of shop has begun').waitFor()
     await row(page, 'before the <b>move</b>').getByText('pending').waitFor()
     await page.getByRole('progressbar').waitFor()
     await expectAccessible(page, 'a backup that waits')
+    await expectZoomable(page, 'a backup that waits')
     await drain()
     await row(page, 'before the <b>move</b>').getByText('completed').waitFor()
     assert.deepEqual(await trail(), [{ action: 'backup.requested', actorId: root.id }])
@@ -94,6 +96,7 @@ async function tests(installed: string): Promise<void> {
     const dialog = page.getByRole('dialog', { name: 'Restore into shop' })
     await dialog.getByText(/All that was written to shop since/).waitFor()
     await expectAccessible(page, 'the restore')
+    await expectZoomable(page, 'the restore')
     const button = dialog.getByRole('button', { name: 'Restore' })
     await dialog.getByLabel('Type shop to confirm').fill('sho')
     assert.ok(await button.isDisabled())

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { withoutBrowser } from '#test/browser/chromium.ts'
-import { expectAccessible, expectNoOverflow, openConsole, userOf } from '#test/console.ts'
+import { expectAccessible, expectNoOverflow, expectZoomable, openConsole, userOf } from '#test/console.ts'
 import { withClient } from '#test/database.ts'
 
 if (withoutBrowser !== false) test('cells of the console', { skip: withoutBrowser })
@@ -134,6 +134,7 @@ async function tests(): Promise<void> {
     await dialog.getByRole('button', { name: 'Save' }).click()
     await dialog.getByText('This is not JSON').waitFor()
     await expectAccessible(page, 'the wide editor')
+    await expectZoomable(page, 'the wide editor')
     await editor('data').fill('{"n": 98765432109876543210.5,\n "m": null}')
     await page.keyboard.press('Control+Enter')
     await dialog.waitFor({ state: 'detached' })
@@ -280,6 +281,7 @@ async function tests(): Promise<void> {
     await open(id)
     await cell('title').dblclick()
     await expectAccessible(page, 'an open cell')
+    await expectZoomable(page, 'an open cell')
     await page.keyboard.press('Escape')
     await page.keyboard.press('Home')
     assert.equal(await page.locator('td:focus').textContent(), id)

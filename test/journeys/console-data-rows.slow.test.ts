@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { withoutBrowser } from '#test/browser/chromium.ts'
-import { expectAccessible, expectNoOverflow, openConsole, userOf } from '#test/console.ts'
+import { expectAccessible, expectNoOverflow, expectZoomable, openConsole, userOf } from '#test/console.ts'
 import { withClient } from '#test/database.ts'
 
 if (withoutBrowser !== false) test('rows of the console', { skip: withoutBrowser })
@@ -34,6 +34,7 @@ async function tests(): Promise<void> {
     await page.goto(`${at}/data?table=people`)
     await press('Insert row')
     await expectAccessible(page, 'the form of a new row')
+    await expectZoomable(page, 'the form of a new row')
     const field = (name: string) => dialog().locator('.field', { has: page.getByText(name, { exact: true }) })
     await dialog().getByLabel('born').fill('not a day')
     await press('Insert')
@@ -81,6 +82,7 @@ async function tests(): Promise<void> {
     await page.getByLabel('Select the row id 12').check()
     await page.getByLabel('Select the row id 12').uncheck()
     await expectAccessible(page, 'selected rows')
+    await expectZoomable(page, 'selected rows')
     await page.getByRole('gridcell', { name: 'Bob' }).focus()
     await page.keyboard.press('Delete')
     await page.getByRole('dialog', { name: 'Delete 2 rows of people?' }).waitFor()
@@ -124,6 +126,7 @@ async function tests(): Promise<void> {
     await page.keyboard.press('Shift+Enter')
     await page.getByRole('dialog', { name: 'id 20' }).waitFor()
     await expectAccessible(page, 'a row')
+    await expectZoomable(page, 'a row')
     await dialog().getByRole('link', { name: 'orders' }).first().click()
     await page.getByRole('heading', { name: 'orders', level: 1 }).waitFor()
     await page.getByText(/^1–1 of/).waitFor()
@@ -224,6 +227,7 @@ async function tests(): Promise<void> {
       .getByText(/^300 of about 2,\d\d\d rows$/)
       .waitFor()
     await expectAccessible(page, 'an export')
+    await expectZoomable(page, 'an export')
     const coming = page.waitForEvent('download')
     await press('Go on')
     const file = await readFile(await (await coming).path(), 'utf8')

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { withoutBrowser } from '#test/browser/chromium.ts'
-import { expectAccessible, expectNoOverflow, openConsole, userOf } from '#test/console.ts'
+import { expectAccessible, expectNoOverflow, expectZoomable, openConsole, userOf } from '#test/console.ts'
 import { withClient } from '#test/database.ts'
 
 if (withoutBrowser !== false) test('an import in a browser', { skip: withoutBrowser })
@@ -41,6 +41,7 @@ async function tests(): Promise<void> {
     await page.getByLabel('Wort').selectOption('word')
     assert.equal(await page.getByLabel('more').inputValue(), '')
     await expectAccessible(page, 'the form of an import')
+    await expectZoomable(page, 'the form of an import')
     await press('Import')
     await page.getByText('3 rows stored.').waitFor()
     await page.getByRole('link', { name: 'Show the rows' }).waitFor()
@@ -59,6 +60,7 @@ async function tests(): Promise<void> {
     await page.getByText('Nothing was written: 1 row cannot be stored.').waitFor()
     await page.getByRole('row', { name: /^2 n / }).waitFor()
     await expectAccessible(page, 'the errors of an import')
+    await expectZoomable(page, 'the errors of an import')
     assert.deepEqual(await sql('select * from strict'), [])
     await whole().uncheck()
     await press('Import')

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { withoutBrowser } from '#test/browser/chromium.ts'
-import { expectAccessible, expectNoOverflow, openConsole, userOf } from '#test/console.ts'
+import { expectAccessible, expectNoOverflow, expectZoomable, openConsole, userOf } from '#test/console.ts'
 import { withClient } from '#test/database.ts'
 import { actor } from '#test/harness.ts'
 
@@ -63,6 +63,7 @@ async function tests(): Promise<void> {
       .filter({ hasText: /^Run one read-only SQL statement/ })
       .waitFor()
     await expectAccessible(page, 'the form of a new key')
+    await expectZoomable(page, 'the form of a new key')
     await page.getByRole('button', { name: 'Create the key' }).focus()
     await page.keyboard.press('Enter')
     const secret = await secretOn()
@@ -74,6 +75,7 @@ async function tests(): Promise<void> {
     assert.deepEqual(await trailOf(key?.id ?? ''), [['api_key.created', true]])
     assert.equal(await read(secret), 200)
     await expectAccessible(page, 'a new key')
+    await expectZoomable(page, 'a new key')
     assert.ok(!page.url().includes(secret))
     await page.reload()
     await page.getByText('reads rows of books').waitFor()
@@ -109,6 +111,7 @@ async function tests(): Promise<void> {
     await press('Rotate')
     const dialog = page.getByRole('dialog')
     await expectAccessible(page, 'the rotation')
+    await expectZoomable(page, 'the rotation')
     await dialog.getByLabel('The old secret works').selectOption('An hour')
     await dialog.getByRole('button', { name: 'Rotate' }).click()
     const secret = await secretOn()

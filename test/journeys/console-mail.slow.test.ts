@@ -4,7 +4,7 @@ import path from 'node:path'
 import { test } from 'node:test'
 import { outboxFolder } from '#kernel/mail/transports.ts'
 import { withoutBrowser } from '#test/browser/chromium.ts'
-import { expectAccessible, expectNoOverflow, openConsole, userOf } from '#test/console.ts'
+import { expectAccessible, expectNoOverflow, expectZoomable, openConsole, userOf } from '#test/console.ts'
 
 if (withoutBrowser !== false) test('the mails of the console in a browser', { skip: withoutBrowser })
 else await tests()
@@ -42,10 +42,12 @@ async function tests(): Promise<void> {
     await link.waitFor()
     await page.getByText('outbox_keep').waitFor()
     await expectAccessible(page, 'the outbox')
+    await expectZoomable(page, 'the outbox')
     await link.focus()
     await page.keyboard.press('Enter')
     await page.getByRole('heading', { name: 'Reset your password', level: 1 }).waitFor()
     await expectAccessible(page, 'a mail')
+    await expectZoomable(page, 'a mail')
     const opening = page.context().waitForEvent('page')
     await page.locator('.mail a').first().click()
     await (await opening).waitForURL(/reset-password/)

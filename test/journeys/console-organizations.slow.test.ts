@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { withoutBrowser } from '#test/browser/chromium.ts'
-import { expectAccessible, expectNoOverflow, openConsole, userOf } from '#test/console.ts'
+import { expectAccessible, expectNoOverflow, expectZoomable, openConsole, userOf } from '#test/console.ts'
 import { createInvitation, createOrganization, createPerson } from '#test/organizations.ts'
 
 if (withoutBrowser !== false) test('the organizations of the console in a browser', { skip: withoutBrowser })
@@ -63,6 +63,7 @@ async function tests(): Promise<void> {
     await page.waitForURL(/search=am\+07$/)
     await page.reload()
     await expectAccessible(page, 'the list')
+    await expectZoomable(page, 'the list')
     await page.getByRole('link', { name: 'Team 07' }).click()
     await page.getByRole('heading', { name: 'Team 07', level: 1 }).waitFor()
   })
@@ -71,6 +72,7 @@ async function tests(): Promise<void> {
     const { ada, bea, id } = await scene('Roles')
     await open(id)
     await expectAccessible(page, 'an organization')
+    await expectZoomable(page, 'an organization')
     await row(ada.email).getByRole('button', { name: 'Change role' }).focus()
     await page.keyboard.press('Enter')
     await page.locator('dialog input:focus').waitFor()
@@ -80,6 +82,7 @@ async function tests(): Promise<void> {
     await dialog.getByText('you_cannot_leave_the_organization_without_an_owner').waitFor()
     assert.equal(await dialog.getByLabel('Role').inputValue(), 'member')
     await expectAccessible(page, 'the dialog')
+    await expectZoomable(page, 'the dialog')
     await page.keyboard.press('Escape')
     await row(bea.email).getByRole('button', { name: 'Change role' }).press('Enter')
     await dialog.getByLabel('Role').fill('owner')

@@ -5,7 +5,14 @@ import { parsePipelines } from '#gateway/pipelines/pipelines-file.ts'
 import { createPipelineRegistry } from '#gateway/pipelines/registry.ts'
 import { defaultConfig } from '#kernel/config/config.ts'
 import { withoutBrowser } from '#test/browser/chromium.ts'
-import { expectAccessible, expectNoOverflow, openConsole, signIn, userOf } from '#test/console.ts'
+import {
+  expectAccessible,
+  expectNoOverflow,
+  expectZoomable,
+  openConsole,
+  signIn,
+  userOf,
+} from '#test/console.ts'
 import { withClient } from '#test/database.ts'
 
 const HOSTILE = '<img src=/console/stolen onerror="document.title = `run`">\u202efed'
@@ -57,6 +64,7 @@ async function tests(): Promise<void> {
   test('by keyboard alone a named pipeline is tried, its input beside its output, and nothing is stored', async () => {
     await page.getByText('No run yet.').waitFor()
     await expectAccessible(page, 'the list')
+    await expectZoomable(page, 'the list')
     await tabTo(page.getByRole('link', { name: 'totals-by-country' }))
     await page.keyboard.press('Enter')
     await page.locator('h1:focus', { hasText: 'totals-by-country' }).waitFor()
@@ -68,6 +76,7 @@ async function tests(): Promise<void> {
     await output?.getByText('12345678901234567891.10').first().waitFor()
     await page.getByText('3 would go to totals').waitFor()
     await expectAccessible(page, 'a dry run')
+    await expectZoomable(page, 'a dry run')
     assert.deepEqual(await rowsOf('select * from totals'), [])
   })
 
@@ -93,6 +102,7 @@ async function tests(): Promise<void> {
       'sink',
     ])
     await expectAccessible(page, 'the log of a run')
+    await expectZoomable(page, 'the log of a run')
     await page.getByRole('link', { name: 'Pipelines' }).last().click()
     const run = page.getByRole('region', { name: 'Past runs' }).locator('tbody tr')
     await run.first().waitFor()

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { withoutBrowser } from '#test/browser/chromium.ts'
-import { expectAccessible, expectNoOverflow, openConsole, userOf } from '#test/console.ts'
+import { expectAccessible, expectNoOverflow, expectZoomable, openConsole, userOf } from '#test/console.ts'
 import { actor } from '#test/harness.ts'
 import { createSecuredClient } from '#test/secured-client.ts'
 
@@ -45,6 +45,7 @@ async function tests(): Promise<void> {
     await press('Add policy')
     await dialog.getByText('whose user_id is their id').waitFor()
     await expectAccessible(page, 'the form of a policy')
+    await expectZoomable(page, 'the form of a policy')
     await dialog.getByRole('button', { name: 'Add the policy' }).click()
     await page.getByText('row-level security is on', { exact: true }).waitFor()
     await page.getByText('select, insert, update, delete').waitFor()
@@ -55,6 +56,7 @@ async function tests(): Promise<void> {
       [root.id, 'public.todo', { operation: 'row_level_security' }],
     )
     await expectAccessible(page, 'the policies')
+    await expectZoomable(page, 'the policies')
   })
 
   test('by keyboard alone one sees as a user, and the trail has the look', async () => {
@@ -82,6 +84,7 @@ async function tests(): Promise<void> {
       [root.id, ada.id, { table: 'public.todo' }],
     )
     await expectAccessible(page, 'the rows of a user')
+    await expectZoomable(page, 'the rows of a user')
     await page.getByLabel('Who').selectOption('A visitor without a session')
     await press('See the rows')
     await page.getByText('permission_denied').waitFor()

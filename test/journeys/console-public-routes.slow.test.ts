@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { withoutBrowser } from '#test/browser/chromium.ts'
-import { expectAccessible, expectNoOverflow, openConsole, userOf } from '#test/console.ts'
+import { expectAccessible, expectNoOverflow, expectZoomable, openConsole, userOf } from '#test/console.ts'
 import { withClient } from '#test/database.ts'
 
 if (withoutBrowser !== false) test('the public routes of the console in a browser', { skip: withoutBrowser })
@@ -55,6 +55,7 @@ async function tests(): Promise<void> {
     await page.keyboard.press('Space')
     await page.getByText('Everybody who can reach the service').waitFor()
     await expectAccessible(page, 'the form of a new route')
+    await expectZoomable(page, 'the form of a new route')
     await page.getByRole('button', { name: 'Open the route' }).focus()
     await page.keyboard.press('Enter')
     await page.getByRole('heading', { name: 'reviews', level: 1 }).waitFor()
@@ -71,6 +72,7 @@ async function tests(): Promise<void> {
     )
     assert.deepEqual(await trailOf(route?.id ?? ''), [['public_route.created', true]])
     await expectAccessible(page, 'a route')
+    await expectZoomable(page, 'a route')
     await press('Try')
     await page.getByText('200 OK').waitFor()
     assert.match((await answer.textContent()) ?? '', /"book": "Sketches",\s+"stars": 5/)

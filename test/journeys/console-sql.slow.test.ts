@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { withoutBrowser } from '#test/browser/chromium.ts'
-import { expectAccessible, expectNoOverflow, openConsole, userOf } from '#test/console.ts'
+import { expectAccessible, expectNoOverflow, expectZoomable, openConsole, userOf } from '#test/console.ts'
 import { withClient } from '#test/database.ts'
 import { eventually } from '#test/embedded.ts'
 import { PASSWORD } from '#test/harness.ts'
@@ -71,6 +71,7 @@ async function tests(): Promise<void> {
     const stored = '[Object.keys(localStorage), Object.keys(sessionStorage), location.href].join()'
     assert.doesNotMatch(String(await page.evaluate(stored)), /select|price/)
     await expectAccessible(page, 'a result')
+    await expectZoomable(page, 'a result')
   })
 
   test('until the editor is loaded one writes in a text area, and goes on where one is', async () => {
@@ -170,6 +171,7 @@ async function tests(): Promise<void> {
       .waitFor()
     await page.getByText('Filter', { exact: true }).first().waitFor()
     await expectAccessible(page, 'a plan')
+    await expectZoomable(page, 'a plan')
     await page.getByLabel('Measure (ANALYZE runs the statement)').check()
     await press(page, 'Explain')
     await page.getByText(/execution time/).waitFor()
@@ -251,6 +253,7 @@ async function tests(): Promise<void> {
     await page.getByRole('button', { name: 'delete from book where id > 1000' }).click()
     assert.equal(await editorOf(page).textContent(), 'delete from book where id > 1000')
     await expectAccessible(page, 'the history')
+    await expectZoomable(page, 'the history')
     assert.deepEqual(await db('select count(*)::int as n from book'), [{ n: 239 }], 'choosing runs nothing')
     await press(page, 'Sign out')
     await page.getByRole('heading', { name: 'Sign in' }).waitFor()

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { withoutBrowser } from '#test/browser/chromium.ts'
-import { expectAccessible, expectNoOverflow, openConsole, userOf } from '#test/console.ts'
+import { expectAccessible, expectNoOverflow, expectZoomable, openConsole, userOf } from '#test/console.ts'
 import { withClient } from '#test/database.ts'
 
 if (withoutBrowser !== false) test('the structure of a table in a browser', { skip: withoutBrowser })
@@ -67,6 +67,7 @@ async function tests(): Promise<void> {
     await type('Type', 'integer')
     await type('References', 'authors.id')
     await expectAccessible(page, 'the form of a new table')
+    await expectZoomable(page, 'the form of a new table')
     await page.keyboard.press('Enter')
     await page.getByText('books was created').waitFor()
     await page.waitForURL(/table=books.*view=structure/)
@@ -74,6 +75,7 @@ async function tests(): Promise<void> {
     await expectTold('books', 'create_table')
     await page.getByRole('link', { name: 'authors.id' }).waitFor()
     await expectAccessible(page, 'the structure')
+    await expectZoomable(page, 'the structure')
   })
 
   test('columns are added, changed as a whole and dropped, and the trail names the person', async () => {
@@ -82,6 +84,7 @@ async function tests(): Promise<void> {
     await dialog.getByLabel('Name').fill('pages')
     await dialog.getByLabel('Type').fill('text')
     await expectAccessible(page, 'the dialog')
+    await expectZoomable(page, 'the dialog')
     await dialog.getByRole('button', { name: 'Add column' }).click()
     await page.getByText('pages was added').waitFor()
     await press('Change pages')
@@ -165,6 +168,7 @@ async function tests(): Promise<void> {
     await dialog.getByLabel('id', { exact: true }).check()
     await dialog.getByLabel('Unique').check()
     await expectAccessible(page, 'the form of an index')
+    await expectZoomable(page, 'the form of an index')
     await dialog.getByRole('button', { name: 'Create index' }).click()
     await page.getByText('books_author_id_id_idx was created').waitFor()
     await expectTold('books_author_id_id_idx', 'create_index')

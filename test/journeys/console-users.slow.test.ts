@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { otherOrigin, withoutBrowser } from '#test/browser/chromium.ts'
-import { expectAccessible, openConsole, signIn, userOf } from '#test/console.ts'
+import { expectAccessible, expectZoomable, openConsole, signIn, userOf } from '#test/console.ts'
 import { PASSWORD } from '#test/harness.ts'
 
 if (withoutBrowser !== false) test('the users of the console in a browser', { skip: withoutBrowser })
@@ -58,6 +58,7 @@ async function tests(): Promise<void> {
     await press(page, 'Ban')
     const dialog = page.getByRole('dialog')
     await expectAccessible(page, 'the dialog')
+    await expectZoomable(page, 'the dialog')
     await dialog.getByLabel('Reason').fill('spam')
     await dialog.getByRole('button', { name: 'Ban' }).click()
     await page.getByText('Ada is banned').waitFor()

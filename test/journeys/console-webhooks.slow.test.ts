@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Locator, Page } from 'playwright-core'
 import { withoutBrowser } from '#test/browser/chromium.ts'
-import { expectAccessible, expectNoOverflow, openConsole, userOf } from '#test/console.ts'
+import { expectAccessible, expectNoOverflow, expectZoomable, openConsole, userOf } from '#test/console.ts'
 import { TO_LOOPBACK } from '#test/identity-provider/visits.ts'
 import { addEvents, addWebhook, startReceiver } from '#test/webhooks.ts'
 
@@ -56,6 +56,7 @@ async function tests(): Promise<void> {
     await page.locator('h1:focus', { hasText: 'New webhook' }).waitFor()
     await page.getByLabel('Rows inserted').waitFor()
     await expectAccessible(page, 'the form')
+    await expectZoomable(page, 'the form')
     const url = `${receiver.url}/made`
     await page.keyboard.press('Tab')
     await page.keyboard.type(url)
@@ -67,6 +68,7 @@ async function tests(): Promise<void> {
     const secret = page.getByRole('textbox', { name: 'Secret' })
     assert.match(await secret.inputValue(), /^whsec_/)
     await expectAccessible(page, 'a webhook with its secret')
+    await expectZoomable(page, 'a webhook with its secret')
     const [made] = await found(url)
     assert.deepEqual(
       [made?.routeKeys, made?.clientName, made?.createdBy],
@@ -97,6 +99,7 @@ async function tests(): Promise<void> {
     assert.equal(await page.locator('main img').count(), 0)
     assert.ok(!(await page.content()).includes('s3cret'))
     await expectAccessible(page, 'a delivery')
+    await expectZoomable(page, 'a delivery')
     assert.deepEqual(await trailOf(id), ['webhook.tested'])
   })
 
