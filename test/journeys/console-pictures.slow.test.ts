@@ -1,7 +1,7 @@
 /** Takes the pictures of docs/console.md: `PICTURES=1 node test/run.ts test/journeys/console-pictures.slow.test.ts` writes them. */
 import { mkdir, writeFile } from 'node:fs/promises'
 import path from 'node:path'
-import { test } from 'node:test'
+import { after, test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { uuidv7 } from '#kernel/random.ts'
 import { withoutBrowser } from '#test/browser/chromium.ts'
@@ -9,7 +9,7 @@ import { openConsole, userOf } from '#test/console.ts'
 import { withClient } from '#test/database.ts'
 import { PASSWORD, type TestService } from '#test/harness.ts'
 import { ROOT } from './pages.ts'
-import { picturedPipelines, picturedWebhooks } from './pictured.ts'
+import { picturedPipelines, picturedPolicies, picturedWebhooks } from './pictured.ts'
 
 const FOLDER = process.env.PICTURES_IN ?? path.join(ROOT, 'docs/pictures/console')
 const isWritten = process.env.PICTURES !== undefined
@@ -31,8 +31,25 @@ const writeSql = async (page: Page) => {
   await page.getByRole('textbox', { name: 'SQL' }).focus()
   await page.keyboard.insertText(SQL)
 }
+const FILE = `id;title;author;pages;price;year
+301;Principia Mathematica;Bertrand Russell;1996;120.00;1910
+302;"Gödel, Escher, Bach";Douglas Hofstadter;777;24.95;1979
+303;The Mythical Man-Month;Frederick Brooks;322;32.50;1975
+304;Communicating Sequential Processes;Tony Hoare;256;41.90;1985
+`
+
 /** What is done before the picture is taken. */
 const ACTS: Readonly<Record<string, (page: Page) => Promise<void>>> = {
+  async policies(page) {
+    await page.getByLabel('Id or email').fill('ada@example.com')
+    await page.getByRole('button', { name: 'See the rows' }).click()
+    await page.getByRole('cell', { name: 'Ask Charles about the mill' }).waitFor()
+  },
+  async import(page) {
+    const file = { name: 'books.csv', mimeType: 'text/csv', buffer: Buffer.from(FILE) }
+    await page.getByLabel('File').setInputFiles(file)
+    await page.getByRole('region', { name: 'First rows' }).waitFor()
+  },
   async sql(page) {
     await writeSql(page)
     await page.keyboard.press('ControlOrMeta+Enter')
@@ -48,9 +65,13 @@ const ACTS: Readonly<Record<string, (page: Page) => Promise<void>>> = {
 }
 
 async function tests(): Promise<void> {
+  const secured = await picturedPolicies()
   const { t, root, enter } = await openConsole({
     ...picturedPipelines,
-    config: { backups: { schedules: { nightly: { client: 'default', cron: '30 3 * * *', keep: 14 } } } },
+    config: {
+      clients: { notes: secured.settings },
+      backups: { schedules: { nightly: { client: 'default', cron: '30 3 * * *', keep: 14 } } },
+    },
     doctor: () => async () => [
       { subject: 'configuration', ok: true, says: 'every setting is valid' },
       {
@@ -77,6 +98,11 @@ async function tests(): Promise<void> {
         })
         .execute()
   }
+
+  after(async () => {
+    await t.stop()
+    await secured.drop()
+  })
 
   test('each screen is pictured, light and dark', async () => {
     const people = []
@@ -124,6 +150,7 @@ async function tests(): Promise<void> {
       })
     const webhooks = await picturedWebhooks(t)
     const [ada, alan, ...others] = people
+    await secured.fill(t, root, ada?.id ?? '')
     const { body: organization } = await root.post('/api/auth/organization/create', {
       ...{ name: 'Analytical Engines', slug: 'analytical-engines', userId: ada?.id },
       ...{ metadata: { plan: 'pro', seats: 25 }, keepCurrentActiveOrganization: true },
@@ -148,6 +175,8 @@ async function tests(): Promise<void> {
       organization: `/organizations/${organization.id}`,
       data: '/data?table=books&sort=pages&dir=desc',
       structure: '/data?table=books&view=structure',
+      policies: '/data?client=notes&table=notes&view=policies',
+      import: '/data?table=books&view=import',
       pipeline: {
         path: '/pipelines/edit?from=named:pages-by-author',
         button: 'Dry run',

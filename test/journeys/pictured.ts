@@ -1,8 +1,9 @@
 import { parsePipelines } from '#gateway/pipelines/pipelines-file.ts'
 import { createPipelineRegistry } from '#gateway/pipelines/registry.ts'
 import { defaultConfig } from '#kernel/config/config.ts'
-import type { TestService } from '#test/harness.ts'
+import type { TestService, User } from '#test/harness.ts'
 import { TO_LOOPBACK } from '#test/identity-provider/visits.ts'
+import { createSecuredClient } from '#test/secured-client.ts'
 import { addEvents, addWebhook, startReceiver } from '#test/webhooks.ts'
 
 const PIPELINES = `
@@ -24,6 +25,25 @@ export const picturedPipelines = {
     parsePipelines(defaultConfig(), { name: 'pipelines.yaml', text: PIPELINES }, {}),
   ),
   config: { outbound: TO_LOOPBACK },
+}
+
+/** Notes of users and their organizations, with policies. `fill` gives some to a user. */
+export async function picturedPolicies() {
+  const { sql, settings, drop } = await createSecuredClient()
+  await sql(`create table notes (id int primary key, text text, user_id uuid, organization_id uuid);
+    insert into notes (id, text) values (1, 'Of nobody')`)
+  return {
+    ...{ settings, drop },
+    async fill({ service: { kernel } }: TestService, root: User, userId: string) {
+      await kernel.db.updateTable('user').set({ email: 'ada@example.com' }).where('id', '=', userId).execute()
+      await sql(`insert into notes (id, text, user_id) values (2, 'Ask Charles about the mill', '${userId}'),
+        (3, 'Note G: the numbers of Bernoulli', '${userId}'), (4, 'Return Somerville’s book', '${userId}')`)
+      await root.send('PUT', '/management/tables/notes/row-level-security', {
+        body: { enabled: true, policies: [{ preset: 'owner' }, { preset: 'organization' }] },
+        headers: { 'x-service-session': '1', 'x-service-client': 'notes' },
+      })
+    },
+  }
 }
 
 /** Webhooks, one of which fails, and the addresses of their screens. */
