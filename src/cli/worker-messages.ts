@@ -9,10 +9,10 @@ type WorkerDatabases = Pick<
   'controlUrl' | 'pooler' | 'builtIn' | 'callerRoles' | 'logging' | 'loggingDatabase' | 'embedded'
 >
 
-/** Start message for a worker. `port` is the port that an earlier worker has chosen, if any free port is allowed. */
+/** Start message for a worker. `port`: what the listening workers have asked for, or the port that they had. */
 export type WorkerStart = {
   readonly databases: WorkerDatabases
-  readonly port: number | undefined
+  readonly port: number
   readonly pipelines: PipelinesFile | undefined
 }
 

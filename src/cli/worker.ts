@@ -42,7 +42,7 @@ export async function runWorker(context: InstallingContext): Promise<void> {
   })
   send('hello')
   const { startService } = await app
-  const { databases, port = config.server.port } = await starting.promise
+  const { databases, port } = await starting.promise
   service = await startService({
     ...context,
     config: { ...config, server: { ...config.server, port } },

@@ -19,14 +19,20 @@ export function startWorkers(
 ): Running {
   const { controlUrl, pooler, builtIn, callerRoles, logging, loggingDatabase, embedded } = databases
   const handles = new Set<Handle>()
+  const listening = new Set<Handle>()
   const stopping = new AbortController()
-  let port: number | undefined
+  // Workers share a port by its number as they ask for it, so all ask for 0 as long as one listens by that.
+  let asked = config.server.port
+  let found = asked
   const fork = (): Handle => {
-    const start = () => ({
-      databases: { controlUrl, pooler, builtIn, callerRoles, logging, loggingDatabase, embedded },
-      port,
-      pipelines: pipelines.file(),
-    })
+    const start = () => {
+      if (listening.size === 0) asked = found
+      return {
+        databases: { controlUrl, pooler, builtIn, callerRoles, logging, loggingDatabase, embedded },
+        port: asked,
+        pipelines: pipelines.file(),
+      }
+    }
     const handle = forkWorker(start, log, {
       metrics: async () => ({ metrics: await metricsOf([...handles], log) }),
       figures: async () => ({ figures: await figuresOf([...handles]) }),
@@ -34,12 +40,16 @@ export function startWorkers(
     })
     handles.add(handle)
     handle.listening.then(
-      (found) => {
-        port = found
+      (port) => {
+        found = port
+        listening.add(handle)
       },
       () => {},
     )
-    handle.exited.then(() => handles.delete(handle))
+    handle.exited.then(() => {
+      handles.delete(handle)
+      listening.delete(handle)
+    })
     return handle
   }
   const first = Array.from({ length: config.server.workers }, fork)

@@ -32,14 +32,17 @@ test('a revocation ends streams of each worker and of another process, and their
     SERVICE_AUTH__PASSWORD__MEMORY: '1024',
     SERVICE_AUTH__PASSWORD__ITERATIONS: '1',
   }
-  const homes = [await createTemporaryHome(), await createTemporaryHome()] as const
-  const programs = [
-    await startProgram(homes[0].folder, env),
-    await startProgram(homes[1].folder, env),
-  ] as const
+  const start = async () => {
+    const home = await createTemporaryHome()
+    const program = await startProgram(home.folder, env)
+    t.after(async () => {
+      await program.end('SIGTERM')
+      await home.remove()
+    })
+    return program
+  }
+  const programs = [await start(), await start()] as const
   t.after(async () => {
-    for (const program of programs) await program.end('SIGTERM')
-    for (const home of homes) await home.remove()
     await database.drop()
     await onServer(`drop role ${roles[0]}; drop role ${roles[1]}`)
   })

@@ -179,6 +179,32 @@ test('an unresponsive worker is replaced with growing delays while others serve;
   assert.match(program.output(), /"event":"runtime_warning".*something is odd/)
 })
 
+test('a worker that begins while another listens shares the port that the system has chosen', async (t) => {
+  const home = await createTemporaryHome()
+  const program = await startProgram(home.folder, {
+    DATABASE_URL: await controlDatabase(),
+    SERVICE_SECRET: TEST_SECRET,
+    SERVICE_SERVER__WORKERS: '2',
+  })
+  t.after(async () => {
+    await program.end('SIGTERM')
+    await home.remove()
+  })
+  const workers = () => childrenOf(program.child.pid ?? 0)
+  const headers = { apikey: await adminKey(home.folder) }
+  const missed = () => program.output().split('metrics_incomplete').length
+  const [victim = 0, survivor = 0] = await workers()
+  process.kill(victim, 'SIGKILL')
+  assert.notEqual(await replacement(workers, [victim, survivor]), undefined)
+  await within(60_000, async () => {
+    const before = missed()
+    const { status } = await actor(program.url).get('/metrics', { headers })
+    return status === 200 && missed() === before
+  })
+  assert.equal(program.output().match(/"event":"worker_lost"/g)?.length, 1)
+  assert.equal(program.errors(), '')
+})
+
 test('workers end quietly when the primary is killed while it hands a connection over', async (t) => {
   const home = await createTemporaryHome()
   const program = await startProgram(home.folder, {
