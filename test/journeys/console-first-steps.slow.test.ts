@@ -12,7 +12,7 @@ import {
 } from '#test/console.ts'
 import { actor, PASSWORD } from '#test/harness.ts'
 import { createSecuredClient } from '#test/secured-client.ts'
-import { createTemporaryHome, runProgram, startProgram } from './program.ts'
+import { createAdmin, createTemporaryHome, startProgram } from './program.ts'
 
 const ROOT = 'root@example.com'
 const ADA = 'ada@example.com'
@@ -37,18 +37,7 @@ async function tests(): Promise<void> {
     t.after(() => home.remove())
     const program = await startProgram(home.folder)
     t.after(() => program.end('SIGTERM'))
-    const create = [
-      'users',
-      'create',
-      '--role',
-      'admin',
-      '--name',
-      'Root',
-      '--email',
-      ROOT,
-      '--password-stdin',
-    ]
-    assert.equal((await runProgram(home.folder, create, {}, PASSWORD)).code, 0)
+    await createAdmin(home.folder, { email: ROOT, password: PASSWORD })
     const visit = await (await openBrowser()).visit()
     const { page } = visit
     await page.goto(program.url.replace('127.0.0.1', 'localhost'))

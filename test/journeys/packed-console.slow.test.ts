@@ -7,7 +7,7 @@ import { openBrowser, withoutBrowser } from '#test/browser/chromium.ts'
 import { complaintsOf, signIn } from '#test/console.ts'
 import { PASSWORD } from '#test/harness.ts'
 import { ROOT } from './pages.ts'
-import { createTemporaryHome, runProgram, startProgram } from './program.ts'
+import { createAdmin, createTemporaryHome, startProgram } from './program.ts'
 
 const EMAIL = 'root@example.com'
 
@@ -21,19 +21,7 @@ test('from the packed files, in an empty folder, every screen of the console ope
   await mkdir(data)
   const program = await startProgram(data, {}, [], root)
   t.after(() => program.end('SIGTERM'))
-  const create = [
-    'users',
-    'create',
-    '--role',
-    'admin',
-    '--name',
-    'Root',
-    '--email',
-    EMAIL,
-    '--password-stdin',
-  ]
-  const made = await runProgram(data, create, {}, PASSWORD, root)
-  assert.equal(made.code, 0, made.stderr)
+  await createAdmin(data, { email: EMAIL, password: PASSWORD }, root)
 
   const visit = await (await openBrowser()).visit()
   const { page } = visit

@@ -59,6 +59,17 @@ export type Env = Readonly<Record<string, string>>
 /** Exit code and output of a command. */
 export type Ended = { readonly code: number | null; readonly stdout: string; readonly stderr: string }
 
+/** An administrator with the password, made by the command line. `root`: as of startProgram. */
+export async function createAdmin(
+  folder: string,
+  { email, password }: { readonly email: string; readonly password: string },
+  root = ROOT,
+): Promise<void> {
+  const args = 'users create --role admin --name Root --password-stdin --email'.split(' ')
+  const { code, stderr } = await runProgram(folder, [...args, email], {}, password, root)
+  assert.equal(code, 0, stderr)
+}
+
 /** Runs a command and waits for its exit. `root`: as of startProgram. */
 export async function runProgram(
   folder: string,
