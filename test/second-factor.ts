@@ -9,11 +9,18 @@ export type Enrolled = User & { readonly secret: string; readonly backupCodes: r
 
 export const secretIn = (totpURI: string): string => new URL(totpURI).searchParams.get('secret') ?? ''
 
-/** The code that an authenticator app shows now, or `steps` of 30 seconds later. */
-export const codeOf = ({ service }: TestService, secret: string, steps = 0): string =>
-  new TOTP({ secret: Secret.fromBase32(secret) }).generate({
-    timestamp: service.kernel.now().getTime() + steps * 30_000,
-  })
+/** How long an authenticator app shows a code, milliseconds. */
+const STEP = 30_000
+/** More than a request takes, so that no step ends between a code and its use. */
+const REST = 3_000
+
+/** The code that an authenticator app shows now, or some steps later. The clock is turned past the rest of a step that is about to end. */
+export function codeOf({ service, advance }: TestService, secret: string, steps = 0): string {
+  const left = STEP - (service.kernel.now().getTime() % STEP)
+  if (left < REST) advance(left)
+  const timestamp = service.kernel.now().getTime() + steps * STEP
+  return new TOTP({ secret: Secret.fromBase32(secret) }).generate({ timestamp })
+}
 
 /** A code that is wrong now. */
 export const wrongCode = (t: TestService, secret: string): string => {
@@ -41,7 +48,7 @@ export async function enrolTotp(t: TestService, user: User): Promise<Enrolled> {
   const secret = secretIn(begun.body.totpURI)
   const verified = await user.post('/api/auth/two-factor/verify-totp', { code: codeOf(t, secret) })
   assert.equal(verified.status, 200, verified.text)
-  t.advance(30_000)
+  t.advance(STEP)
   return { ...bearer(user, verified.body.token), secret, backupCodes: begun.body.backupCodes }
 }
 
