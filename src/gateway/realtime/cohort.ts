@@ -146,7 +146,7 @@ export const bytesOfKeys = (cohorts: Iterable<Cohort>): number =>
 export const isTooLarge = ({ shown, shownBytes }: Cohort, { config }: Pick<Kernel, 'config'>): boolean =>
   shown.size > config.gateway.max_rows || shownBytes > MOST_SHOWN
 
-/** Of a set's or map's entry, and what it refers to. */
+/** Of a set's or map's entry and what it refers to, and of the entry by which changes find it (table-cohorts.ts): 86 to 118 with a key of 8 to 40 characters. */
 const ENTRY = 100
 /** Bytes of the keys that one cohort has shown. */
 const MOST_SHOWN = 33_554_432
