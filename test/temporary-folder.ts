@@ -1,6 +1,7 @@
 import { mkdtemp, readdir, rm, statfs } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
+import { isAlive } from './processes.ts'
 
 const PREFIX = 'gatehouse-test-'
 
@@ -27,13 +28,4 @@ export async function removeAbandoned(): Promise<void> {
 async function temporaryPlace(): Promise<string> {
   const memory = await statfs('/dev/shm').catch(() => undefined)
   return memory && memory.bavail * memory.bsize > 4 * 2 ** 30 ? '/dev/shm' : tmpdir()
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    return process.kill(pid, 0)
-  } catch (error) {
-    // EPERM: the process exists and belongs to another user.
-    return error instanceof Error && 'code' in error && error.code === 'EPERM'
-  }
 }

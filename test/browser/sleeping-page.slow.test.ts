@@ -5,6 +5,7 @@ import { startServer, startService } from '#test/chaos/services.ts'
 import { withClient } from '#test/database.ts'
 import { freePort } from '#test/free-port.ts'
 import { ADMIN_KEY, actor } from '#test/harness.ts'
+import { isAlive } from '#test/processes.ts'
 import { TEXT, USER } from '#test/secured-tables.ts'
 import { openBrowser, type TestBrowser, withoutBrowser } from './chromium.ts'
 import { add, newVisitor, serveExample, shows } from './live-example.ts'
@@ -86,14 +87,6 @@ async function sleepOf(browser: TestBrowser): Promise<() => void> {
   const wake = () => send('SIGCONT')
   after(wake)
   return wake
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    return process.kill(pid, 0)
-  } catch {
-    return false
-  }
 }
 
 /** A service in a process of its own, with the table of the example. */

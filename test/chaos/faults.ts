@@ -39,6 +39,7 @@ export const INJECT: Readonly<Record<PlannedFault['name'], Inject>> = {
         [whom % 3],
       )
     }),
+  'kill a worker': ({ services }, _pages, whom) => services[1].killWorker(whom),
   'kill a service': (world, _pages, whom) => replace(world, whom, 'SIGKILL'),
   'stop a service': (world, _pages, whom) => replace(world, whom, 'SIGTERM'),
   'crash the database': crash,

@@ -25,7 +25,13 @@ export const FAULTS = [
   'freeze',
   'terminate',
 ] as const
-export const KILLS = ['kill a service', 'stop a service', 'crash the database', 'kill everything'] as const
+export const KILLS = [
+  'kill a worker',
+  'kill a service',
+  'stop a service',
+  'crash the database',
+  'kill everything',
+] as const
 
 export type PlannedFault = {
   readonly name: (typeof FAULTS)[number] | (typeof KILLS)[number]

@@ -1,11 +1,13 @@
+import { childrenOf } from '#kernel/db/embedded/processes.ts'
 import { provision } from '#kernel/db/provision.ts'
 import { type CrashableServer, startCrashableServer } from '#test/crashable-server.ts'
 import { withClient } from '#test/database.ts'
-import type { Cleanup } from '#test/embedded.ts'
+import { type Cleanup, eventually } from '#test/embedded.ts'
 import { freePort } from '#test/free-port.ts'
 import { ADMIN_KEY, TEST_SECRET } from '#test/harness.ts'
 import { type DatabaseProxy, startProxy } from '#test/hostile/proxy.ts'
 import { createTemporaryHome, type Env, type Program, startProgram } from '#test/journeys/program.ts'
+import { isAlive } from '#test/processes.ts'
 
 /** A service in a process that can be killed. Its client `app` has row-level security. */
 export type RunningService = {
@@ -14,6 +16,8 @@ export type RunningService = {
   readonly proxy: DatabaseProxy
   /** Ends the process and starts another one on the same port. */
   replace(signal: 'SIGKILL' | 'SIGTERM'): Promise<void>
+  /** Kills one of its workers, if it has any. The service replaces it. */
+  killWorker(which: number): Promise<void>
   log(): string
 }
 
@@ -33,6 +37,8 @@ export async function startServer(t: Cleanup): Promise<CrashableServer> {
   )
   return server
 }
+
+const workersOf = ({ child }: Program) => childrenOf(child.pid ?? 0)
 
 export async function startService(
   t: Cleanup,
@@ -79,8 +85,16 @@ export async function startService(
     url: `http://127.0.0.1:${port}`,
     proxy,
     async replace(signal) {
+      const workers = await workersOf(program)
       await program.end(signal)
+      // They have its port as long as they live.
+      await eventually(() => !workers.some(isAlive))
       program = await startProgram(home.folder, env)
+    },
+    async killWorker(which) {
+      const workers = await workersOf(program)
+      const pid = workers[which % workers.length]
+      if (pid !== undefined) process.kill(pid, 'SIGKILL')
     },
     log: () => program.output(),
   }

@@ -9,10 +9,10 @@ import { OF_ALL_ROUTES, ROUTES } from './routes.ts'
 import { type RunningService, startServer, startService } from './services.ts'
 import { type FOREIGN, type People, SCHEMA, TABLES } from './statements.ts'
 
-/** Two services on one PostgreSQL server, both in processes that can be killed, with live tables on a client with row-level security. */
+/** Two services on one PostgreSQL server, the second one with two workers, in processes that can be killed, with live tables on a client with row-level security. */
 export type World = {
   readonly server: CrashableServer
-  readonly services: readonly RunningService[]
+  readonly services: readonly [RunningService, RunningService]
   readonly people: People
   readonly callers: Readonly<Record<CallerName, Caller>>
   /** Sends to one of the services, after a while to another one. Undefined: none has answered. */
@@ -67,7 +67,10 @@ export async function createWorld(t: Cleanup): Promise<World> {
   const issuer = await startJwtIssuer({}, t)
   const trusted = JSON.stringify([{ issuer: issuer.issuer, audience: [AUDIENCE] }])
   const trust = { SERVICE_CLIENTS__APP__ROW_LEVEL_SECURITY__ISSUERS: trusted }
-  const services = [await startService(t, server, trust), await startService(t, server, trust)]
+  const services = [
+    await startService(t, server, trust),
+    await startService(t, server, { ...trust, SERVICE_SERVER__WORKERS: '2' }),
+  ] as const
 
   let turn = 0
   const ask: World['ask'] = async (who, method, path, body) => {

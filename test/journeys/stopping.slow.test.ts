@@ -10,6 +10,7 @@ import { childrenOf } from '#kernel/db/embedded/processes.ts'
 import { testDatabase } from '#test/database.ts'
 import { eventually } from '#test/embedded.ts'
 import { actor, controlDatabase, PASSWORD, TEST_SECRET } from '#test/harness.ts'
+import { isAlive } from '#test/processes.ts'
 import { processesOf } from '../crashable-server.ts'
 import { startProxy } from '../hostile/proxy.ts'
 import { createTemporaryHome, type Started, spawnProgram, startProgram } from './program.ts'
@@ -173,11 +174,3 @@ test('a start that waits for the migration lock logs the wait and can be stopped
   )
   assert.equal(rows.length, 0, 'no connection is left on the server')
 })
-
-function isAlive(pid: number): boolean {
-  try {
-    return process.kill(pid, 0)
-  } catch {
-    return false
-  }
-}

@@ -6,6 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { childrenOf } from '#kernel/db/embedded/processes.ts'
 import { withClient } from '#test/database.ts'
 import { actor, controlDatabase, PASSWORD, TEST_SECRET } from '#test/harness.ts'
+import { isAlive } from '#test/processes.ts'
 import { createTemporaryHome, startProgram } from './program.ts'
 
 /** A keep-alive connection. The primary has assigned it to one worker, which serves all of its requests. */
@@ -229,14 +230,6 @@ test('workers end quietly when the primary is killed while it hands a connection
   assert.doesNotMatch(program.output(), /crashed|EPIPE|"level":"error"/)
   assert.equal(program.errors(), '')
 })
-
-function isAlive(pid: number): boolean {
-  try {
-    return process.kill(pid, 0)
-  } catch {
-    return false
-  }
-}
 
 /** Waits for a worker process that is not in `known`. */
 async function replacement(
