@@ -230,6 +230,9 @@ const codeNow = (name: keyof typeof TOTP_SECRETS): string =>
 /** A code for the second factor, without one that was begun, is one for the first. */
 const withoutBegunFactor = ({ factor }: UserState): Refusal =>
   factor === 'first' ? [401, 'INVALID_CODE'] : [400, 'TOTP_NOT_ENABLED']
+/** A device would begin with a session that has shown what the account has no more. */
+const withoutApprovals = (state: UserState): UserState =>
+  redeemed(redeemed(state, 'device-session of S'), 'device-session of O')
 const factorChanged = (state: UserState): UserState => ({
   ...redeemed(redeemed(state, 'second-factor'), 'second-factor-code'),
   trusted: false,
@@ -614,7 +617,7 @@ export const VERBS = {
       (hasFirstPasskey(now) ? undefined : [404, 'PASSKEY_NOT_FOUND']) ??
       (now.password === null && !now.linked && now.passkeys.length === 1 ? LAST_WAY_IN : undefined),
     leaves: (state) => ({
-      ...redeemed(state, 'second-factor'),
+      ...withoutApprovals(redeemed(state, 'second-factor')),
       passkeys: addedPasskeys(state),
       trusted: false,
     }),
@@ -700,7 +703,9 @@ export const VERBS = {
       aliveAsOwner(now, me, before) ??
       (now.factor === 'none' && !now.factorBegun ? [400, 'TWO_FACTOR_NOT_ENABLED'] : undefined),
     leaves: (state) =>
-      state.factor === 'none' ? { ...state, factorBegun: false } : { ...factorChanged(state), ...NO_FACTOR },
+      state.factor === 'none'
+        ? { ...state, factorBegun: false }
+        : { ...withoutApprovals(factorChanged(state)), ...NO_FACTOR },
     column: 'O',
     needsFresh: true,
   },

@@ -5,6 +5,7 @@ import { setPasswordByOperator } from '#auth/password/password.ts'
 import { tokenHash } from '#identity/tokens.ts'
 import { approve, askForCodes, DEVICE_CLIENTS, deny, deviceOf, poll } from '#test/devices.ts'
 import { type Actor, actor, linkIn, PASSWORD, testClock, testService, type User } from '#test/harness.ts'
+import { ceremoniesOf } from '#test/passkeys.ts'
 import { impersonated, sessionIdOf } from '#test/permissions/impersonated.ts'
 import { codeOf, enrolTotp } from '#test/second-factor.ts'
 
@@ -21,6 +22,7 @@ const t = await testService({
 })
 const { kernel } = t.service
 const { db } = kernel
+const passkeys = ceremoniesOf(t)
 const [MINUTE, HOUR, DAY] = [60_000, 3_600_000, 86_400_000]
 
 const sessionOf = (token: string) =>
@@ -178,6 +180,27 @@ test('a factor that was confirmed after the approval is not passed by', async ()
   await enrolTotp(t, ada)
   const { status, body } = await poll(t, asked)
   assert.deepEqual([status, body.error], [400, 'access_denied'])
+})
+
+test('an approval ends with the factor or the last passkey that its session has shown', async () => {
+  const ada = await enrolTotp(t, await t.signUp('Ada'))
+  const byTotp = await askForCodes(t)
+  assert.equal((await approve(ada, byTotp)).status, 200)
+  const disabled = await ada.post('/api/auth/two-factor/disable', { password: PASSWORD })
+  assert.equal(disabled.status, 200, disabled.text)
+
+  const { authenticator, passkey } = await passkeys.newUser('Bob')
+  const { body: signedIn } = await passkeys.signIn(authenticator)
+  const bob = actor(t.url, { authorization: `Bearer ${signedIn.token}` })
+  const byPasskey = await askForCodes(t)
+  assert.equal((await approve(bob, byPasskey)).status, 200)
+  const removed = await bob.post('/api/auth/passkey/delete-passkey', { id: passkey.id })
+  assert.equal(removed.status, 200, removed.text)
+
+  for (const asked of [byTotp, byPasskey]) {
+    const { status, body } = await poll(t, asked)
+    assert.deepEqual([status, body.error], [400, 'invalid_grant'])
+  }
 })
 
 test('approving needs a session, a recent proof and the factor; refusing needs a session', async () => {

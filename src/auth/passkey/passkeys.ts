@@ -124,8 +124,8 @@ export async function removePasskey(
     if (!(await deletePasskey(kernel.db, { id, userId: user.id }))) throw fail('PASSKEY_NOT_FOUND')
     if (isLast) throw fail('FAILED_TO_UNLINK_LAST_ACCOUNT')
     await updatePasskeyHad(kernel.db, caller.session)
-    // A sign-in with this passkey may wait for its second factor.
-    await deleteTicketsFor(kernel.db, user.id, ['second-factor'])
+    // A sign-in with this passkey may wait for its second factor, and an approved device for a session that has shown it.
+    await deleteTicketsFor(kernel.db, user.id, ['second-factor', 'device-session'])
     await deleteTrustedDevices(kernel.db, user.id)
     await tell(kernel, 'passkey.removed', { targetId: user.id, details: { passkeyId: id } })
     await noticeTo(kernel, user, MAILS.passkeyRemoved(user))

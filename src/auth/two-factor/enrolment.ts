@@ -123,8 +123,11 @@ export async function disable(
 
 export async function removeFactorInForce(kernel: Kernel, { id }: User, exceptOf?: string): Promise<boolean> {
   const wasInForce = await deleteFactor(kernel.db, id, true, exceptOf)
-  if (wasInForce) await updateUser(kernel.db, id, { twoFactorEnabled: false }, kernel.now())
-  return wasInForce
+  if (!wasInForce) return false
+  await updateUser(kernel.db, id, { twoFactorEnabled: false }, kernel.now())
+  // Sessions forget that they have shown it, and an approval has written it down.
+  await deleteTicketsFor(kernel.db, id, ['device-session'])
+  return true
 }
 
 /** Removes what another person may have added before the first proof of the address. `exceptOf`: the factors of this session stay. */
