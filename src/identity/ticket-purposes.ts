@@ -17,8 +17,8 @@ type Purposes = {
   'passkey-registration': Of<'user', PasskeyChallenge>
   'passkey-sign-in': Of<'nobody', PasskeyChallenge>
   'social-sign-in': Of<'nobody', SocialState>
-  'social-link': Of<'user', SocialState>
-  'social-reauthentication': Of<'user', SocialState>
+  'social-link': Of<'user', SocialState & Partial<OfSession>>
+  'social-reauthentication': Of<'user', SocialState & Partial<OfSession>>
   /** A sign-in that waits for its second factor, by one of these methods or a backup code. */
   'second-factor': Of<'user', PendingSignIn>
   /** In place of a token it has a code, valid for one session or pending sign-in (mailed-codes.ts). */
@@ -72,7 +72,10 @@ type PendingSignIn = {
   /** Shown by the first step. Absent in a sign-in that began before this was kept. */
   readonly shown?: readonly Shown[]
 }
-/** Hash of the session's token, in base64url: whoever has an old token of the session gets nothing of what it has shown since. */
+/**
+ * Hash of the session's token, in base64url: whoever has an old token of the session gets nothing of what it has shown since. Absent in a
+ * visit to a provider that began before this was kept.
+ */
 type OfSession = { readonly token: string }
 /** In base64url. It is public: the browser shows it to the authenticator. */
 type PasskeyChallenge = { readonly challenge: string }

@@ -554,17 +554,14 @@ export const VERBS = {
     action: ({ id: userId, email, sessions }, me) => ({
       call: ({ service: { kernel } }) =>
         linkIdentity(kernel, {
-          proof: { userId, session: { id: sessions[me].id } },
+          proof: { userId, session: sessions[me] },
           refuse: () => fail('STATE_MISMATCH'),
           provider: 'github',
           identity: identityOf(userId, email),
         }),
     }),
-    // The session counts, whatever its token is by then.
     refused: (now, me) => {
-      const lives =
-        now.user === 'there' && now.sessions.some((name) => name === me || name === `${me} renewed`)
-      if (!lives) return [400, 'STATE_MISMATCH']
+      if (alive(now, me) !== undefined) return [400, 'STATE_MISMATCH']
       return now.address === 'own' ? undefined : [400, 'UNABLE_TO_LINK_ACCOUNT']
     },
     leaves: (state) => ({ ...state, linked: true }),
@@ -654,16 +651,12 @@ export const VERBS = {
     action: ({ id: userId, sessions }, me) => ({
       call: ({ service: { kernel } }) =>
         reauthenticateByProvider(kernel, {
-          ...{ userId, session: { id: sessions[me].id } },
+          ...{ userId, session: sessions[me] },
           account: { providerId: 'github', accountId: userId },
         }),
     }),
-    // The session counts, whatever its token is by then.
-    refused: (now, me) => {
-      const lives =
-        now.user === 'there' && now.sessions.some((name) => name === me || name === `${me} renewed`)
-      return lives && now.linked ? undefined : [403, 'ACCOUNT_NOT_LINKED']
-    },
+    refused: (now, me) =>
+      alive(now, me) === undefined && now.linked ? undefined : [403, 'ACCOUNT_NOT_LINKED'],
     leaves: reauthenticated,
   },
   'refresh-token': {

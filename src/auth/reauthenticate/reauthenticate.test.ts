@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { sql } from 'kysely'
+import { insertLinkedAccount } from '#identity/linked-accounts.ts'
 import { createAuthenticator } from '#test/authenticator.ts'
 import { type Actor, type Answer, PASSWORD, type User } from '#test/harness.ts'
 import { startSocialService } from '#test/identity-provider/social-service.ts'
@@ -97,6 +98,19 @@ test('an account of the provider that is not linked to the user shows nothing, a
   const bob = await t.signUp('Bob')
   const none = await reauthenticate(bob, { provider: 'acme' })
   assert.equal(said(none), '404 ACCOUNT_NOT_FOUND', 'nothing is linked')
+})
+
+test('a visit that began under a former token of the session gives nobody the new one', async () => {
+  const ada = await t.signUp('Ada')
+  idp.visitor = person('Ada')
+  await insertLinkedAccount(kernel, ada.id, { providerId: 'acme', accountId: idp.visitor.sub }, {})
+  const thief = inBrowser(ada)
+  const callback = await thief.visit(await thief.begin({}, '/reauthenticate'))
+  const { body } = await reauthenticate(ada, { password: PASSWORD })
+  thief.setCookie(SESSION_COOKIE, undefined)
+  assert.equal(await thief.arrive(callback), '/failed?error=account_not_linked')
+  assert.equal(thief.cookie(SESSION_COOKIE), undefined)
+  assert.equal(said(await withToken(body.token).get(`${AUTH}/get-session`)), '200')
 })
 
 test('a password makes a session fresh again, under a new token', async () => {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { PASSWORD } from '#test/harness.ts'
 import { startSocialService } from '#test/identity-provider/social-service.ts'
 import { createVisitor, person } from '#test/identity-provider/visits.ts'
 
@@ -37,6 +38,17 @@ test('a link flow is not finished when the role of the user requires a second fa
   const callback = await ada.visitor.visit(await ada.visitor.begin({}, '/link-social'))
   await db.updateTable('user').set({ role: 'admin' }).where('id', '=', ada.id).execute()
   assert.equal(await ada.visitor.arrive(callback), '/failed?error=two_factor_required')
+  assert.deepEqual(await accountsOf(idp.visitor.sub), [])
+})
+
+test('a link flow is not finished by a former token of its session', async () => {
+  const ada = await signedIn('Renewed')
+  idp.visitor = person('Renewed', { email: ada.email })
+  const callback = await ada.visitor.visit(await ada.visitor.begin({}, '/link-social'))
+  assert.equal((await ada.post('/api/auth/reauthenticate', { password: PASSWORD })).status, 200)
+  // Of a thief, whose cookie is refused by now.
+  ada.visitor.setCookie('service-auth.session-token', undefined)
+  assert.equal(await ada.visitor.arrive(callback), '/failed?error=state_mismatch')
   assert.deepEqual(await accountsOf(idp.visitor.sub), [])
 })
 

@@ -56,7 +56,7 @@ export async function beginVisit(
 const ownerOf = ({ provider, browser }: Pick<SocialState, 'provider' | 'browser'>): string =>
   `${provider} ${browser}`
 
-type NewState = Pick<NewTicket<'social-sign-in'>, 'lifetime' | 'payload'>
+export type NewState = Pick<NewTicket<'social-sign-in'>, 'lifetime' | 'payload'>
 
 /** A request to the callback. */
 export type ProviderReturn = {
@@ -70,7 +70,8 @@ export type ProviderReturn = {
 /** Purposes of states that belong to a session. */
 const OF_SESSION = ['social-link', 'social-reauthentication'] as const
 
-export type StateTicket = Ticket<'social-sign-in'> | Ticket<(typeof OF_SESSION)[number]>
+export type SessionTicket = Ticket<(typeof OF_SESSION)[number]>
+export type StateTicket = Ticket<'social-sign-in'> | SessionTicket
 
 /**
  * Redeems the state of an authorization response. It is valid once, for ten minutes, for the provider that it was sent to and in the

@@ -1,6 +1,8 @@
 import { listAccounts } from '#identity/accounts.ts'
 import { act } from '#identity/act.ts'
+import type { SessionProof } from '#identity/proof.ts'
 import { issueTicket } from '#identity/tickets.ts'
+import { tokenHash } from '#identity/tokens.ts'
 import { Failure } from '#kernel/errors.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { accountOf } from '../account/account.ts'
@@ -20,7 +22,15 @@ import { type Identity, identityOfTokens, unknownAccount } from './identity.ts'
 import { linkIdentity } from './link.ts'
 import { asClaims, type Claims } from './providers/provider.ts'
 import type { SocialProviders } from './social-providers.ts'
-import { beginVisit, type ProviderReturn, redeemState, type StateTicket, type Visit } from './state.ts'
+import {
+  beginVisit,
+  type NewState,
+  type ProviderReturn,
+  redeemState,
+  type SessionTicket,
+  type StateTicket,
+  type Visit,
+} from './state.ts'
 
 type VisitRequest = Omit<Visit, 'scopes'> & { readonly scopes?: readonly string[] | undefined }
 
@@ -48,7 +58,7 @@ export function beginLink(
   return beginVisit(kernel, client, visit, mark, (ticket) =>
     act(kernel, bySession(caller), async (kernel, { user: { id: userId, email: address } }) => {
       await expectShown(kernel, caller.session, 'linkAccount')
-      return issueTicket(kernel, 'social-link', { ...ticket, userId, sessionId: caller.session.id, address })
+      return issueTicket(kernel, 'social-link', { ...inSession(ticket, caller), userId, address })
     }),
   )
 }
@@ -64,11 +74,17 @@ export function beginReauthentication(
   return beginVisit(kernel, client, visit, mark, (ticket) =>
     act(kernel, bySession(caller), async (kernel, { user: { id: userId, email: address } }) => {
       accountOf(await listAccounts(kernel.db, userId), { providerId: client.name })
-      const of = { userId, sessionId: caller.session.id, address }
-      return issueTicket(kernel, 'social-reauthentication', { ...ticket, ...of })
+      const of = { ...inSession(ticket, caller), userId, address }
+      return issueTicket(kernel, 'social-reauthentication', of)
     }),
   )
 }
+
+const inSession = ({ payload, lifetime }: NewState, { session, token }: Caller) => ({
+  lifetime,
+  sessionId: session.id,
+  payload: { ...payload, token: tokenHash(token).toString('base64url') },
+})
 
 const defaultScopes = ({ provider, settings }: ProviderClient): readonly string[] =>
   settings.scopes.length > 0 ? settings.scopes : provider.scopes
@@ -154,21 +170,26 @@ async function arrive(
   context: SignInContext,
 ): Promise<Arrival> {
   const { callbackURL: target = '/', newUserCallbackURL = target, requestSignUp = false } = ticket.payload
-  const proof = { userId: ticket.userId ?? '', session: { id: ticket.sessionId ?? '' } }
   if (ticket.purpose === 'social-reauthentication') {
     const account = { providerId: provider, accountId: identity.accountId }
-    return { target, admission: await reauthenticateByProvider(kernel, { ...proof, account }) }
+    return { target, admission: await reauthenticateByProvider(kernel, { ...proofOf(ticket), account }) }
   }
   const refuse = () => fail('STATE_MISMATCH')
   const outcome =
     ticket.purpose === 'social-link'
-      ? await linkIdentity(kernel, { proof, refuse, provider, identity })
+      ? await linkIdentity(kernel, { proof: proofOf(ticket), refuse, provider, identity })
       : undefined
   if (outcome === 'linked' || outcome === 'linked already') return { target }
   const entering = { provider, identity, requestSignUp }
   const { admission, isNewUser } = await enter(kernel, entering, { ...context, callbackURL: target })
   return { target: isNewUser || outcome === 'upgraded' ? newUserCallbackURL : target, admission }
 }
+
+/** The session, under the token that it had when the visit began. */
+const proofOf = ({ userId, sessionId, payload }: SessionTicket): SessionProof => ({
+  userId,
+  session: { id: sessionId ?? '', tokenHash: Buffer.from(payload.token ?? '', 'base64url') },
+})
 
 /** The codes of redirects, as clients of better-auth know them. */
 const ERROR_NAMES: Readonly<Record<string, string>> = {
