@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createLocalJWKSet, decodeJwt, decodeProtectedHeader, jwtVerify } from 'jose'
+import { sql } from 'kysely'
 import { setRoleByOperator } from '#auth/admin/operator.ts'
 import { actor, PASSWORD, testClock, testService, type User } from '#test/harness.ts'
 import { impersonated, sessionIdOf } from '#test/permissions/impersonated.ts'
@@ -169,6 +170,15 @@ test('the published keys have no private part, and may be kept for an hour; a se
   assert.equal((await ada.get(`${AUTH}/token`)).headers.get('cache-control'), 'no-store')
 })
 const keyIdOf = decodeProtectedHeader(await tokenOf(ada)).kid
+
+test('a failure to read the keys may be kept by nobody', async () => {
+  const away = await testService()
+  await sql`alter table service.jwt_key rename to jwt_key_away`.execute(away.service.kernel.db)
+  for (const path of [`${AUTH}/jwks`, '/.well-known/jwks.json', '/.well-known/openid-configuration']) {
+    const { status, headers, text } = await away.anon.get(path)
+    assert.deepEqual([status >= 500, headers.get('cache-control')], [true, 'no-store'], text)
+  }
+})
 
 test('one document of RFC 8414, under both names, has the issuer byte for byte', async () => {
   const [one, other] = await Promise.all(

@@ -42,6 +42,7 @@ const ServerMetadata = Type.Object(
 /** Seconds for which anyone may keep what is published; `TURN` in identity/jwt/keys.ts counts on it. */
 const PUBLIC_FOR = 3_600
 
+/** Once the answer is there: a failure that caches keep for an hour would be one for every verifier behind them. */
 const makePublic = (reply: FastifyReply): void =>
   void reply.header('cache-control', `public, max-age=${PUBLIC_FOR}`)
 
@@ -97,8 +98,9 @@ function keySetRoutes(app: App, keys: JwtKeys, urls: Readonly<Record<string, str
         response: { 200: PublicKeys },
       },
       handler: async (_request, reply) => {
+        const { jwks } = await keys.ringWithKeys()
         makePublic(reply)
-        return (await keys.ringWithKeys()).jwks
+        return jwks
       },
     })
 }
@@ -127,8 +129,8 @@ export function discoveryRoutes(app: App, { config, publicUrl }: Kernel, keys: J
         response: { 200: ServerMetadata },
       },
       handler: async (_request, reply) => {
-        makePublic(reply)
         const { jwks } = await keys.ringWithKeys()
+        makePublic(reply)
         return {
           issuer: publicUrl(),
           jwks_uri: `${publicUrl()}${config.auth.base_path}/jwks`,
