@@ -153,6 +153,21 @@ test('while the keys were never had the answer is 503 with the time to wait, and
   assert.equal(await codeOf(await acme.sign({ sub: 'other' })), 200)
 })
 
+test('keys and waits of a time before the clock was set back do not last longer', async () => {
+  const token = () => acme.sign({ sub: 'earlier', iat: now() - 60, exp: now() + 3_600 })
+  assert.equal(await codeOf(await token()), 200)
+  t.advance(-7_200_000)
+  acme.keys.unshift(await newKey())
+  assert.equal(await codeOf(await token()), 200, 'a new key')
+  acme.keys.unshift(await newKey())
+  acme.intercept = (_request, response) => fails(response)
+  t.advance(11_000)
+  assert.equal(await codeOf(await token()), 'jwt_invalid')
+  t.advance(-7_200_000)
+  acme.intercept = () => false
+  await eventually(async () => (await codeOf(await token())) === 200)
+})
+
 const KEYS_ELSEWHERE = {
   'in a private network': { issuer: inward.issuer, jwks_uri: 'http://10.0.0.1/keys' },
   'at the metadata service': { issuer: inward.issuer, jwks_uri: 'http://169.254.169.254/keys' },

@@ -55,10 +55,14 @@ export function createIssuerKeys(kernel: KeysKernel, issuer: TrustedIssuer): Iss
     }
   })
   /** Milliseconds. */
-  const stillCools = (): number => Math.max(0, (coolsUntil ?? 0) - time())
+  const stillCools = (): number => {
+    const left = (coolsUntil ?? 0) - time()
+    // A longer wait is of a time before the clock was set back.
+    return left > COOL_DOWN ? 0 : Math.max(0, left)
+  }
 
   async function newerThan(age: number): Promise<Held> {
-    if (held !== undefined && time() - held.since < age) return held
+    if (held !== undefined && distance(time(), held.since) < age) return held
     const wait = stillCools()
     if (wait > 0) {
       if (held === undefined) throw unavailable(wait)
@@ -82,12 +86,15 @@ export function createIssuerKeys(kernel: KeysKernel, issuer: TrustedIssuer): Iss
     },
     version() {
       if (held === undefined) return undefined
-      if (time() - held.since >= MAX_KEY_AGE && stillCools() === 0) void readOnce()
+      if (distance(time(), held.since) >= MAX_KEY_AGE && stillCools() === 0) void readOnce()
       return held.version
     },
     read: async () => void (await readPublished()),
   }
 }
+
+/** In both directions, because the clock of the database can be set back. */
+const distance = (one: number, other: number): number => Math.abs(one - other)
 
 /** For a caller who may try again after so many milliseconds. The cause has its line in the log, and each caller would add one. */
 const unavailable = (wait: number): Failure =>
@@ -119,7 +126,7 @@ function createReader(
   async function locate(): Promise<string> {
     if (jwks_url !== undefined) return jwks_url
     const time = now().getTime()
-    if (located === undefined || time - located.since >= LOCATED_FOR)
+    if (located === undefined || distance(time, located.since) >= LOCATED_FOR)
       located = { url: keysUrlOf(issuer, await fetchJson(metadataUrl(issuer))), since: time }
     return located.url
   }
