@@ -7,11 +7,18 @@ import { byBearer, OPERATE, operatorOf } from '#test/operators.ts'
 import type { Person } from '#test/organizations.ts'
 import { whileArriving } from '#test/slow-body.ts'
 
-const t = await testService({ config: { auth: { admin: { roles: { minor: { operator: ['metrics'] } } } } } })
+const t = await testService({
+  config: {
+    auth: {
+      two_factor: { required_for: ['admin'] },
+      admin: { roles: { minor: { operator: ['metrics'] } } },
+    },
+  },
+})
 const { db, coherence } = t.service.kernel
 const rows = heldRows(t.controlUrl)
 after(() => rows.close())
-const boss = await operatorOf(t, 'admin')
+const boss = await newAdmin()
 
 /** Changes of each part of the operator's routes, of things that exist. */
 const { key, route, webhook } = await things()
@@ -32,6 +39,14 @@ const CHANGES: readonly (readonly [method: string, path: string, body: object])[
   ['DELETE', `/admin/webhooks/${webhook}`, {}],
   ['POST', '/admin/clients', { client_name: 'held', url: t.clientUrl }],
 ]
+
+/** Whose session has shown the factor that the role requires. */
+async function newAdmin(): Promise<Person> {
+  const person = await operatorOf(t, 'admin')
+  await db.updateTable('session').set({ shown: ['totp'] }).where('id', '=', person.sessionId).execute()
+  await coherence.settle()
+  return person
+}
 
 async function things() {
   const admin = byBearer(t, boss)
@@ -66,6 +81,12 @@ const state = async (): Promise<string> => {
 const ENDS: Readonly<Record<string, readonly [statement: string, idOf: (person: Person) => string]>> = {
   demoted: [`update service."user" set role = 'minor' where id = $1`, ({ id }) => id],
   banned: [`update service."user" set banned = true where id = $1`, ({ id }) => id],
+  'without the factor that the role requires': [
+    `with owner as (update service."user" u set updated_at = u.updated_at
+       from service.session s where s.id = $1 and u.id = s.user_id)
+     update service.session set shown = '{}' where id = $1`,
+    ({ sessionId }) => sessionId,
+  ],
   'signed out': ['delete from service.session where id = $1', ({ sessionId }) => sessionId],
 }
 
@@ -73,7 +94,7 @@ for (const [name, [statement, idOf]] of Object.entries(ENDS)) {
   test(`a change by a session whose admin is ${name} meanwhile is refused in its transaction, and changes nothing`, async () => {
     for (const [method, path, body] of CHANGES) {
       const before = await state()
-      const person = await operatorOf(t, 'admin')
+      const person = await newAdmin()
       const me = byBearer(t, person)
       assert.equal((await me.get('/admin/clients')).status, 200)
       // The first checks see the former state; the transaction that acts waits for the row.
@@ -91,7 +112,7 @@ for (const [name, [statement, idOf]] of Object.entries(ENDS)) {
     for (const [method, path, body] of CHANGES) {
       if (method !== 'POST') continue
       const before = await state()
-      const person = await operatorOf(t, 'admin')
+      const person = await newAdmin()
       const headers = { ...OPERATE, authorization: `Bearer ${person.token}`, 'x-service-client': 'default' }
       const answer = await whileArriving(t.url, { path, headers, body }, async () => {
         const held = await rows.hold(statement, [idOf(person)])
@@ -105,7 +126,7 @@ for (const [name, [statement, idOf]] of Object.entries(ENDS)) {
 }
 
 test('these changes are made by an admin who stays one', async () => {
-  const me = byBearer(t, await operatorOf(t, 'admin'))
+  const me = byBearer(t, await newAdmin())
   const inOrder = CHANGES.toSorted(([one], [other]) => Number(one === 'DELETE') - Number(other === 'DELETE'))
   for (const [method, path, body] of inOrder) {
     const { status, text } = await me.send(method, path, { body })

@@ -3,7 +3,7 @@ import { gatewayRightsOf, isPermitted, operatorRightsOf, rightsOnClient } from '
 import { lockProvenUser } from '#identity/proof.ts'
 import { acceptedProofs, isLatelyProven } from '#identity/recent-proof.ts'
 import { lacksSecondFactor } from '#identity/second-factor.ts'
-import { findStanding } from '#identity/standing.ts'
+import { findStanding, type Standing } from '#identity/standing.ts'
 import { findUser, type User } from '#identity/users.ts'
 import type { OperatorRight } from '#kernel/config/sections/auth-admin.ts'
 import type { Kernel, OperatorSession } from '#kernel/kernel.ts'
@@ -32,18 +32,20 @@ export function operatorOf(kernel: Kernel, request: FastifyRequest): OperatorSes
       const now = { ...kernel, ...transaction }
       const user = await lockProvenUser(now, proof)
       if (user === undefined) throw fail('invalid_session')
-      if (lacksSecondFactor(kernel.config, { ...live, user })) throw fail('two_factor_required')
+      const standing = await expectStanding(now, sessionId)
+      const session = { ...live.session, shown: [...standing.shown] }
+      if (lacksSecondFactor(kernel.config, { ...live, session, user })) throw fail('two_factor_required')
       if (demand === undefined) return
       if (!operatorRightsOf(kernel, user).includes(demand.right))
         throw lackingInRole([`operator: ${demand.right}`])
-      if (demand.isProven) await expectProof(now, sessionId)
+      if (demand.isProven) expectProof(now, standing)
     },
     async expectRights(transaction, client, rights, { goesOn = false } = {}) {
       const now = { ...kernel, ...transaction }
       const user = await findUser(now.db, 'id', proof.userId)
       const lacks = rights.filter((right) => !isHeld(kernel, user, client, right))
       if (lacks.length > 0) throw lackingInRole(lacks, client)
-      if (!goesOn && rights.some(needsProof)) await expectProof(now, sessionId)
+      if (!goesOn && rights.some(needsProof)) expectProof(now, await expectStanding(now, sessionId))
     },
     async expectToListUsers({ db }) {
       const user = await findUser(db, 'id', proof.userId)
@@ -59,9 +61,13 @@ export function operatorOf(kernel: Kernel, request: FastifyRequest): OperatorSes
 const isHeld = (kernel: Kernel, user: User | undefined, client: string, right: string): boolean =>
   user !== undefined && coversRight(rightsOnClient(gatewayRightsOf(kernel, user), client), right)
 
-async function expectProof(kernel: Kernel, sessionId: string): Promise<void> {
-  const standing = await findStanding(kernel.db, sessionId)
+async function expectStanding({ db }: Kernel, sessionId: string): Promise<Standing> {
+  const standing = await findStanding(db, sessionId)
   if (standing === undefined) throw fail('invalid_session')
+  return standing
+}
+
+function expectProof(kernel: Kernel, standing: Standing): void {
   if (!isLatelyProven(kernel, standing))
     throw fail('session_not_fresh', { details: { accepts: acceptedProofs(kernel.config, standing) } })
 }
