@@ -9,23 +9,19 @@ const MINUTE = 60_000
 export const RECENT = 10 * MINUTE
 
 /**
- * The last proof that counts for a demand. A way in that a session without such a proof has added is none, also in the session that begins
- * with it.
+ * The last proof that counts for a demand; null: there is none. A way in that a session without such a proof has added is none, also in the
+ * session that begins with it.
  */
-const lastCounted = (standing: Standing): Date | null =>
+export const provenAt = (standing: Standing): Date | null =>
   isUnsettled(standing.shown) ? standing.passwordShownAt : lastProof(standing, standing.has)
 
-/** Until when the session counts as proven within ten minutes. Null: it has shown nothing. */
-export function provenUntil(standing: Standing): Date | null {
-  const proven = lastCounted(standing)
-  return proven === null ? null : new Date(proven.getTime() + RECENT)
-}
+/** In both directions: a proof that is further ahead is of a time before the clock of the database was set back. */
+export const isWithin = ({ now }: Pick<Kernel, 'now'>, time: Date | null, age: number): boolean =>
+  time !== null && Math.abs(now().getTime() - time.getTime()) <= age
 
 /** Has the session shown a proof within ten minutes? */
-export function isLatelyProven({ now }: Pick<Kernel, 'now'>, standing: Standing): boolean {
-  const until = provenUntil(standing)
-  return until !== null && now() <= until
-}
+export const isLatelyProven = (kernel: Pick<Kernel, 'now'>, standing: Standing): boolean =>
+  isWithin(kernel, provenAt(standing), RECENT)
 
 /** Names for `details.accepts` of the methods that would show a proof, best first. */
 export const acceptedProofs = (config: Config, standing: Standing): readonly string[] =>

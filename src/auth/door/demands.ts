@@ -1,4 +1,4 @@
-import { countsInSession, isLatelyProven, namesOfProofs, RECENT } from '#identity/recent-proof.ts'
+import { countsInSession, isLatelyProven, isWithin, namesOfProofs, RECENT } from '#identity/recent-proof.ts'
 import { type Session, updateShown } from '#identity/sessions.ts'
 import {
   afterShowing,
@@ -153,14 +153,11 @@ export async function settlingOf(kernel: Kernel, { id }: Pick<Session, 'id'>): P
 
 const proofOf = (standing: Standing): Date | null => lastProof(standing, standing.has)
 
-const isWithin = ({ now }: Kernel, time: Date | null, age: number): boolean =>
-  time !== null && now().getTime() - time.getTime() <= age
-
 const asksForFactor = ({ userHad, has }: Standing): boolean => [userHad, has].some(isFactorInForce)
 
 /** A stolen session may have set it. */
-const isPasswordSettled = (kernel: Kernel, { passwordSetAt }: Standing): boolean =>
-  passwordSetAt === null || !isWithin(kernel, passwordSetAt, SETTLING)
+const isPasswordSettled = ({ now }: Kernel, { passwordSetAt }: Standing): boolean =>
+  passwordSetAt === null || now().getTime() - passwordSetAt.getTime() > SETTLING
 
 /** Now and when the session began. */
 const hasSettledPassword = (kernel: Kernel, standing: Standing): boolean =>

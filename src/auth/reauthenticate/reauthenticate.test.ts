@@ -129,6 +129,12 @@ test('a password makes a session fresh again, under a new token', async () => {
   assert.equal(said(await unlinkPassword(withToken(token))), '200')
 })
 
+test('a proof of a time before the clock was set back is none of the last ten minutes', async () => {
+  const { user: ada } = await newUser()
+  await age(ada.id, -60 * MINUTE)
+  assert.equal(said(await unlinkPassword(ada)), '403 SESSION_NOT_FRESH')
+})
+
 test('of several requests with one token, one gets the new one', async () => {
   const ada = await t.signUp('Ada')
   const answers = await Promise.all([1, 2, 3].map(() => reauthenticate(ada, { password: PASSWORD })))

@@ -171,6 +171,8 @@ test('a function, whose body is SQL, is written with a recent proof only', async
   const write = () => me.send('PUT', '/management/functions', { body })
   const call = () => me.post('/gateway/rpc', { function: 'written' })
   assert.equal(said(await write()), '403 session_not_fresh')
+  await ageProof(t, person, -60)
+  assert.equal(said(await write()), '403 session_not_fresh', 'of a time before the clock was set back')
   await ageProof(t, person, 1)
   assert.equal(said(await write()), '200')
   await ageProof(t, person, 11)

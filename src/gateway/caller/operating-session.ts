@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import type { LiveSession, Sessions } from '#identity/live-sessions.ts'
 import { gatewayRightsOf, operatorRightsOf } from '#identity/permissions.ts'
-import { acceptedProofs, provenUntil } from '#identity/recent-proof.ts'
+import { acceptedProofs, isWithin, provenAt, RECENT } from '#identity/recent-proof.ts'
 import { lacksSecondFactor } from '#identity/second-factor.ts'
 import { findStanding } from '#identity/standing.ts'
 import { HEADER } from '#kernel/http/header-names.ts'
@@ -16,8 +16,8 @@ import type { SessionGrant } from './grant.ts'
 type OperatingSession = {
   readonly live: LiveSession
   readonly token: string
-  /** Until when it has shown a proof within ten minutes. */
-  readonly provenUntil: Date | null
+  /** Of its last proof. */
+  readonly provenAt: Date | null
   readonly accepts: readonly string[]
   /** During a check of an answer that is being sent: whether it was proven when that began. */
   readonly wasProven?: boolean | undefined
@@ -111,12 +111,12 @@ async function proven(
 ): Promise<OperatingSession> {
   const standing = await findStanding(db, session.live.session.id)
   if (standing === undefined) throw fail('invalid_session')
-  return { ...session, provenUntil: provenUntil(standing), accepts: acceptedProofs(config, standing) }
+  return { ...session, provenAt: provenAt(standing), accepts: acceptedProofs(config, standing) }
 }
 
 function grantOf(
   kernel: Kernel,
-  { live: { user }, provenUntil: until, accepts, wasProven }: OperatingSession,
+  { live: { user }, provenAt: at, accepts, wasProven }: OperatingSession,
 ): SessionGrant {
   const [operator, gateway] = [operatorRightsOf(kernel, user), gatewayRightsOf(kernel, user)]
   if (operator.length === 0 && gateway.size === 0)
@@ -124,6 +124,6 @@ function grantOf(
       message: 'The roles of the user have no rights on the gateway',
       hint: 'An operator gives a role rights by auth.admin.roles',
     })
-  const isProven = wasProven ?? (until !== null && kernel.now() <= until)
+  const isProven = wasProven ?? isWithin(kernel, at, RECENT)
   return { kind: 'session', userId: user.id, operator, gateway, isProven, accepts }
 }
