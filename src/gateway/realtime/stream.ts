@@ -84,13 +84,14 @@ export function startStream(parts: StreamParts, opened: Opened): Stream {
     const length = parts.reduce((sum, part) => sum + part.length, 0)
     queued += length
     return inTurn(async () => {
-      queued -= length
       if (isOver || mine !== generation) return
       await mayGoOn()
       if (isOver || mine !== generation) return
       // The rows may belong to others by now.
       if (performance.now() - began > STALE) return restart('rights_changed')
       for (const part of parts) output.write(part)
+    }).finally(() => {
+      queued -= length
     })
   }
 
