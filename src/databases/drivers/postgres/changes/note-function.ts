@@ -11,7 +11,7 @@ export type KeyColumn = {
   readonly name: string
   /** The base type below any domain. */
   readonly type: number
-  /** Its values have one form in JSON and in the text of the database: no array, composite or range. */
+  /** Its values have one form, in JSON and in the text of the database in every session: no array, composite, range, name of an object or money. */
   readonly isPlain: boolean
   /** No setting changes how its values are written. */
   readonly isFixed: boolean

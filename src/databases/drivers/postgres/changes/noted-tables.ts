@@ -56,6 +56,13 @@ export const isWatched = (noted: NotedTable): boolean => isTold(noted) && calls(
 /** Types whose texts depend on no setting: bool, "char", name, int8, int2, int4, text, oid, cidr, macaddr, inet, bpchar, varchar, numeric, uuid. */
 const FIXED_TYPES = [16, 18, 19, 20, 21, 23, 25, 26, 650, 829, 869, 1042, 1043, 1700, 2950]
 
+/**
+ * Types whose texts the writer's session decides as well: names of objects have no schema where the search path finds them, and another text as soon as the object is
+ * renamed, and money has the signs of a country. regproc, money, regprocedure, regoper, regoperator, regclass, regtype, regconfig, regdictionary, regnamespace,
+ * regrole, regcollation.
+ */
+const UNSTEADY_TYPES = [24, 790, 2202, 2203, 2204, 2205, 2206, 3734, 3769, 4089, 4096, 4191]
+
 /** The type below a domain, which may be one of another domain. */
 const BASE_TYPE = `(
   with recursive down(type) as (
@@ -67,7 +74,7 @@ const BASE_TYPE = `(
 )`
 
 const KEY = `(
-  select json_agg(json_build_object('name', a.attname, 'type', t.oid::int8, 'isPlain', not t.typcategory in ('A', 'C', 'R'),
+  select json_agg(json_build_object('name', a.attname, 'type', t.oid::int8, 'isPlain', not (t.typcategory in ('A', 'C', 'R') or t.oid = any ('{${UNSTEADY_TYPES.join(',')}}'::oid[])),
     'isFixed', t.typtype = 'e' or t.oid = any ('{${FIXED_TYPES.join(',')}}'::oid[])) order by k.place)
   from pg_index i cross join unnest(i.indkey) with ordinality k(number, place)
   join pg_attribute a on a.attrelid = i.indrelid and a.attnum = k.number
