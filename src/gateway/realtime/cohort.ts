@@ -170,6 +170,8 @@ const FIRST_CHUNK = 50
 const MOST_KEYS = 500
 /** Characters of rows that one statement should return at most. */
 const MOST_CHARACTERS = 524_288
+/** After which a statement is broken off, which costs its connection: its rows are larger than those before. */
+const TOO_MANY_CHARACTERS = 8 * MOST_CHARACTERS
 
 /** Reads what is pending, and delivers it. */
 export async function readPending(readings: Readings, cohort: Cohort): Promise<void> {
@@ -214,10 +216,12 @@ const readChunk = (readings: Readings, cohort: Cohort): Promise<Reading> =>
     for (const { key } of taken) cohort.pending.delete(key.json)
     cohort.reading = taken
     const keys = taken.map(({ key }) => key)
-    const rows = await rowsByKey(caller, cohort.live, keys)
+    const { rows, isWhole } = await rowsByKey(caller, cohort.live, keys, TOO_MANY_CHARACTERS)
     const size = rows.values().reduce((sum, row) => sum + row.length, 0) / Math.max(rows.size, 1)
     cohort.chunk = Math.max(1, Math.min(MOST_KEYS, Math.floor(MOST_CHARACTERS / Math.max(size, 1))))
-    return taken.map((pending) => [pending, rows.get(pending.key.json)] as const)
+    const isRead = ({ key }: Pending): boolean => isWhole || rows.has(key.json)
+    for (const one of taken) if (!isRead(one)) note(cohort, one.key, one.mayBeShown)
+    return taken.filter(isRead).map((pending) => [pending, rows.get(pending.key.json)] as const)
   })
 
 /** Notes the keys of rows that the cohort sees now and was not shown, and of those that it was shown and does not see now. */

@@ -144,12 +144,16 @@ async function* keyedRows(result: RowsResult, key: readonly string[]): AsyncGene
     for (const text of eachRow(`[${batch}]`)) yield keyedRow(text, key)
 }
 
-/** The rows of these keys that the caller's cohort sees now, by their keys. */
+/** Rows by their keys. Not whole: there may be more. */
+type RowsOfKeys = { readonly rows: ReadonlyMap<string, string>; readonly isWhole: boolean }
+
+/** The rows of these keys that the caller's cohort sees now, by their keys: at least one, if there are any, and no more than `most` characters and the last one. */
 export async function rowsByKey(
   caller: GatewayCaller,
   { fetch, key, reads }: LiveTable,
   keys: readonly Key[],
-): Promise<ReadonlyMap<string, string>> {
+  most: number,
+): Promise<RowsOfKeys> {
   const { request } = fetch.plan
   const these = keyCondition(key, keys)
   const where: ReadRequest['where'] =
@@ -161,8 +165,13 @@ export async function rowsByKey(
     { ...request, columns, where, page },
   )
   const rows = new Map<string, string>()
-  for await (const { key: found, row } of keyedRows(await read.run(), key)) rows.set(found, row)
-  return rows
+  let size = 0
+  for await (const { key: found, row } of keyedRows(await read.run(), key)) {
+    rows.set(found, row)
+    size += row.length
+    if (size > most) return { rows, isWhole: false }
+  }
+  return { rows, isWhole: true }
 }
 
 /** Throws what the database refuses: privileges of the caller's role, and values that do not fit their columns. */
