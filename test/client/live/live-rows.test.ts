@@ -61,6 +61,25 @@ test('columns of the key that were not asked for are read under names of their o
   assert.deepEqual(rows.list(), [{ id: 'Emma', n: 4 }])
 })
 
+test('another key than the hidden columns are of needs a snapshot with its own columns', () => {
+  const rows = createLiveRows(['title'])
+  rows.begin()
+  rows.ready()
+  assert.equal(rows.apply({ id: 1 }, { title: 'Emma' }), false)
+  const hidden = hiddenName(0)
+  rows.begin()
+  rows.add([{ title: 'Emma', [hidden]: 1 }])
+  rows.ready()
+  assert.equal(rows.apply({ code: 'e' }, { title: 'changed', [hidden]: 1 }), false)
+  assert.deepEqual(rows.list(), [{ title: 'Emma' }])
+  assert.deepEqual(rows.columns(), ['title', `${hidden}:code`])
+  rows.begin()
+  rows.add([{ title: 'changed', [hidden]: 'e' }])
+  rows.ready()
+  assert.ok(rows.apply({ code: 'e' }, { title: 'Emma again', [hidden]: 'e' }))
+  assert.deepEqual(rows.list(), [{ title: 'Emma again' }])
+})
+
 test('a key that a number cannot hold is refused, and held as a bigint', () => {
   const rows = createLiveRows(undefined)
   rows.begin()

@@ -83,11 +83,14 @@ export function createLiveRows(columns: readonly string[] = [], numbers: Numbers
       byKey = names.length > 0 ? indexed(shown) : undefined
     },
     apply(key, row) {
-      if (names.length === 0) {
-        names = Object.keys(key)
-        if (!names.every(isAsked)) hidden = names.map((_, index) => hiddenName(index))
+      const own = Object.keys(key)
+      // The table has got another one while the connection was lost.
+      const isOther = hidden.length > 0 && own.join('\0') !== names.join('\0')
+      if (names.length === 0 || isOther) {
+        names = own
+        hidden = names.every(isAsked) ? [] : names.map((_, index) => hiddenName(index))
       }
-      if (byKey === undefined && hidden.length > 0) return false
+      if (isOther || (byKey === undefined && hidden.length > 0)) return false
       byKey ??= indexed(shown ?? [])
       const text = keyOf(key, names)
       if (row === undefined) byKey.delete(text)
