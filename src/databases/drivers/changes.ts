@@ -70,6 +70,8 @@ export type Batch = {
   readonly position: Position
   /** One entry a table that has changed. */
   readonly tables: readonly TableChange[]
+  /** Among them are tables with another structure, or other policies, than at the boundary before. */
+  readonly isRestructured: boolean
   /** The age of the oldest change, from its write to this read; 0 without a change. */
   readonly lagSeconds: number
 }

@@ -17,6 +17,7 @@ import { createCohorts } from './cohorts.ts'
 import type { ResetReason } from './event-text.ts'
 import { createLiveCatalogue } from './live-catalogue.ts'
 import type { LiveTables } from './live-table.ts'
+import { type KeyChanges, type Owners, ownersIn } from './owners.ts'
 import type { Poller } from './poller.ts'
 import type { ShownKeys } from './shown-keys.ts'
 
@@ -57,8 +58,6 @@ const LEAST = 10
 const BACKOFF = 1_000
 /** Readings of rows, and snapshots, of one client at the same time. */
 const READINGS = 4
-/** Keys whose owners one statement reads. */
-const OWNED = 500
 /** Keys that the cohorts of one table have to read. With more, which take about 50 MB, they begin again. */
 const MOST_NOTES = 500_000
 /** Seconds after which streams are told that they are behind. */
@@ -124,7 +123,7 @@ export function createReader(
         // Also those that came meanwhile: the boundary may be later than their snapshots.
         for (const cohort of cohorts.all()) restartAll(cohort, batch.lost)
       }
-    } else noted = noteAll(batch, await ownersIn(batch))
+    } else noted = noteAll(batch, await ownersIn(feed, batch, (table) => cohorts.of(table)?.ownerColumns()))
     ;[done, passed] = [number, answers]
     endRead()
     poller?.hasRead('lost' in batch || batch.tables.length > 0)
@@ -155,37 +154,11 @@ export function createReader(
     }
   }
 
-  /** Owners of the changed rows, by table, where cohorts are chosen by them. */
-  async function ownersIn({ tables }: Batch): Promise<Owners> {
-    const owners = new Map<TableChange, RowValues>()
-    for (const change of tables) {
-      if (!('keys' in change)) continue
-      const columns = cohorts.of(change.table)?.ownerColumns()
-      if (columns === undefined) continue
-      // Without them each cohort reads for itself.
-      const values = await ownersOf(change, columns).catch(() => undefined)
-      if (values !== undefined) owners.set(change, values)
-    }
-    return owners
-  }
-
-  async function ownersOf(
-    { table, keys }: KeyChanges,
-    columns: readonly string[],
-  ): Promise<RowValues | undefined> {
-    const all = new Map<string, readonly (string | null)[]>()
-    for (let from = 0; from < keys.length; from += OWNED) {
-      const some = keys.slice(from, from + OWNED).map(({ key }) => key)
-      const found = await feed.values(table, some, columns)
-      if (found === undefined) return undefined
-      for (const [key, values] of found) all.set(key, values)
-    }
-    return all
-  }
-
   /** Returns the cohorts that have something to read. */
   function noteAll(batch: Batch, owners: Owners): Iterable<Cohort> {
     cohorts.unite(done)
+    // Not with each change of a table that is not live, or that only policies read: streams would begin again and again.
+    if (batch.isRestructured) catalogue.forget()
     const noted = new Set<Cohort>()
     for (const change of batch.tables) apply(change, owners.get(change), noted)
     cursor = batch.position
@@ -196,13 +169,10 @@ export function createReader(
 
   function apply(change: TableChange, values: RowValues | undefined, noted: Set<Cohort>): void {
     const { table } = change
-    if ('keys' in change) noteKeys(change, values, noted)
-    else {
-      catalogue.forget()
-      restartTable(table, RESETS[change.reset])
-    }
     const isOther =
       'reset' in change && (change.reset === 'table_changed' || change.reset === 'policy_changed')
+    if ('keys' in change) noteKeys(change, values, noted)
+    else restartTable(table, RESETS[change.reset])
     for (const cohort of cohorts.watching(table)) {
       // Its policies may read other claims and tables now, and triggers may be missing there.
       if (isOther) restartAll(cohort, 'policy_changed')
@@ -250,6 +220,8 @@ export function createReader(
         const answers = catalogue.answers()
         cursor = await feed.position()
         passed = answers
+        // No batch tells what has changed between these answers and the first position.
+        catalogue.forget()
         void loop()
       }
       beginning ??= first().catch((error: unknown) => {
@@ -282,9 +254,6 @@ export function createReader(
     },
   }
 }
-
-type Owners = ReadonlyMap<TableChange, RowValues>
-type KeyChanges = Extract<TableChange, { readonly keys: unknown }>
 
 /** As a stream is told. */
 export const RESETS = {

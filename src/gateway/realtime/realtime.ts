@@ -113,7 +113,7 @@ export function createRealtime(kernel: Kernel, renewal: Renewal): Realtime {
   }
 }
 
-/** Once more where the structure has changed meanwhile, since the stream would begin again at once. */
+/** Once more where the structure has changed meanwhile, since the stream would begin again at once, and with the first position of the reader. */
 async function openAll(
   kernel: Kernel,
   caller: GatewayCaller,
@@ -123,7 +123,11 @@ async function openAll(
   for (let attempt = 1; ; attempt++) {
     const version = reader.version()
     const tables = await openTables(kernel, caller, asked, reader)
-    if (reader.version() === version || attempt === ATTEMPTS) return { tables, version }
+    const isLast = () => reader.version() === version || attempt === ATTEMPTS
+    if (!isLast()) continue
+    // Failures are answers as long as no event has been sent.
+    await Promise.all(tables.map((table) => expectReadable(caller, table)))
+    if (isLast()) return { tables, version }
   }
 }
 
@@ -141,8 +145,6 @@ async function openTables(
   if (names.size < live.length)
     throw fail('not_live', { message: 'A stream has each table once', details: { field: 'tables' } })
   await reader.begin()
-  // Failures are answers as long as no event has been sent.
-  await Promise.all(live.map((table) => expectReadable(caller, table)))
   return live
 }
 

@@ -169,6 +169,7 @@ export function createPostgresDriver(given: PostgresOptions): PostgresDriver {
         ? createPolicyReads((sql) => readDefinitions(() => run.systemValue(sql)), security)
         : async () => ({ claims: [], tables: [] }),
       readRows: async (request) => driver.select(await driver.plan(request, EVERY_RIGHT)),
+      structureChanged: tables.invalidate,
     }),
     requireSession: direct.requireSession,
     catalogue: tables.fresh,

@@ -53,10 +53,15 @@ type FeedParts = {
   readonly readsOf: ReadsOfPolicies
   /** As the client's own role. */
   readonly readRows: (request: ReadRequest) => Promise<RowsResult>
+  /** The structure may be another one than the driver knows: changes past the gateway are found here alone. */
+  readonly structureChanged: () => void
 }
 
-export function createChangeFeed({ runner, run, identity, readsOf, readRows }: FeedParts): ChangeFeed {
+export function createChangeFeed(parts: FeedParts): ChangeFeed {
+  const { runner, run, identity, readsOf, readRows } = parts
   const structures = createStructures()
+  /** As it was seen last. */
+  let structure: string | undefined
 
   async function notedTables(asked: readonly TableName[] = []): Promise<readonly NotedTable[]> {
     const sql = createSql(NOTED_TABLES_SQL)
@@ -133,13 +138,21 @@ export function createChangeFeed({ runner, run, identity, readsOf, readRows }: F
     return hash('sha256', JSON.stringify([await identity(), epoch, origin])).slice(0, 32)
   }
 
+  function remember({ tables }: Seen): string {
+    const digest = structures.remember(tables)
+    // Also when it is seen for the first time: what the driver knows may be of before.
+    if (digest !== structure) parts.structureChanged()
+    structure = digest
+    return digest
+  }
+
   async function position(renews = true): Promise<Position> {
     const seen = (await look(momentSql())) ?? (await begin())
     const broken = renews ? seen.tables.filter(hasOtherKey) : []
     for (const one of broken) await renewTriggers(one, seen.tables.filter(isLive))
     if (seen.epoch === null) await runner.systemValue(createSql(BEGIN_EPOCH_SQL))
     if (seen.epoch === null || broken.length > 0) return position(false)
-    return formatPosition(await epochOf(seen), structures.remember(seen.tables), seen.snapshot)
+    return formatPosition(await epochOf(seen), remember(seen), seen.snapshot)
   }
 
   async function renew(table: TableName): Promise<void> {
@@ -172,12 +185,13 @@ export function createChangeFeed({ runner, run, identity, readsOf, readRows }: F
     const epoch = await epochOf(seen)
     if (epoch !== boundary.epoch) return { lost: 'epoch' }
     if (seen.isPruned) return { lost: 'too_old' }
+    const position = formatPosition(epoch, remember(seen), seen.snapshot)
     const changed = structures.changedSince(boundary.structure, seen.tables)
     if (changed === undefined) return { lost: 'table_changed' }
-    const position = formatPosition(epoch, structures.remember(seen.tables), seen.snapshot)
     const isUnchanged = (name: TableName) => !changed.some(({ table }) => isSame(table, name))
     const tables = tableChanges(seen).filter(({ table }) => isUnchanged(table))
-    return { position, tables: [...changed, ...tables], lagSeconds: Number(seen.lag) }
+    const isRestructured = changed.length > 0
+    return { position, tables: [...changed, ...tables], isRestructured, lagSeconds: Number(seen.lag) }
   }
 
   return {
@@ -234,7 +248,7 @@ function requireKey({ schema, table, kind, key, isUntold }: NotedTable): void {
   const odd = key.find(({ isPlain }) => !isPlain)
   if (odd !== undefined)
     throw fail('no_primary_key', {
-      message: `Column ${odd.name} of the primary key is an array, a composite or a range, and live rows need keys without these`,
+      message: `Column ${odd.name} of the primary key is an array, a composite, a range, a name of an object or money, and live rows need keys without these`,
       details,
     })
 }
