@@ -58,3 +58,26 @@ test('a stream that comes back and breaks again at once loses nothing', async ()
   assert.deepEqual([...shown.values()].map(({ id }) => id).toSorted(), [2, 3, 4])
   third.close()
 })
+
+test('a stream that cannot tell at once what has changed since its last event begins again with a snapshot', async () => {
+  const table = await liveTable('id int primary key, text text')
+  await sql(`insert into ${table} values (1, 'before')`)
+  // Its reader goes on, so that the other one begins without asking the feed.
+  const beside = await follow([{ table_name: table }])
+  const first = await follow([{ table_name: table }])
+  for (const stream of [beside, first]) await stream.next('ready')
+  const lastId = first.lastId() ?? assert.fail()
+  first.close()
+  await first.ended
+  const second = await withClient(t.clientUrl, async (locking) => {
+    await locking.query('begin; lock table service_changes in access exclusive mode')
+    const stream = await follow([{ table_name: table }], { 'last-event-id': lastId })
+    assert.equal((await stream.next()).name, 'reset')
+    await locking.query('commit')
+    return stream
+  })
+  await second.next('ready')
+  const names = second.seen.map(({ name }) => name)
+  assert.deepEqual(names.slice(names.lastIndexOf('reset')), ['reset', 'snapshot', 'ready'])
+  for (const stream of [beside, second]) stream.close()
+})

@@ -143,7 +143,7 @@ export function startStream(parts: StreamParts, opened: Opened): Stream {
     if (given === undefined) await pause(AGAIN)
     for (let attempt = 1; goesOn(); attempt++) {
       try {
-        return await begin(given, goesOn)
+        return await begin(attempt === 1 ? given : undefined, goesOn)
       } catch (error) {
         if (!goesOn()) return
         leave()
