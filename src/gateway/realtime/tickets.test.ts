@@ -113,3 +113,17 @@ test('a ticket is refused to a caller who would get no stream, and is in no log'
   assert.ok(!t.log.some((line) => line.includes(ticket)))
   for (const missing of ['', 'x'.repeat(43), `${ticket}x`]) assert.deepEqual(await refusal(missing), INVALID)
 })
+
+test('numbers of its conditions keep all digits', async () => {
+  await sql(`create table room (id bigint primary key, amount numeric);
+    insert into room values (9007199254740992, 1), (9007199254740993, 2)`)
+  const enabled = await admin.send('PUT', '/management/tables/room/realtime', { body: { enabled: true } })
+  assert.equal(enabled.status, 200, enabled.text)
+  const conditions = { eq_column: 'id', eq_value: JSON.rawJSON('9007199254740993') }
+  const tables = [{ table_name: 'room', columns: ['amount'], conditions }]
+  const answer = await admin.post('/realtime/tickets', { tables })
+  assert.equal(answer.status, 200, answer.text)
+  const stream = await open(answer.body.data.ticket)
+  assert.deepEqual((await stream.next('snapshot')).data.rows, [{ amount: 2 }])
+  stream.close()
+})

@@ -1,5 +1,6 @@
 import { hash, timingSafeEqual } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
+import { parseJson } from '#databases/request/json.ts'
 import { HEADER } from '#kernel/http/header-names.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { randomToken } from '#kernel/random.ts'
@@ -71,7 +72,9 @@ export async function redeemTicket(
   const row = await (isAgain ? reuseTicket : consumeTicket)(db, ticketHash, times)
   const headers = row && secrets.open('realtime-ticket', row.sealed, owner)
   if (row === undefined || headers === undefined) throw fail('invalid_ticket')
-  return { asked: JSON.parse(row.body), headers: JSON.parse(headers), proof }
+  // Numbers of its conditions keep all digits, as in a body.
+  const asked = parseJson(row.body) as unknown as AskedStream // as it was written
+  return { asked, headers: JSON.parse(headers), proof }
 }
 
 /** Characters, of six bits each. */
