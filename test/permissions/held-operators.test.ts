@@ -43,7 +43,11 @@ const CHANGES: readonly (readonly [method: string, path: string, body: object])[
 /** Whose session has shown the factor that the role requires. */
 async function newAdmin(): Promise<Person> {
   const person = await operatorOf(t, 'admin')
-  await db.updateTable('session').set({ shown: ['totp'] }).where('id', '=', person.sessionId).execute()
+  await db
+    .updateTable('session')
+    .set({ shown: ['totp'] })
+    .where('id', '=', person.sessionId)
+    .execute()
   await coherence.settle()
   return person
 }

@@ -10,9 +10,14 @@ const sql = (text: string) => withClient(t.clientUrl, (client) => client.query(t
 const ASKED = { tables: [{ table_name: 'note' }] }
 
 before(async () => {
-  await sql(`create table note (id int primary key); insert into note values (1)`)
-  const enabled = await admin.send('PUT', '/management/tables/note/realtime', { body: { enabled: true } })
-  assert.equal(enabled.status, 200, enabled.text)
+  await sql(`create table note (id int primary key); insert into note values (1);
+    create table room (id bigint primary key, amount numeric);
+    insert into room values (9007199254740992, 1), (9007199254740993, 2)`)
+  for (const table of ['note', 'room']) {
+    const path = `/management/tables/${table}/realtime`
+    const enabled = await admin.send('PUT', path, { body: { enabled: true } })
+    assert.equal(enabled.status, 200, enabled.text)
+  }
 })
 
 const ticketOf = async (who = admin): Promise<string> => {
@@ -115,10 +120,6 @@ test('a ticket is refused to a caller who would get no stream, and is in no log'
 })
 
 test('numbers of its conditions keep all digits', async () => {
-  await sql(`create table room (id bigint primary key, amount numeric);
-    insert into room values (9007199254740992, 1), (9007199254740993, 2)`)
-  const enabled = await admin.send('PUT', '/management/tables/room/realtime', { body: { enabled: true } })
-  assert.equal(enabled.status, 200, enabled.text)
   const conditions = { eq_column: 'id', eq_value: JSON.rawJSON('9007199254740993') }
   const tables = [{ table_name: 'room', columns: ['amount'], conditions }]
   const answer = await admin.post('/realtime/tickets', { tables })
