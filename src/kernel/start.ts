@@ -25,7 +25,7 @@ import { createOpenStreams } from './open-streams.ts'
 import { type Random, secureRandom, uuidv7 } from './random.ts'
 import type { Secrets } from './secrets.ts'
 import { singleFlight } from './single-flight.ts'
-import { lowerPoolPriorities } from './thread-priority.ts'
+import { lowerPoolPriority } from './thread-priority.ts'
 import { createWorkQueue } from './work-queue.ts'
 
 type KernelOptions = {
@@ -115,7 +115,7 @@ export async function startKernel(options: KernelOptions): Promise<StartedKernel
   }
   measure(kernel, control.pool)
   // The event loop does not wait for a slice of time of a hash.
-  await lowerPoolPriorities()
+  await lowerPoolPriority()
   const parts = opened.move()
   return {
     kernel,

@@ -18,23 +18,17 @@ export function lowerThreadPriority(): void {
   }
 }
 
-/** Nice value: a ninth of that time. The event loop waits for these threads when it collects garbage with them. */
-export const GARBAGE_PRIORITY = 10
+/** libuv's name of a thread of its pool. */
+const POOL_THREAD = 'libuv-worker\n'
 
-/** By the names that libuv and Node give their threads: those that hash passwords, compress, and read files and names of hosts, and those of V8. */
-const PRIORITIES: Readonly<Record<string, number>> = {
-  'libuv-worker\n': LOW_PRIORITY,
-  'node-V8Worker\n': GARBAGE_PRIORITY,
-}
-
-/** The same for the pools of Node and of V8, which marks garbage for some 50 ms on all processors at a time. */
-export async function lowerPoolPriorities(): Promise<void> {
-  // Reading is itself a job of Node's pool, so its threads exist by then.
+/** The same for the pool of Node, whose threads hash passwords, compress, and read files and names of hosts. */
+export async function lowerPoolPriority(): Promise<void> {
+  // Reading is itself a job of the pool, so its threads exist by then.
   const ids = await readdir('/proc/self/task').catch(() => [])
   await Promise.all(ids.map((id) => lowerIfInPool(id).catch(() => {})))
 }
 
 async function lowerIfInPool(id: string): Promise<void> {
-  const priority = PRIORITIES[await readFile(`/proc/self/task/${id}/comm`, 'utf8')]
-  if (priority !== undefined) setPriority(Number(id), priority)
+  if ((await readFile(`/proc/self/task/${id}/comm`, 'utf8')) === POOL_THREAD)
+    setPriority(Number(id), LOW_PRIORITY)
 }
