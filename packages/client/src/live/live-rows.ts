@@ -63,7 +63,8 @@ export function createLiveRows(columns: readonly string[] = [], numbers: Numbers
   const list = () => (byKey === undefined ? shown : [...byKey.values()])
 
   return {
-    columns: () => asked.concat(hidden.map((alias, index) => `${alias}:${quoted(names[index] ?? '')}`)),
+    // Each hidden name stands for one of the key.
+    columns: () => asked.concat(hidden.map((alias, index) => `${alias}:${quoted(names[index] as string)}`)),
     begin() {
       arriving = []
       // The key may be another one.
@@ -84,13 +85,13 @@ export function createLiveRows(columns: readonly string[] = [], numbers: Numbers
     },
     apply(key, row) {
       const own = Object.keys(key)
-      // The table has got another one while the connection was lost.
-      const isOther = hidden.length > 0 && own.join('\0') !== names.join('\0')
-      if (names.length === 0 || isOther) {
+      if (JSON.stringify(own) !== JSON.stringify(names)) {
+        // The table may have got another key while the connection was lost.
+        byKey = undefined
         names = own
-        hidden = names.every(isAsked) ? [] : names.map((_, index) => hiddenName(index))
+        hidden = own.every(isAsked) ? [] : own.map((_, index) => hiddenName(index))
       }
-      if (isOther || (byKey === undefined && hidden.length > 0)) return false
+      if (byKey === undefined && hidden.length > 0) return false
       byKey ??= indexed(shown ?? [])
       const text = keyOf(key, names)
       if (row === undefined) byKey.delete(text)
