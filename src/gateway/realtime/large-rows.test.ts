@@ -12,10 +12,18 @@ test('rows that one statement has made large are all told, without a reset', asy
   const stream = await follow([{ table_name: table }])
   await stream.next('ready')
   await sql(`update ${table} set text = repeat('x', 700000)`)
-  await eventually(() => pageOf(stream, table).values().every(({ text }) => `${text}`.length > 5))
+  await eventually(() =>
+    pageOf(stream, table)
+      .values()
+      .every(({ text }) => `${text}`.length > 5),
+  )
   assert.deepEqual([...pageOf(stream, table).values()], await fetched(table))
   await sql(`update ${table} set text = 'small again'`)
-  await eventually(() => pageOf(stream, table).values().every(({ text }) => text === 'small again'))
+  await eventually(() =>
+    pageOf(stream, table)
+      .values()
+      .every(({ text }) => text === 'small again'),
+  )
   assert.ok(!stream.seen.some(({ name }) => name === 'reset'))
   stream.close()
 })
