@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { drawInAdvance, randomToken, secureRandom, uuidv7 } from './random.ts'
+import { drawInAdvance, randomToken, secureRandom, uuidv7, uuidv7InOrder } from './random.ts'
 
 test('an id is a UUID version 7 (RFC 9562 section 5.7)', () => {
   // Appendix A.6 of the RFC.
@@ -11,16 +11,21 @@ test('an id is a UUID version 7 (RFC 9562 section 5.7)', () => {
   assert.match(id, /^017f22e2-79b0-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/)
 })
 
-test('ids sort by time, also within a millisecond, and are unique', () => {
+test('ids sort by time and are unique', () => {
   const ids = Array.from({ length: 1_000 }, (_, index) =>
     uuidv7(new Date(1_700_000_000_000 + index), secureRandom),
   )
   assert.deepEqual(ids.toSorted(), ids)
-  const first = () => Buffer.concat([Buffer.alloc(8), secureRandom(8)])
-  const ofOneMoment = Array.from({ length: 1_000 }, () => uuidv7(new Date(1_700_000_000_000), first))
-  assert.deepEqual(ofOneMoment.toSorted(), ofOneMoment)
   const same = new Set(Array.from({ length: 1_000 }, () => uuidv7(new Date(0), secureRandom)))
   assert.equal(same.size, 1_000)
+})
+
+test('ids in order sort also within a millisecond, and no other id depends on those before', () => {
+  const first = () => Buffer.concat([Buffer.alloc(8), secureRandom(8)])
+  const ofOneMoment = Array.from({ length: 1_000 }, () => uuidv7InOrder(new Date(1_700_000_000_000), first))
+  assert.deepEqual(ofOneMoment.toSorted(), ofOneMoment)
+  const [one, other] = [0, 1].map(() => uuidv7(new Date(0), () => Buffer.alloc(16)))
+  assert.equal(one, other)
 })
 
 test('a token is 256 random bits in 43 characters', () => {

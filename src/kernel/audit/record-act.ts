@@ -1,7 +1,7 @@
 import { type Insertable, sql } from 'kysely'
 import type { AuditEventTable } from '../db/tables.ts'
 import type { Kernel } from '../kernel.ts'
-import { UUID, uuidv7 } from '../random.ts'
+import { UUID, uuidv7InOrder } from '../random.ts'
 import { ACTIONS, type Action } from './actions.ts'
 
 /** One act, with ids only: no address, name, token or text of a person. */
@@ -42,7 +42,7 @@ export function auditRecord(
 ): AuditRecord {
   const occurredAt = now()
   return {
-    id: uuidv7(occurredAt, random),
+    id: uuidv7InOrder(occurredAt, random),
     occurredAt,
     actorId: origin.actorId,
     onBehalfOf: origin.onBehalfOf ?? null,

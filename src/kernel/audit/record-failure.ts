@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
 import { networkOf } from '../http/limits/limits.ts'
 import type { Kernel } from '../kernel.ts'
+import { uuidv7 } from '../random.ts'
 import type { Action } from './actions.ts'
 import { auditRecord } from './record-act.ts'
 
@@ -43,14 +44,11 @@ export async function recordFailure(
     ...(targetId !== undefined && { targetId }),
     details: { reason, ...(hook !== undefined && { hook }) },
   }
-  const record = auditRecord(
-    { ...kernel, now: () => minute, random: (bytes) => key.subarray(0, bytes) },
-    action,
-    act,
-  )
+  const record = auditRecord({ ...kernel, now: () => minute }, action, act)
+  const id = uuidv7(minute, (bytes) => key.subarray(0, bytes))
   await kernel.db
     .insertInto('auditEvent')
-    .values({ ...record, outcome: 'failure', details: JSON.stringify(record.details) })
+    .values({ ...record, id, outcome: 'failure', details: JSON.stringify(record.details) })
     .onConflict((on) => on.column('id').doUpdateSet(({ eb }) => ({ count: eb('auditEvent.count', '+', 1) })))
     .execute()
 }
