@@ -34,15 +34,16 @@ export async function recordActs(kernel: Recorder, action: Action, acts: readonl
 
 export type AuditRecord = Omit<Insertable<AuditEventTable>, 'details'> & Required<Pick<Act, 'details'>>
 
-/** The row of an act, for statements that write it in one with the act. */
+/** The row of an act, for statements that write it in one with the act. `id`: of a row that may be there already. */
 export function auditRecord(
   { now, random, origin }: Pick<Recorder, 'now' | 'random' | 'origin'>,
   action: Action,
   act: Act,
+  id?: string,
 ): AuditRecord {
   const occurredAt = now()
   return {
-    id: uuidv7InOrder(occurredAt, random),
+    id: id ?? uuidv7InOrder(occurredAt, random),
     occurredAt,
     actorId: origin.actorId,
     onBehalfOf: origin.onBehalfOf ?? null,

@@ -44,11 +44,11 @@ export async function recordFailure(
     ...(targetId !== undefined && { targetId }),
     details: { reason, ...(hook !== undefined && { hook }) },
   }
-  const record = auditRecord({ ...kernel, now: () => minute }, action, act)
   const id = uuidv7(minute, (bytes) => key.subarray(0, bytes))
+  const record = auditRecord({ ...kernel, now: () => minute }, action, act, id)
   await kernel.db
     .insertInto('auditEvent')
-    .values({ ...record, id, outcome: 'failure', details: JSON.stringify(record.details) })
+    .values({ ...record, outcome: 'failure', details: JSON.stringify(record.details) })
     .onConflict((on) => on.column('id').doUpdateSet(({ eb }) => ({ count: eb('auditEvent.count', '+', 1) })))
     .execute()
 }
