@@ -109,7 +109,7 @@ function credentialOf(by, key) {
   return by === 'nobody' ? { by: 'nobody' } : undefined
 }
 
-/** @param {{ document: ApiDocument, of: Parameter, value: string, onValue: (event: any) => void }} props */
+/** @param {{ document: ApiDocument, of: Parameter, value: string, onValue: ReturnType<typeof take> }} props */
 function ValueField({ document, of: { name, schema, required = false }, value, onValue }) {
   const { enum: words, type } = resolved(document, schema)
   const options = words ?? (type === 'boolean' ? [true, false] : undefined)

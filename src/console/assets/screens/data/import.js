@@ -125,7 +125,7 @@ function Options({ at, description, chosen, change }) {
 /** Choices of all fields together that a browser shows at once without waiting. */
 const MANY = 20_000
 
-/** The column that takes those of the file. Of many fields only the one in use has every choice. @param {{ of: string, value: string, names: readonly string[], isOfMany: boolean, onChange: (event: any) => void }} props */
+/** The column that takes those of the file. Of many fields only the one in use has every choice. @param {{ of: string, value: string, names: readonly string[], isOfMany: boolean, onChange: ReturnType<typeof take> }} props */
 function Target({ of: name, value, names, isOfMany, onChange }) {
   const [isUsed, setUsed] = useState(false)
   const use = () => setUsed(true)
