@@ -65,8 +65,8 @@ export function protect(app: App, kernel: Kernel): void {
   })
 }
 
-/** The longest, milliseconds: what Retry-After says. */
-const PAUSE = 1_000
+/** The longest, milliseconds; the shortest is half of it, which is what Retry-After says. */
+const PAUSE = 2_000
 /** Refusals that may wait at once, which bounds their memory. */
 const MAX_PAUSED = 1_000
 
