@@ -17,7 +17,7 @@ import { configOf, type InstallingContext, installingContext, logOf } from './co
 import { type DefaultKey, ensureDefaultKey } from './default-key.ts'
 import { onInterrupt } from './interrupted.ts'
 import { expectService, serviceAdvice } from './judged-checks.ts'
-import { returnMemory } from './memory.ts'
+import { keepReturningFreed, returnMemory } from './memory.ts'
 import { port } from './option-values.ts'
 import { createPipelinesInUse, hasLostTerminal, type PipelinesInUse } from './pipelines-in-use.ts'
 import type { Running } from './running.ts'
@@ -48,6 +48,8 @@ export function serveCommand(): Command {
 function logRuntime(log: Log): void {
   process.removeAllListeners('warning')
   process.on('warning', ({ name, message, stack }) => {
+    // Of what the program itself has chosen.
+    if (name === 'ExperimentalWarning') return
     log.warn({ event: 'runtime_warning', name, stack }, message)
   })
   process.on('uncaughtException', (error) => {
@@ -118,6 +120,7 @@ async function start(
   announce(context, databases, { port, defaultKey, seconds, firstAdmin: await offer(config, databases) })
   await advise(context, databases)
   await returnMemory()
+  await keepReturningFreed()
 }
 
 /** Warns of what stops other work than the start. A mail server may need seconds to answer, so the service is ready before that. */

@@ -5,7 +5,7 @@ import { createDeadline } from '#kernel/shutdown.ts'
 import type { Service } from '../app.ts'
 import { type InstallingContext, pipelinesOf } from './context.ts'
 import type { Finding } from './finding.ts'
-import { returnMemory } from './memory.ts'
+import { keepReturningFreed, returnMemory } from './memory.ts'
 import type { ToPrimary, ToWorker, WorkerStart } from './worker-messages.ts'
 
 /** Runs one of the processes that share the port, until the primary sends `stop` or exits. */
@@ -56,6 +56,7 @@ export async function runWorker(context: InstallingContext): Promise<void> {
   await service.work()
   send({ listening: await service.listen() })
   await returnMemory()
+  await keepReturningFreed()
 }
 
 // Ignore send errors: if the channel is closed, `disconnect` follows.
