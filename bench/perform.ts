@@ -63,7 +63,8 @@ export async function performScenario(
     const ours = await scenario.open(bench)
     const { sides: peers, missing } = await peersOf(scenario, bench)
     const sides = [...ours, ...peers]
-    const rounds = await performRounds(sides, server, plan)
+    const warmUp = Math.max(plan.warmUp, scenario.warmUp ?? 0)
+    const rounds = await performRounds(sides, server, { ...plan, warmUp })
     const results: SideResult[] = []
     for (const side of sides) {
       const turns = rounds.get(side) ?? []

@@ -31,6 +31,8 @@ export type Scenario = {
   /** Of the service, by the URL of the client's database. */
   readonly settings?: (databaseUrl: string) => Settings
   readonly target?: Target
+  /** Uncounted turns, where those of the plan are too few: V8 compiles for some 50,000 requests. */
+  readonly warmUp?: number
   /** Whether the latency at constant rates is measured as well. */
   readonly hasLatency?: boolean
   /** The sides, ours first. */

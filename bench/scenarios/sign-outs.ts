@@ -13,6 +13,7 @@ const signOuts = (clients: number): Scenario => ({
   title: `sign-outs, ${clients} clients`,
   unit: 'requests per second',
   target: { of: 'Gatehouse', against: COMMITS, atLeast: 0.5 },
+  warmUp: 10,
   async open(bench) {
     const sessions = await sessionsOf(bench.service)
     const request = { method: 'POST', path: '/api/auth/sign-out' }
