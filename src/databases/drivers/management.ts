@@ -29,6 +29,8 @@ export type ChangeConditions = {
   readonly explain?: (query: RunQuery, failure: Failure) => Promise<Failure>
   /** Longest time of one statement in milliseconds, instead of that of the client. */
   readonly timeout?: number
+  /** Longest wait for one lock in milliseconds: others wait behind it. */
+  readonly lockTimeout?: number
 }
 
 /** A change that `run` makes. Its definition has been checked. */

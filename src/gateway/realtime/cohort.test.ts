@@ -19,7 +19,8 @@ function readingTable(json: (keys: readonly string[]) => Iterable<string>) {
   }
   const caller = { client: { name: 'default' }, backend: driver, grant: { kind: 'none' }, needed: [] }
   const fetch = { kind: 'fetch', caller, plan, timings: { observe() {} } }
-  const live = { name: 'note', key: ['id'], reads: { claims: [], tables: [] }, owners: undefined, fetch }
+  const table = { schema: 'public', table: 'note' }
+  const live = { name: 'note', table, key: ['id'], reads: { claims: [], tables: [] }, owners: undefined, fetch }
   return {
     // A reading takes no more of both than these.
     caller: caller as unknown as GatewayCaller,
@@ -30,7 +31,7 @@ function readingTable(json: (keys: readonly string[]) => Iterable<string>) {
 const readings: Readings = {
   // Of these it takes the bounds, and nothing else.
   kernel: { config: { gateway: { max_rows: 100 } } } as unknown as Readings['kernel'],
-  slots: { run: (work) => work() } as Readings['slots'],
+  slots: { acquire: async () => () => {} },
   trusted: () => Promise.resolve(),
   failed(error) {
     throw error

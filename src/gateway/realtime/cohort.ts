@@ -1,9 +1,10 @@
 import type { Key } from '#databases/drivers/changes.ts'
 import type { Kernel } from '#kernel/kernel.ts'
-import type { Semaphore } from '#kernel/semaphore.ts'
+import type { KeyedSemaphore } from '#kernel/keyed-semaphore.ts'
 import type { GatewayCaller } from '../caller/caller.ts'
 import { eventText, type ResetReason } from './event-text.ts'
 import { keyFrom } from './keyed-row.ts'
+import { tableKey } from './live-catalogue.ts'
 import { keysNow, type LiveTable, rowsByKey } from './live-table.ts'
 
 /** Streams that see the same rows of a table, read once for all of them. */
@@ -153,8 +154,8 @@ const MOST_SHOWN = 33_554_432
 
 export type Readings = {
   readonly kernel: Kernel
-  /** Bounds how many are made at the same time. */
-  readonly slots: Semaphore
+  /** Bounds how many are made at the same time, and of each table, which may be locked. */
+  readonly slots: KeyedSemaphore
   /** Resolves when caches are trusted again, so that callers can be judged. */
   readonly trusted: () => Promise<void>
   readonly failed: (error: unknown) => void
@@ -240,17 +241,20 @@ const compare = (readings: Readings, cohort: Cohort): Promise<Reading | 'too_man
 
 async function asMember<T>(
   { slots, trusted }: Readings,
-  { members }: Cohort,
+  { live, members }: Cohort,
   work: (caller: GatewayCaller) => Promise<T | Reading>,
 ): Promise<T | Reading> {
   await trusted()
   // Alone, a slow reader holds nobody: meanwhile, several changes of one key become one.
   const [only, ...others] = members
   if (others.length === 0) await only?.drained()
-  return slots.run(async () => {
+  const release = await slots.acquire(tableKey(live.table))
+  try {
     const caller = await anyCaller(members)
-    return caller === undefined ? [] : work(caller)
-  })
+    return caller === undefined ? [] : await work(caller)
+  } finally {
+    release()
+  }
 }
 
 /** A member that may still read. */

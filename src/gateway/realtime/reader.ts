@@ -9,7 +9,6 @@ import type {
 import type { TableName } from '#databases/request/request.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { createKeyedSemaphore, type KeyedSemaphore } from '#kernel/keyed-semaphore.ts'
-import { createSemaphore } from '#kernel/semaphore.ts'
 import { fail } from '../errors.ts'
 import { createAlarm } from './alarm.ts'
 import { type Cohort, note, type Readings, readPending, restartAll } from './cohort.ts'
@@ -89,7 +88,8 @@ export function createReader(
   const failed = (error: unknown) =>
     kernel.log.warn({ event: 'live_rows_unread', error }, 'changes of live rows could not be read')
   const told: Readings['told'] = (cohort, events) => cohorts.of(cohort.live.table)?.told(cohort, events)
-  const readings: Readings = { kernel, slots: createSemaphore(READINGS, WAITING), trusted, failed, told }
+  const slots = createKeyedSemaphore(READINGS, WAITING)
+  const readings: Readings = { kernel, slots, trusted, failed, told }
 
   async function loop(): Promise<void> {
     while (isOpen) {

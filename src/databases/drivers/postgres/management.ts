@@ -106,7 +106,7 @@ async function transact<T>(
 
 async function apply(client: RowClient, change: SchemaStatements, options: ManagementOptions): Promise<void> {
   const { statements, check, verify, timeout = options.statementTimeout } = change
-  await limitTime(client, change.timeout)
+  await limitTime(client, change)
   const { rows } = await client.query<{ search_path: string }>('show search_path')
   if (check !== undefined) {
     await client.query(ONLY_CATALOG)
@@ -136,8 +136,8 @@ async function apply(client: RowClient, change: SchemaStatements, options: Manag
  */
 const LOCK_TIMEOUT = 2_000
 
-async function limitTime(client: RowClient, timeout: number | undefined): Promise<void> {
-  await client.query(`set local lock_timeout = ${LOCK_TIMEOUT}`)
+async function limitTime(client: RowClient, { lockTimeout = LOCK_TIMEOUT, timeout }: SchemaStatements) {
+  await client.query(`set local lock_timeout = ${lockTimeout}`)
   if (timeout !== undefined) await client.query(`set local statement_timeout = ${timeout}`)
 }
 

@@ -46,6 +46,11 @@ import { fail } from '#databases/failures.ts'
 import type { ReadRequest, TableName } from '#databases/request/request.ts'
 import { Failure } from '#kernel/errors.ts'
 
+/** Milliseconds after a table that was locked. */
+const PAUSE = 60_000
+/** Milliseconds that a change waits for a lock meanwhile. */
+const IMPATIENT = 10
+
 type FeedParts = {
   readonly runner: Runner
   readonly run: Management['run']
@@ -62,6 +67,8 @@ export function createChangeFeed(parts: FeedParts): ChangeFeed {
   const structures = createStructures()
   /** As it was seen last. */
   let structure: string | undefined
+  /** When a table was locked for longer than a change of it waits. */
+  let refusedAt = Number.NEGATIVE_INFINITY
 
   async function notedTables(asked: readonly TableName[] = []): Promise<readonly NotedTable[]> {
     const sql = createSql(NOTED_TABLES_SQL)
@@ -116,8 +123,20 @@ export function createChangeFeed(parts: FeedParts): ChangeFeed {
     if (noted.some((one) => one.isUntold && reads.tables.some((name) => isSame(one, name)))) return 'not_live'
     const isNoted = (name: TableName) =>
       noted.some((one) => isSame(one, name) && (isLive(one) || isWatched(one)))
-    if (!reads.tables.every(isNoted)) await make(await statementsFor(noted.filter(isLive)))
+    if (!reads.tables.every(isNoted)) await watch(noted.filter(isLive))
     return reads
+  }
+
+  /** Each stream that begins tries it, and writers wait behind it: so it waits for a lock of another session once in a while, and else not. */
+  async function watch(live: readonly NotedTable[]): Promise<void> {
+    const change = await statementsFor(live)
+    const isPatient = performance.now() - refusedAt >= PAUSE
+    try {
+      await make(isPatient ? change : { ...change, lockTimeout: IMPATIENT })
+    } catch (error) {
+      if (isPatient && error instanceof Failure && error.code === 'object_busy') refusedAt = performance.now()
+      throw error
+    }
   }
 
   async function make({ statements, ...conditions }: SchemaStatements): Promise<void> {

@@ -97,14 +97,26 @@ test('a watched table becomes live and is watched again, and goes with the last 
   assert.deepEqual(await sql(`select from pg_class where relname like 'service_changes%'`), [])
 })
 
-test('a watched table that is locked refuses', async () => {
+test('a watched table that is locked refuses, at once after the first time, until it is free', async () => {
   await live('doc')
   await sql(
     `create table extra (id int primary key); create policy more on doc for select to ${anonymousRole} using (id in (select id from extra))`,
   )
   const writer = await session()
   await writer.run('begin; lock table extra in row exclusive mode')
+  // What each attempt would wait for a lock. A rollback leaves a sequence as it is.
+  const server = new URL(testServerUrl())
+  server.pathname = new URL(url).pathname
+  await withClient(server.href, (client) =>
+    client.query(`create sequence patience; grant select on patience to public; create function note_patience() returns event_trigger security definer language plpgsql as
+      $$ begin perform setval('public.patience', extract(milliseconds from current_setting('lock_timeout')::interval)::int); end $$;
+      create event trigger patience on ddl_command_start when tag in ('CREATE TRIGGER') execute function note_patience()`),
+  )
+  const patience = async () => Number((await sql('select last_value from patience'))[0].last_value)
   await assert.rejects(feed.policies(publicTable('doc')), { code: 'object_busy' })
+  assert.equal(await patience(), 2_000)
+  await assert.rejects(feed.policies(publicTable('doc')), { code: 'object_busy' })
+  assert.equal(await patience(), 10, 'writers do not wait behind each stream that begins')
   await writer.run('rollback')
   await writer.end()
   const reads = await feed.policies(publicTable('doc'))
