@@ -85,6 +85,19 @@ test('nothing is repeated while the process cannot trust its memory', async () =
   await expectRepeated(ada)
 })
 
+test('an answer that cannot be looked for in memory is given through Fastify', async () => {
+  const ada = await repeatedUser('Ada')
+  const broken = () => {
+    throw new Error('broken')
+  }
+  mock.method(t.service.kernel.coherence, 'isTrusted', broken, { times: 1 })
+  const before = paths.slow()
+  assert.deepEqual(statusesIn(await bytesFor(t, getBy(ada.token))), [200, 200])
+  assert.equal(paths.slow(), before + 2)
+  assert.ok(t.log.some((line) => line.includes('fast_path_failed')))
+  await expectRepeated(ada)
+})
+
 test('a repeated answer has a new id, one line in the log and one measurement, as the first one', async () => {
   const ada = await t.signUp('Ada')
   const line = (id: string | null) => {

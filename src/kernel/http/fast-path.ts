@@ -87,13 +87,23 @@ export function addFastPath(app: App, { limits, connections, log, newId, record 
     }
   })
 
+  /** A failure is Fastify's to answer: thrown here, it would end the process. */
+  function found({ find }: Pick<FastPath, 'find'>, token: string): RepeatedAnswer | undefined {
+    try {
+      return find(token)
+    } catch (error) {
+      log.error({ event: 'fast_path_failed', error }, 'a repeated answer could not be found')
+      return undefined
+    }
+  }
+
   /** False: the request is Fastify's. */
   function repeat(request: IncomingMessage, response: ServerResponse): boolean {
     const { url: route = '', socket } = request
     const path = open.get(route)
     if (path === undefined || !connections.isFree(socket)) return false
     const token = plainBearer(request, limits.header)
-    const answer = token === undefined ? undefined : path.find(token)
+    const answer = token === undefined ? undefined : found(path, token)
     if (answer === undefined) return false
     const begun = performance.now()
     const id = newId()
