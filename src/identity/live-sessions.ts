@@ -12,7 +12,7 @@ import {
   type Session,
   withinMaxAge,
 } from './sessions.ts'
-import { hasShownFactor } from './shown.ts'
+import { FACTOR_OF_ADMIN, hasShownFactor } from './shown.ts'
 import { isTokenShaped } from './tokens.ts'
 import { isBanned, USER_COLUMNS, type User, withoutExpiredBan } from './users.ts'
 
@@ -24,7 +24,7 @@ export type LiveSession = {
   readonly user: User
   /** The user's roles in the session's active organization, joined by commas. Null without one. */
   readonly organizationRole: string | null
-  /** The admin who acts as the user, for an impersonated session whose parent is alive. */
+  /** The admin who acts as the user, for an impersonated session whose parent is alive. The factor: at its begin, and still. */
   readonly impersonator: (Impersonator & { readonly hasSecondFactor: boolean }) | undefined
 }
 
@@ -188,7 +188,8 @@ async function findSession(
         ? undefined
         : {
             ...(pick('a', IMPERSONATOR_COLUMNS) as Impersonator),
-            hasSecondFactor: hasShownFactor(row.parent_shown as string[]),
+            hasSecondFactor:
+              session.shown.includes(FACTOR_OF_ADMIN) && hasShownFactor(row.parent_shown as string[]),
           },
   }
 }

@@ -13,7 +13,7 @@ type FactorHolder = Pick<LiveSession, 'impersonator'> & {
 
 /**
  * The session has shown a second factor. That its user has one counts for nothing: another session may have added it. An impersonated
- * session is judged by that of its admin.
+ * session is judged by what that of its admin had shown when it began, and still has.
  */
 export const hasSecondFactor = ({ session, impersonator }: FactorHolder): boolean =>
   session.impersonatedBy === null ? hasShownFactor(session.shown) : impersonator?.hasSecondFactor === true

@@ -6,7 +6,7 @@ import { selectList } from '#kernel/db/pipelined-statements.ts'
 import type { SessionTable } from '#kernel/db/tables.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import type { DeviceNote } from './known-devices.ts'
-import type { ProofColumns } from './shown.ts'
+import { FACTOR_OF_ADMIN, type ProofColumns } from './shown.ts'
 import { tokenHash } from './tokens.ts'
 
 export type Session = Omit<Selectable<SessionTable>, 'tokenHash' | 'originSessionId'>
@@ -62,10 +62,14 @@ export async function insertImpersonation(
       ),
     )
     .insertInto('session')
-    .values({ ...session, updatedAt: session.createdAt })
+    .values({ ...session, updatedAt: session.createdAt, shown: shownOfAdmin(session.parentSessionId) })
     .returning(SESSION_COLUMNS)
     .executeTakeFirstOrThrow()
 }
+
+/** The admin's row is locked, so that the admin's session shows nothing else meanwhile. */
+const shownOfAdmin = (sessionId: string): RawBuilder<string[]> => sql`array(
+  select ${FACTOR_OF_ADMIN}::text from service.session p where p.id = ${sessionId} and service.has_shown_factor(p.shown))`
 
 /**
  * Starts a session, ends the user's oldest ones beyond `max`, notes the device, and writes the row of the trail. It keeps what the user has at this moment. One

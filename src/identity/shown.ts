@@ -4,7 +4,8 @@
  * where it is the factor. `mail`: a link or code was opened in the mailbox, or a provider has proven its address. `second mail`: a code by
  * mail where it is the factor, and the mailbox has counted before. `trusted device`: the browser's cookie stood in for the factor.
  * `new …`: it was added while the session lived. `unsettled way`: the last proof was a passkey or an account that a session has added
- * without a proof, not long ago.
+ * without a proof, not long ago. `factor of the admin`: of an impersonated session, whose admin's own session had shown a factor when this one
+ * began.
  */
 export type Shown =
   | Addable
@@ -15,7 +16,10 @@ export type Shown =
   | 'second mail'
   | 'trusted device'
   | typeof UNSETTLED
+  | typeof FACTOR_OF_ADMIN
 
+/** The only word of an impersonated session: what it begins with is its history, whatever the admin shows later. */
+export const FACTOR_OF_ADMIN = 'factor of the admin'
 const UNSETTLED = 'unsettled way'
 
 /** Ways of signing in that a session can add. */

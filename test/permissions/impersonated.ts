@@ -1,3 +1,4 @@
+import { insertImpersonation } from '#identity/sessions.ts'
 import { tokenHash } from '#identity/tokens.ts'
 import { randomToken, uuidv7 } from '#kernel/random.ts'
 import { type Actor, actor, type TestService, type User } from '#test/harness.ts'
@@ -14,14 +15,12 @@ export async function impersonated(
   const { db, now, random } = service.kernel
   const token = randomToken(random)
   const at = now()
-  await db
-    .insertInto('session')
-    .values({
-      ...{ id: uuidv7(at, random), userId: user.id, tokenHash: tokenHash(token), remembered: false },
-      ...{ impersonatedBy: admin.id, parentSessionId: parentId },
-      ...{ createdAt: at, updatedAt: at, expiresAt: new Date(at.getTime() + lifetime) },
-    })
-    .execute()
+  const session = {
+    ...{ id: uuidv7(at, random), userId: user.id, tokenHash: tokenHash(token), remembered: false },
+    ...{ impersonatedBy: admin.id, parentSessionId: parentId },
+    ...{ createdAt: at, expiresAt: new Date(at.getTime() + lifetime), ipAddress: null, userAgent: null },
+  }
+  await insertImpersonation(db, session, 100)
   return { ...actor(url, { authorization: `Bearer ${token}` }), token }
 }
 

@@ -1,4 +1,5 @@
 import { type RawBuilder, type Selectable, sql } from 'kysely'
+import { FACTOR_OF_ADMIN } from '#identity/shown.ts'
 import { untold } from '#identity/tell.ts'
 import type { Db } from '#kernel/db/connect.ts'
 import type { InvitationTable, MemberTable, OrganizationTable } from '#kernel/db/tables.ts'
@@ -236,11 +237,14 @@ export const deactivateWithoutFactor = async (db: Db, id: string): Promise<void>
   void (await sql`update service.session s set active_organization_id = null
     from service.session own
     where s.active_organization_id = ${id} and own.id = coalesce(s.parent_session_id, s.id)
-      and not service.has_shown_factor(own.shown)`.execute(db))
+      and not ${HAS_SHOWN_FACTOR}`.execute(db))
 
-/** Whether a session has shown a second factor (identity/second-factor.ts). For an impersonated one that of the admin counts. */
+/** Of a session `s`, for which `own` is that of the admin if it is impersonated. As `hasSecondFactor` (identity/second-factor.ts). */
+const HAS_SHOWN_FACTOR = sql`(service.has_shown_factor(own.shown) and (s.parent_session_id is null or ${FACTOR_OF_ADMIN} = any (s.shown)))`
+
+/** Whether a session has shown a second factor. For an impersonated one that of the admin counts. */
 export async function hasFactor(db: Db, sessionId: string): Promise<boolean> {
-  const { rows } = await sql<{ found: boolean }>`select service.has_shown_factor(own.shown) as found
+  const { rows } = await sql<{ found: boolean }>`select ${HAS_SHOWN_FACTOR} as found
     from service.session s join service.session own on own.id = coalesce(s.parent_session_id, s.id)
     where s.id = ${sessionId}`.execute(db)
   return rows[0]?.found === true

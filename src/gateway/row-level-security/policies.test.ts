@@ -178,6 +178,13 @@ test('an impersonated session reads as the user, and is refused in every write, 
   const root = await t.signUp('Root')
   await changeControlDatabase(`update service."user" set role = 'admin' where id = $1`, [root.id])
   const parentId = await sessionIdOf(root)
+  const early = await impersonated(t, root, dora, { parentId })
+  const show = ({ id }: { id: string }, shown: string[]) =>
+    changeControlDatabase(
+      'update service.session set shown = $2 where user_id = $1 and impersonated_by is null',
+      [id, shown],
+    )
+  await show(root, ['password', 'totp'])
   const session = await impersonated(t, root, dora, { parentId })
   const headers = { 'x-service-client': 'app' }
   const who: Actor = {
@@ -187,19 +194,13 @@ test('an impersonated session reads as the user, and is refused in every write, 
   }
   const { claims } = await whoIs(who)
   assert.deepEqual([claims.user_id, claims.impersonated_by], [dora.id, root.id])
-  const twoFactorWith = async ({ id }: { id: string }) => {
-    const show = (shown: string[]) =>
-      changeControlDatabase(
-        'update service.session set shown = $2 where user_id = $1 and impersonated_by is null',
-        [id, shown],
-      )
-    await show(['password', 'totp'])
-    const { two_factor } = (await whoIs(who)).claims
-    await show(['password'])
-    return two_factor
-  }
-  assert.equal(await twoFactorWith(dora), false, 'nobody has passed the factor of the user')
-  assert.equal(await twoFactorWith(root), true)
+  assert.equal(claims.two_factor, true)
+  const before = actor(t.url, { 'x-service-client': 'app', 'x-service-auth-session-token': early.token })
+  assert.equal((await whoIs(before)).claims.two_factor, false, 'it began before the factor')
+  for (const one of [root, dora]) await show(one, ['password'])
+  await show(dora, ['password', 'totp'])
+  assert.equal((await whoIs(who)).claims.two_factor, false, 'nobody has passed the factor of the user')
+  await show(dora, ['password'])
   assert.deepEqual(await docsOf(who), [3, 4])
 
   const insert = { table_name: 'note', insert_body: { id: 90, doc_id: 4, text: 'x' } }
