@@ -14,7 +14,7 @@ export type Authority = Proof & {
   /** Ids of other users whose sessions or memberships the work changes. */
   readonly others?: readonly string[]
   /** Throws when the user may not. It is asked about the locked rows. */
-  readonly may?: (kernel: Kernel, user: User) => void
+  readonly may?: (kernel: Kernel, user: User) => Promise<void>
 }
 
 /** The rows that are locked until the end of the transaction. */
@@ -40,7 +40,7 @@ export function act<T>(
     const others = ids.length > 0 ? await lockUsers(kernel, [...acting, ...ids]) : NONE
     const user = await lockProvenUser(kernel, proof)
     if (user === undefined) throw refuse()
-    may?.(kernel, user)
+    await may?.(kernel, user)
     return work(actingAsUser(kernel, user.id), { user, others })
   })
 }

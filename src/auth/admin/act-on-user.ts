@@ -8,6 +8,7 @@ import { UUID } from '#kernel/random.ts'
 import { bySession, type Caller } from '../door/access.ts'
 import { type DemandingVerb, expectShown } from '../door/demands.ts'
 import { fail } from '../errors.ts'
+import { isRestricted } from '../two-factor/restricted.ts'
 import type { AdminPermission } from './permissions.ts'
 
 /** The two users of an act, as of its transaction. */
@@ -32,10 +33,13 @@ export async function actOnUser<T>(
   )
 }
 
-/** The authority of a session whose user has the permission. */
+/** The authority of a session whose user has the permission, and that has shown the factor which a role of the user requires. */
 export const byAdmin = (caller: Caller, permission: AdminPermission): Authority => ({
   ...bySession(caller),
-  may: (kernel, admin) => expectPermission(kernel, admin, permission),
+  async may(kernel, admin) {
+    if (await isRestricted(kernel, admin, caller.session)) throw fail('TWO_FACTOR_REQUIRED')
+    expectPermission(kernel, admin, permission)
+  },
 })
 
 /** The user, for an answer that changes nothing. */

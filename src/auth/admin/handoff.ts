@@ -6,6 +6,7 @@ import { isBanned, type User, withoutExpiredBan } from '#identity/users.ts'
 import { type Kernel, withOrigin } from '#kernel/kernel.ts'
 import type { Caller } from '../door/access.ts'
 import { fail } from '../errors.ts'
+import { isRestricted } from '../two-factor/restricted.ts'
 import { actAsImpersonator, beginImpersonation, type Impersonation, type Place } from './impersonation.ts'
 
 const HANDOFF = ['impersonation-handoff'] as const
@@ -40,6 +41,7 @@ export async function redeemHandoff(kernel: Kernel, code: string, place: Place):
     const user = others.get(payload.userId)
     if (ticket === undefined || ticket.expired || user === undefined) throw refuse()
     if (isBanned(user, kernel.now()) || !mayImpersonate(kernel, admin, user)) throw refuse()
+    if (await isRestricted(kernel, admin, session)) throw refuse()
     // The page may have a session of its own, which has nothing to do with this act.
     const byAdmin = withOrigin(kernel, { ...kernel.origin, actorId: adminId, onBehalfOf: undefined })
     return beginImpersonation(byAdmin, { admin, user }, sessionId, place)

@@ -8,6 +8,7 @@ import type { Kernel } from '#kernel/kernel.ts'
 import { UUID, uuidv7 } from '#kernel/random.ts'
 import { bySession, type Caller } from '../door/access.ts'
 import { fail } from '../errors.ts'
+import { isRestricted } from '../two-factor/restricted.ts'
 import { type Fields, fieldsFrom, slugFrom } from './fields.ts'
 import { listInvitations } from './invitation-store.ts'
 import { insertMember, listMembers, type MemberWithUser } from './member-store.ts'
@@ -61,7 +62,7 @@ export async function createOrganization(
   return withFreeSlug('ORGANIZATION_ALREADY_EXISTS', () =>
     act(kernel, { ...bySession(caller), others: isOwn ? [] : [userId] }, async (kernel, { user }) => {
       if (user.isAnonymous) throw fail('USER_IS_ANONYMOUS')
-      if (!isOwn) await expectAdmin(kernel, user, userId)
+      if (!isOwn) await expectAdmin(kernel, caller, user, userId)
       const created = await insertWithOwner(kernel, fields, userId)
       if (isOwn && !keepCurrentActiveOrganization)
         await updateActiveOrganization(kernel, caller.session.id, created.id)
@@ -77,7 +78,8 @@ function expectMayCreateFor(kernel: Kernel, user: User): void {
 }
 
 /** With both rows locked. As with every verb on users, nobody acts on a user with more permissions. */
-async function expectAdmin(kernel: Kernel, user: User, ownerId: string): Promise<void> {
+async function expectAdmin(kernel: Kernel, caller: Caller, user: User, ownerId: string): Promise<void> {
+  if (await isRestricted(kernel, user, caller.session)) throw fail('TWO_FACTOR_REQUIRED')
   expectMayCreateFor(kernel, user)
   const owner = await findUser(kernel.db, 'id', ownerId)
   if (owner === undefined) throw fail('USER_NOT_FOUND')

@@ -24,6 +24,21 @@ export const lacksFactorOnceKnown = (
 ): boolean =>
   isAnonymous && lacksSecondFactor(config, { user: { id, role }, session, impersonator: undefined })
 
+/**
+ * Whether the own session of a user, whose row is locked, lacks the required second factor by now: a role that requires one may have come since
+ * the request was admitted, and the session may have lost what it had shown.
+ */
+export async function isRestricted(
+  { db, config }: Kernel,
+  user: User,
+  { id }: Pick<Session, 'id'>,
+): Promise<boolean> {
+  const lacksFactor = (session: Pick<Session, 'shown' | 'impersonatedBy'>) =>
+    lacksSecondFactor(config, { user, session, impersonator: undefined })
+  // Most roles require none, and cost no query.
+  return lacksFactor({ shown: [], impersonatedBy: null }) && lacksFactor(await getSession(db, id))
+}
+
 /** In the transaction that adds a way in. Returns whether the caller's session is restricted. */
 export async function expectMayEnrol(
   kernel: Kernel,
