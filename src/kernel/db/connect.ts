@@ -13,6 +13,7 @@ import { createAlarm } from './connection-alarm.ts'
 import { createPool, type PoolOptions } from './guarded-pool.ts'
 import { joinBegin } from './joined-begin.ts'
 import type { DB } from './tables.ts'
+import { writtenValues } from './written-values.ts'
 
 /** The control database, or a transaction on it; the first argument of every store function. */
 export type Db = Kysely<DB>
@@ -84,8 +85,9 @@ function preparingClient(
   nameOf: (text: string) => string | undefined,
 ): PostgresPoolClient {
   const query = joinBegin(client, (text, values) => {
+    const statement = { text, values: writtenValues(values) }
     const name = nameOf(text)
-    return name === undefined ? { text, values: [...values] } : { name, text, values: [...values] }
+    return name === undefined ? statement : { ...statement, name }
   })
   // Kysely's type also has cursors, which it uses only for streams; there are none here.
   return {

@@ -92,8 +92,27 @@ test('a statement of a transaction whose BEGIN has failed never runs by itself, 
   assert.deepEqual(await ids(), [7, 10])
 })
 
+/** Always the same text, of which a connection knows the name. */
+const written = (value: object) => sql<{ value: object }>`select ${value}::jsonb as value`
+const UNWRITABLE = { big: 1n }
+
 test('a transaction whose first value cannot be sent is undone, and its connection goes on', async () => {
-  const unsent = db.transaction().execute((db) => sql`select ${{ big: 1n }}::jsonb`.execute(db))
+  const unsent = db.transaction().execute((db) => written(UNWRITABLE).execute(db))
   await assert.rejects(unsent, TypeError)
   assert.deepEqual(await inTransaction(11), [{ id: 11 }])
+})
+
+test('a value that cannot be sent leaves its statement to the values of others, and a transaction open', async () => {
+  for (let round = 0; round < 2; round++) {
+    await assert.rejects(written(UNWRITABLE).execute(db), TypeError)
+    assert.deepEqual((await written({ round }).execute(db)).rows, [{ value: { round } }])
+    const undone = db.transaction().execute(async (db) => {
+      await assert.rejects(written(UNWRITABLE).execute(db), TypeError)
+      assert.deepEqual((await insert(12).execute(db)).rows, [{ id: 12 }])
+      assert.deepEqual((await written({ round }).execute(db)).rows, [{ value: { round } }])
+      throw new Error('no')
+    })
+    await assert.rejects(undone, /^Error: no$/)
+  }
+  assert.ok(!(await ids()).includes(12))
 })

@@ -24,11 +24,16 @@ export function joinBegin(
       isPrepared = isPreparing(client)
       return result
     }
-    if (!isBeginning) return client.query(statementOf(text, values))
-    isBeginning = false
     // A transaction without a statement never began.
-    if (text === 'commit' || text === 'rollback') return answered(text.toUpperCase())
-    return withBegin(client, statementOf(text, values))
+    if (isBeginning && (text === 'commit' || text === 'rollback')) {
+      isBeginning = false
+      return answered(text.toUpperCase())
+    }
+    // It may fail, and the next statement begins the transaction then.
+    const statement = statementOf(text, values)
+    if (!isBeginning) return client.query(statement)
+    isBeginning = false
+    return withBegin(client, statement)
   }
 }
 

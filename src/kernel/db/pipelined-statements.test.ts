@@ -84,6 +84,18 @@ test('connections that the server ends are replaced, one for one', async () => {
   await eventually(async () => (await connections()) === 0)
 })
 
+test('a value that cannot be sent leaves its statement to the values of others', async () => {
+  const pipelined = pipelineOn(url, 1, 5_000)
+  const same = preparedStatement<{ value: object }>('select $1::jsonb as value')
+  for (let round = 0; round < 2; round++) {
+    const unsent = pipelined.query(same, [{ big: 1n }])
+    const sent = pipelined.query(same, [{ round }])
+    await assert.rejects(unsent, TypeError)
+    assert.deepEqual(await sent, [{ value: { round } }])
+  }
+  await pipelined.close()
+})
+
 test('an unavailable database is an error at once', async () => {
   const nowhere = pipelineOn('postgres://nobody@127.0.0.1:1/none', 2, 5_000)
   for (let round = 0; round < 3; round++)

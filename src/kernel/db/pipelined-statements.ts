@@ -4,6 +4,7 @@ import type { Alarm } from './connection-alarm.ts'
 import { GuardedClient } from './guarded-client.ts'
 import { GRACE, tooManyWait } from './guarded-pool.ts'
 import { type PoolAddress, pooledSession } from './session-settings.ts'
+import { writtenValues } from './written-values.ts'
 
 /** A short statement that reads by a unique key. Never one that a caller can make slow: the statements after it wait for it. */
 type PreparedStatement<Row> = { readonly name: string; readonly text: string; readonly row?: Row }
@@ -58,7 +59,7 @@ export function createPipelinedStatements(options: PipelineOptions): PipelinedSt
       try {
         turn = (turn + 1) % count
         const client = await connections.take(turn)
-        const result = await client.query<Row>({ name, text, values: [...values] })
+        const result = await client.query<Row>({ name, text, values: writtenValues(values) })
         return result.rows
       } finally {
         running--
