@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { after, test } from 'node:test'
 import { createLocalJWKSet, decodeJwt, decodeProtectedHeader, jwtVerify } from 'jose'
 import { sql } from 'kysely'
 import { setRoleByOperator } from '#auth/admin/operator.ts'
+import { rotateJwtKeys } from '#identity/jwt/keys.ts'
+import { heldRows } from '#test/held-rows.ts'
 import { actor, PASSWORD, testClock, testService, type User } from '#test/harness.ts'
 import { impersonated, sessionIdOf } from '#test/permissions/impersonated.ts'
 import { codeOf, enrolTotp, pendingSignIn } from '#test/second-factor.ts'
@@ -14,6 +16,8 @@ const t = await testService({
 const { kernel } = t.service
 const { db } = kernel
 const AUTH = '/api/auth'
+const rows = heldRows(t.controlUrl)
+after(() => rows.close())
 const MINUTE = 60_000
 
 const ada = await t.signUp('Ada')
@@ -198,4 +202,22 @@ test('without auth.jwt.enabled there is none of it', async () => {
     '/.well-known/openid-configuration',
   ])
     assert.equal((await off.anon.get(path)).status, 404, path)
+})
+
+test('a session that ends, or lacks a factor by now, gets no token when the keys had to be read meanwhile', async () => {
+  const ends = [
+    [(who: User) => who.post(`${AUTH}/sign-out`), 401],
+    [(who: User) => setRoleByOperator(kernel, who.id, 'admin'), 403],
+  ] as const
+  for (const [end, status] of ends) {
+    const bob = await t.signUp('Bob')
+    // The process forgets those that it holds.
+    await rotateJwtKeys(kernel, { atOnce: true })
+    const held = await rows.hold('lock table service.jwt_key in access exclusive mode', [])
+    const waiting = bob.get(`${AUTH}/token`)
+    await held.waiting(1)
+    await end(bob)
+    await held.release()
+    assert.equal((await waiting).status, status)
+  }
 })

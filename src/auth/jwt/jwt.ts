@@ -115,6 +115,15 @@ export function createTokens(keys: JwtKeys, sessions: Sessions): Tokens {
     }
   }
 
+  /** The session as it is after a wait, if it still gets tokens. */
+  async function expectStill(kernel: Kernel, before: LiveSession): Promise<LiveSession> {
+    const found = await sessions.findStill(before)
+    if (found === undefined) throw fail('UNAUTHORIZED')
+    // Its user has a role by now that requires a second factor.
+    if (!mayHaveToken(kernel, found)) throw fail('TWO_FACTOR_REQUIRED')
+    return found
+  }
+
   /** The session and the key are looked at again when the hooks have answered. */
   async function askAndMint(
     kernel: Kernel,
@@ -127,10 +136,7 @@ export function createTokens(keys: JwtKeys, sessions: Sessions): Tokens {
       const added = await claimsFor(kernel, live, token)
       const { signing } = await keys.ringWithKeys()
       if (signing === undefined) return undefined
-      const found = await sessions.findStill(live)
-      if (found === undefined) throw fail('UNAUTHORIZED')
-      // Its user has a role by now that requires a second factor.
-      if (!mayHaveToken(kernel, found)) throw fail('TWO_FACTOR_REQUIRED')
+      const found = await expectStill(kernel, live)
       const still = describe(kernel, found, template)
       if (still.about === token.about) return mint(kernel, still, signing, added)
       live = found
@@ -144,8 +150,22 @@ export function createTokens(keys: JwtKeys, sessions: Sessions): Tokens {
     token: Described,
     expectMayAsk: () => Promise<void>,
   ): Promise<string | undefined> {
+    const held = keys.held()?.signing
+    if (held !== undefined) return signedBy(kernel, held, live, token, expectMayAsk)
     const { signing } = await keys.ringWithKeys()
     if (signing === undefined) return undefined
+    // The keys had to be read, which may have taken any time.
+    const still = await expectStill(kernel, live)
+    return signedBy(kernel, signing, still, describe(kernel, still, token.template), expectMayAsk)
+  }
+
+  async function signedBy(
+    kernel: Kernel,
+    signing: SigningKey,
+    live: LiveSession,
+    token: Described,
+    expectMayAsk: () => Promise<void>,
+  ): Promise<string | undefined> {
     const before = settled(kernel, token, signing)
     if (before !== undefined) return before
     if (!kernel.hooks.has('token')) return mint(kernel, token, signing, {})
