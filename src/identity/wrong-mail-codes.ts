@@ -1,4 +1,5 @@
 import { type RawBuilder, sql } from 'kysely'
+import { tooFarAhead } from '#kernel/clock.ts'
 import type { Db } from '#kernel/db/connect.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { ownBucket, type Source } from './known-devices.ts'
@@ -39,7 +40,8 @@ export const countCode = (
   { now }: Pick<Kernel, 'now'>,
   { address, names }: CodeCounters,
 ): RawBuilder<object> => {
-  const isOver = sql`known.began_at <= ${new Date(now().getTime() - WINDOW)}`
+  const since = new Date(now().getTime() - WINDOW)
+  const isOver = sql`(known.began_at <= ${since} or known.began_at > ${tooFarAhead(now)})`
   return sql<object>`(
     insert into service.wrong_mail_code as known (address, counter, failures, began_at)
       select ${address}, name, 1, ${now()}::timestamptz from unnest(${names}::text[]) as name

@@ -34,6 +34,13 @@ export function createDatabaseClock(): DatabaseClock {
   }
 }
 
+/** How far the estimates of the database's time may be apart, in two processes or before a lock and after it, milliseconds. */
+export const CLOCK_TOLERANCE = 5_000
+
+/** A time that is further ahead than anything is written: from before the database's clock was set back. What it bounds is over. */
+export const tooFarAhead = (now: Clock, longest = 0): Date =>
+  new Date(now().getTime() + longest + CLOCK_TOLERANCE)
+
 /** SQL for the time that `learn` takes. */
 export const DATABASE_TIME = 'extract(epoch from clock_timestamp())::float8 * 1000'
 

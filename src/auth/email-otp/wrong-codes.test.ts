@@ -99,6 +99,15 @@ test('strangers lock neither a known device nor a session, and each has a count 
   ])
 })
 
+test('a count of a time before the clock was set back does not last longer', async () => {
+  const { email } = await proven('Ada')
+  t.advance(2 * DAY)
+  assert.deepEqual(await guess(email, MAX), WRONG)
+  t.advance(-2 * DAY)
+  const { code } = await mailTo(email)
+  assert.equal(said(await enter(email, code)), '200')
+})
+
 test('a device of another user is a stranger', async () => {
   const [ada, eve] = [await proven('Ada'), await proven('Eve')]
   await guess(ada.email, MAX, await deviceOf(eve))

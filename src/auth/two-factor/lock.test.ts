@@ -19,6 +19,7 @@ const t = await testService({
 const { db, now } = t.service.kernel
 const AUTH = '/api/auth'
 const HEADER = 'x-service-known-device'
+const DAY = 86_400_000
 
 const shows = (device: string | undefined) => (device === undefined ? {} : { headers: { [HEADER]: device } })
 
@@ -109,6 +110,18 @@ test('more sessions are not any number of tries, and one stolen session locks ou
     t.advance(900_000)
   }
   assert.equal((await attempt(sessions[1], codeOf(t, secret))).status, 200)
+})
+
+test('a lock of a time before the clock was set back does not last longer', async () => {
+  const ada = await enrolTotp(t, await t.signUp('Ada'))
+  const device = await newDevice(ada)
+  t.advance(DAY)
+  const wrong = wrongCode(t, ada.secret)
+  assert.equal(await lock(() => complete(ada, wrong)), LOCKED)
+  assert.equal(await lock(() => complete(ada, wrong, device)), LOCKED)
+  t.advance(-DAY)
+  assert.equal((await right(ada)).status, 200)
+  assert.equal((await right(ada, device)).status, 200)
 })
 
 test('old counts are deleted, and with the factor all of them', async () => {

@@ -1,4 +1,5 @@
 import { ownBucket, type Source } from '#identity/known-devices.ts'
+import { tooFarAhead } from '#kernel/clock.ts'
 import { retryAfter } from '#kernel/http/failures.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { fail } from '../errors.ts'
@@ -31,7 +32,7 @@ export async function expectUnlocked(
   { id }: Pick<Factor, 'id'>,
   counters: Counters,
 ): Promise<void> {
-  const end = await findLockEnd(db, id, counters)
+  const end = await findLockEnd(db, id, { counters, latest: tooFarAhead(now, LOCK) })
   const left = (end?.getTime() ?? 0) - now().getTime()
   if (left > 0) throw fail('ACCOUNT_TEMPORARILY_LOCKED', { headers: retryAfter(Math.ceil(left / 1_000)) })
 }
@@ -43,13 +44,13 @@ export async function countWrongCode(
 ): Promise<void> {
   const now = kernel.now()
   const lockedUntil = new Date(now.getTime() + LOCK)
-  const since = new Date(now.getTime() - LOCK)
+  const window = { since: new Date(now.getTime() - LOCK), until: tooFarAhead(kernel.now) }
   for (const counter of counters)
     await countFailure(kernel.db, id, {
       counter,
       now,
       lockedUntil,
-      ...(counter === TOTAL ? { max: MAX_TOTAL, since } : { max: MAX_FAILURES }),
+      ...(counter === TOTAL ? { max: MAX_TOTAL, window } : { max: MAX_FAILURES }),
     })
 }
 

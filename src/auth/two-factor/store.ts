@@ -95,16 +95,19 @@ type NewFailure = {
   /** This one locks until then, and the count begins anew. */
   readonly max: number
   readonly lockedUntil: Date
-  /** A count that began before is over. Absent: it has no window. */
-  readonly since?: Date
+  /** A count that began before `since`, or after `until`, is over. Absent: it has no window. */
+  readonly window?: { readonly since: Date; readonly until: Date }
 }
 
 export async function countFailure(
   db: Db,
   id: string,
-  { counter, now, max, lockedUntil, since }: NewFailure,
+  { counter, now, max, lockedUntil, window }: NewFailure,
 ): Promise<void> {
-  const isOver = since === undefined ? sql`false` : sql`known.began_at <= ${since}`
+  const isOver =
+    window === undefined
+      ? sql`false`
+      : sql`(known.began_at <= ${window.since} or known.began_at > ${window.until})`
   await sql`
     insert into service.wrong_code as known (two_factor_id, counter, failures, began_at)
       values (${id}, ${counter}, 1, ${now})
@@ -115,16 +118,18 @@ export async function countFailure(
   `.execute(db)
 }
 
+/** Of the locks that end by then. */
 export async function findLockEnd(
   db: Db,
   id: string,
-  counters: readonly string[],
+  { counters, latest }: { readonly counters: readonly string[]; readonly latest: Date },
 ): Promise<Date | undefined> {
   const found = await db
     .selectFrom('wrongCode')
     .select((of) => of.fn.max('lockedUntil').as('end'))
     .where('twoFactorId', '=', id)
     .where('counter', 'in', counters)
+    .where('lockedUntil', '<=', latest)
     .executeTakeFirst()
   return found?.end ?? undefined
 }

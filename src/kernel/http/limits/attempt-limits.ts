@@ -1,7 +1,7 @@
 import type pg from 'pg'
-import type { Clock } from '../../clock.ts'
+import { CLOCK_TOLERANCE, type Clock } from '../../clock.ts'
 import { tooMany } from '../failures.ts'
-import { ASYNCHRONOUSLY, CLOCK_TOLERANCE } from './limiter-table.ts'
+import { ASYNCHRONOUSLY } from './limiter-table.ts'
 
 /** Whether the attempt was right; undefined when it counts neither as wrong nor as right. */
 export type Verdict = boolean | undefined

@@ -1,6 +1,6 @@
 import type pg from 'pg'
 import type { IRateLimiterPostgresOptions } from 'rate-limiter-flexible'
-import { type Clock, systemClock } from '../../clock.ts'
+import { CLOCK_TOLERANCE, type Clock, systemClock } from '../../clock.ts'
 
 /** Common options of every limiter in PostgreSQL. */
 type LimiterTable = Pick<
@@ -21,9 +21,6 @@ export const createLimiterTable =
     tableCreated: true,
     clearExpiredByTimeout: false,
   })
-
-/** How far the estimates of the database's time may be apart, in two processes or before a lock and after it, milliseconds. */
-export const CLOCK_TOLERANCE = 5_000
 
 /**
  * Part of a statement that counts, whose commit need not wait for the disk: a crash of the database server takes back the counts of its last

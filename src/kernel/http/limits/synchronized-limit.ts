@@ -1,6 +1,6 @@
 import type pg from 'pg'
 import { RateLimiterMemory } from 'rate-limiter-flexible'
-import { CLOCK_TOLERANCE } from './limiter-table.ts'
+import { CLOCK_TOLERANCE } from '../../clock.ts'
 
 /** Interval at which processes exchange their counts, milliseconds. */
 const EXCHANGE = 1_000
