@@ -22,6 +22,8 @@ async function tests(): Promise<void> {
   }
   await live('board', 'id int primary key, text text, n int', `values (1, 'one', 1), (2, 'two', 2)`)
   await live('crowd', 'id int primary key, text text', `select n, 'x' from generate_series(1, 1200) n`)
+  const cells = 'x int, y int, z int, text text, primary key (x, y, z)'
+  await live('cells', cells, `select n, n, n, 'x' from generate_series(1, 1200) n`)
   const { page } = await enter(root, '/data')
   /** Texts of all cells that were marked, noted from now on: a mark lasts a moment. */
   const noteMarks = () =>
@@ -101,6 +103,13 @@ async function tests(): Promise<void> {
     await page.getByText('live: these rows').waitFor()
     await sql(`update crowd set text = 'next' where id = 60`)
     await page.getByRole('gridcell', { name: 'next' }).waitFor()
+  })
+
+  test('where a key has several columns, the console says how many of the shown rows are followed', async () => {
+    await page.goto(`${at}/data?table=cells`)
+    await page.getByText('live: the first 33 of these rows').waitFor()
+    await sql(`update cells set text = 'last of them' where x = 33`)
+    await page.getByRole('gridcell', { name: 'last of them' }).waitFor()
   })
 
   test('a tab that nobody sees follows nothing, and shows the rows of now when it is seen again', async () => {

@@ -20,7 +20,7 @@ const PAUSE = 1_000
  */
 export function Live({ place, structure, filters, rows, reload }) {
   const { state, restart } = useLive(place, structure, filters, rows, reload)
-  const [tone, text, title] = textsOf(state)
+  const [tone, text, title] = textsOf(state, rows.length, mostFollowed(structure.key))
   return html`<span role="status" title=${title}><${Mark} tone=${tone}>${text}<//></span>${
     state.kind === 'ended' &&
     html`<button type="button" class="plain" onClick=${restart}>Follow again</button>`
@@ -82,8 +82,11 @@ function keysOf(key, rows) {
   const [column] = key
   return column !== undefined && key.length === 1
     ? { column, operator: 'in', value: rows.map((row) => row[column]) }
-    : { or: rows.slice(0, Math.floor(100 / key.length)).map((row) => ({ and: hasKey(key, row) })) }
+    : { or: rows.slice(0, mostFollowed(key)).map((row) => ({ and: hasKey(key, row) })) }
 }
+
+/** Rows that a stream follows by their keys: it takes 100 conditions, and one for all values of a single column. @param {readonly string[]} key */
+const mostFollowed = ({ length }) => (length === 1 ? Number.POSITIVE_INFINITY : Math.floor(100 / length))
 
 /** False while the tab is hidden. One that was frozen is seen again, too. */
 function useVisible() {
@@ -121,8 +124,8 @@ function useThrottled(work) {
   return call
 }
 
-/** @param {LiveState} state @returns {readonly ['good' | 'warn' | 'plain', string, string?]} */
-function textsOf(state) {
+/** @param {LiveState} state @param {number} shown rows @param {number} most rows that are followed @returns {readonly ['good' | 'warn' | 'plain', string, string?]} */
+function textsOf(state, shown, most) {
   switch (state.kind) {
     case 'opening':
       return ['plain', 'live …']
@@ -132,7 +135,7 @@ function textsOf(state) {
       return state.isPart
         ? [
             'good',
-            'live: these rows',
+            most < shown ? `live: the first ${most} of these rows` : 'live: these rows',
             'There are more rows than a stream follows, so that new ones are not seen.',
           ]
         : ['good', 'live', 'Changes of others are shown as they come.']
