@@ -12,16 +12,17 @@ type Settings = NonNullable<Options['config']>
 export async function createSecuredTables({
   auth = {},
   outbound = {},
+  server = {},
+  rate_limits = {},
   rowLevelSecurity = {},
   controlUrl,
-}: Pick<Settings, 'auth' | 'outbound'> &
+}: Pick<Settings, 'auth' | 'outbound' | 'server' | 'rate_limits'> &
   Pick<Options, 'controlUrl'> & { readonly rowLevelSecurity?: object } = {}) {
   const { database, roles, sql, settings, drop } = await createSecuredClient(rowLevelSecurity)
   const t = await testService({
     ...(controlUrl !== undefined && { controlUrl }),
     config: {
-      auth,
-      outbound,
+      ...{ auth, outbound, server, rate_limits },
       // A change of policies ends the answers of the cache too.
       gateway: { cache: { ttl: 60_000 } },
       clients: { app: settings },

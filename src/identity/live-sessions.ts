@@ -30,17 +30,17 @@ export type LiveSession = {
 
 /**
  * Finds the session of a token, from memory while the process holds a lease, else by one indexed query. The query is refused to an
- * address that has used up its limit.
+ * address that has used up its limit. Without an address, the caller was let in by the same token before, and guesses nothing.
  */
 export type Sessions = {
-  find(token: string, address: string): Promise<LiveSession | undefined> | LiveSession | undefined
+  find(token: string, address?: string): Promise<LiveSession | undefined> | LiveSession | undefined
   /**
    * The same from memory alone, for a session of a user's own about which nothing is to be decided: none that is impersonated, due to be
    * extended, or of a user who was banned.
    */
   held(token: string): LiveSession | undefined
   /** The same by the session's id, for callers who have proven it in another way. */
-  findById(id: string, address: string): Promise<LiveSession | undefined> | LiveSession | undefined
+  findById(id: string, address?: string): Promise<LiveSession | undefined> | LiveSession | undefined
   /** The session as it is now, for work that has begun with it: no limit refuses it. Undefined when it has ended, or has another token. */
   findStill(found: LiveSession): Promise<LiveSession | undefined>
   /** Whether `find` would find the very same again. From memory alone: false when that cannot tell. */
@@ -87,12 +87,12 @@ export function createSessions(kernel: Kernel): Sessions {
     // For most requests nothing is copied.
     return found.user.banned ? { ...found, user: withoutExpiredBan(found.user, now) } : found
   }
-  const findIn = (cache: CoherentCache<LiveSession>, key: string, address: string) => {
+  const findIn = (cache: CoherentCache<LiveSession>, key: string, address?: string) => {
     const held = cache.peek(key)
     return held === undefined ? lookUp(cache, key, address) : whenUsable(held)
   }
-  const lookUp = async (cache: CoherentCache<LiveSession>, key: string, address: string) => {
-    await kernel.limits.expectRoom('default', address)
+  const lookUp = async (cache: CoherentCache<LiveSession>, key: string, address?: string) => {
+    if (address !== undefined) await kernel.limits.expectRoom('default', address)
     return whenUsable(await cache.get(key))
   }
   /** From the database: that a session was extended is not notified. Later calls in this process find the new end too. */

@@ -63,11 +63,13 @@ export function createPersonaLookup(
     const presented = presentedSession(request, security)
     if (presented === undefined) return undefined
     const { token, kind } = presented
-    if (kind === 'jwt') return ofJwt(await jwtCallers.find(token, security, request.clientAddress), security)
+    // Let in before, as at the begin of a stream: guesses of others at the address do not end it.
+    const address = request.gateway?.persona === undefined ? request.clientAddress : undefined
+    if (kind === 'jwt') return ofJwt(await jwtCallers.find(token, security, address), security)
     if (security.refusesSessions === true)
       throw await refused(kernel, request, fail('invalid_session', OTHERS_ONLY))
     const find = kind === 'own jwt' ? sessionOfJwt : sessions.find
-    const live = await find(token, request.clientAddress)
+    const live = await find(token, address)
     if (live === 'expired') throw await refused(kernel, request, fail('jwt_expired'))
     if (live !== undefined) {
       const acting = asUser(live, signedInRole)

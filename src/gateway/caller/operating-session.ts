@@ -38,7 +38,8 @@ export const createSessionGrants =
     refuseOthers(request)
     const token = sessionToken(kernel, request)
     if (token === undefined) throw fail('session_required')
-    const live = await sessions.find(token, request.clientAddress)
+    // A session that has operated in this request guesses nothing.
+    const live = await sessions.find(token, request.operating === undefined ? request.clientAddress : undefined)
     if (live === undefined) {
       // Count invalid tokens, to limit guessing.
       await kernel.limits.consume('default', request.clientAddress)

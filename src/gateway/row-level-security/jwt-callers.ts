@@ -11,8 +11,11 @@ import { verifyJwt } from './verify-jwt.ts'
 
 /** Callers who present a JWT of an issuer that their client trusts. */
 type JwtCallers = {
-  /** The claims for policies. Throws a 401 for a token that is not valid now, and issuer_unavailable. */
-  find(token: string, security: RowLevelSecurity, address: string): Promise<JwtCaller>
+  /**
+   * The claims for policies. Throws a 401 for a token that is not valid now, and issuer_unavailable. Without an address, the caller was let in
+   * by the token before, and guesses nothing.
+   */
+  find(token: string, security: RowLevelSecurity, address?: string): Promise<JwtCaller>
 }
 
 export type JwtCaller = JwtClaims & {
@@ -43,12 +46,13 @@ export function createJwtCallers(kernel: Kernel): JwtCallers {
       })
       if (kept !== undefined) return found(kept)
       // Before any work for the token.
-      await kernel.limits.expectRoom('default', address)
+      if (address !== undefined) await kernel.limits.expectRoom('default', address)
       try {
         return found(await verified(trust, token, key, kernel))
       } catch (error) {
         // Count invalid tokens, to limit their cost.
-        if (error instanceof Failure && error.status === 401) await kernel.limits.consume('default', address)
+        if (error instanceof Failure && error.status === 401 && address !== undefined)
+          await kernel.limits.consume('default', address)
         throw error
       }
     },

@@ -18,9 +18,10 @@ export const tokenMark = ({ tokenHash }: Pick<LiveSession, 'tokenHash'>): string
 /**
  * Finds the live session of a token of ours. The token says which session it is; all else, such as roles, comes from the session.
  * `expired` for a token of ours whose time is over. Undefined for every other text, and for tokens whose session has ended, or has another token by
- * now: a proof replaces it because a stranger may have the former one, who shall not act as the session that has shown more.
+ * now: a proof replaces it because a stranger may have the former one, who shall not act as the session that has shown more. The address is
+ * that of `Sessions`.
  */
-export type SessionOfJwt = (token: string, address: string) => Promise<LiveSession | 'expired' | undefined>
+export type SessionOfJwt = (token: string, address?: string) => Promise<LiveSession | 'expired' | undefined>
 
 /** Verified tokens in memory, about 400 bytes each. */
 const CACHE_SIZE = 10_000
@@ -32,7 +33,7 @@ export function createSessionOfJwt(kernel: Kernel, keys: JwtKeys, sessions: Sess
     const hash = tokenHash(token).toString('base64url')
     const known = ring.verified.get(hash)
     // A signature costs a tenth of a millisecond.
-    if (known === undefined) await kernel.limits.expectRoom('default', address)
+    if (known === undefined && address !== undefined) await kernel.limits.expectRoom('default', address)
     const jwt = known ?? verifyJwt(token, (kid) => ring.published.get(kid))
     const named = jwt && namedSession(kernel, jwt.claims)
     if (jwt === undefined || named === undefined) return undefined

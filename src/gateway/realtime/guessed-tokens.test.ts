@@ -1,0 +1,44 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { openStream } from '#test/event-stream.ts'
+import { createSecuredTables } from '#test/secured-tables.ts'
+
+const MAX = 20
+const { t, sql, users, admin, adas, stranger, roles } = await createSecuredTables({
+  server: { trusted_proxies: ['127.0.0.1'] },
+  rate_limits: { enabled: true, rules: { default: { requests: MAX } } },
+})
+const made = await admin.post('/gateway/query', {
+  query: `create table note (id int primary key, text text); alter table note enable row level security;
+    create policy everything on note for select to ${roles.member} using (true); grant select on note to ${roles.member}`,
+})
+assert.equal(made.status, 200, made.text)
+const enabled = await admin.send('PUT', '/management/tables/note/realtime', { body: { enabled: true } })
+assert.equal(enabled.status, 200, enabled.text)
+const { db, coherence } = t.service.kernel
+const TOKENS: Readonly<Record<string, () => Promise<string>>> = {
+  session: async () => users.ada.token,
+  'JWT of a session': async () => (await users.ada.get('/api/auth/token')).body.token,
+}
+
+for (const [index, [kind, tokenOf]] of Object.entries(TOKENS).entries())
+  test(`a stream by the ${kind} goes on while others at its address guess tokens`, async () => {
+    const at = { 'x-forwarded-for': `203.0.113.${index + 1}` }
+    const stream = await openStream(`${t.url}/realtime`, {
+      headers: { ...adas.headers, ...at, authorization: `Bearer ${await tokenOf()}` },
+      body: { tables: [{ table_name: 'note' }] },
+    })
+    await stream.next('ready')
+    const guess = async () => {
+      const headers = { ...at, authorization: `Bearer ${'x'.repeat(43)}` }
+      return (await stranger.post('/gateway/fetch', { table_name: 'note' }, { headers })).status
+    }
+    for (let guesses = 0; guesses < MAX; guesses++) assert.equal(await guess(), 401)
+    assert.equal(await guess(), 429)
+    // The process forgets the session, and has to look it up again.
+    await db.updateTable('user').set({ name: `Ada ${index}` }).where('id', '=', users.ada.id).execute()
+    await coherence.settle()
+    await sql(`insert into note (id, text) values (${index}, 'later')`)
+    assert.equal((await stream.next('change')).data.row.text, 'later')
+    stream.close()
+  })
