@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { withClient } from '#test/database.ts'
+import { eventually } from '#test/embedded.ts'
 import { type Actor, testService } from '#test/harness.ts'
 
 const t = await testService()
@@ -173,6 +174,24 @@ test('if the connection is lost during a batch, no caller gets success and nothi
     Array(3).fill('connection_lost'),
   )
   assert.equal((await sql('select from item where id between 7000 and 7002')).length, 0)
+})
+
+test('a key that is revoked while the inserts of its batch run inserts nothing by itself afterwards', async () => {
+  const revoked = await t.key(['gateway.*'])
+  const [taken, lost] = await withClient(t.clientUrl, async (client) => {
+    await client.query('begin; insert into item values (7100)')
+    const asked = [
+      insert('1000', { insert_body: { id: 7_100 } }),
+      insert('1000', { insert_body: { id: 7_101 } }, revoked),
+    ]
+    const waiting = `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and query like 'insert into "public"."item"%'`
+    await eventually(async () => (await sql(waiting)).length > 0)
+    await t.admin.send('DELETE', `/admin/api-keys/${revoked.keyId}`)
+    await client.query('commit')
+    return Promise.all(asked)
+  })
+  assert.deepEqual([taken?.body.code, lost?.body.code], ['unique_violation', 'invalid_api_key'])
+  assert.deepEqual(await sql('select id from item where id between 7100 and 7101'), [{ id: 7_100 }])
 })
 
 test('an insert whose key is revoked or whose client is frozen while it waits is refused, and others are stored', async () => {

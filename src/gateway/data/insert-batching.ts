@@ -161,10 +161,12 @@ async function runBatch({ waiting: all }: Batch): Promise<void> {
       }
     }
   }
-  // Run them one at a time, in order of arrival.
-  for (const { insert, resolve } of waiting) {
-    const result = insert.run()
-    resolve(result)
+  // Run them one at a time, in order of arrival. Those before may take long, in which a caller may lose the right.
+  for (const one of waiting) {
+    const still = await permitted(one)
+    const result = still?.insert.run()
+    if (result === undefined) continue
+    one.resolve(result)
     await result.catch(() => {})
   }
 }
