@@ -50,13 +50,14 @@ const IS_OPEN = `known.expire > excluded.expire - $3::bigint and known.expire <=
 
 /**
  * Adds the counts of this process, and returns the keys that all processes together have counted beyond the limit. A window that ends later
- * than a new one was written before the database's clock was set back, so it counts as over.
+ * than a new one was written before the database's clock was set back, so it counts as over. In one order, so that two processes do not wait for each
+ * other: one of them would lose its counts.
  */
 const COUNT = `
   with counted as (
     insert into service.rate_limit as known (key, points, expire)
     select key, points, (extract(epoch from clock_timestamp()) * 1000)::bigint + $3::bigint
-      from unnest($1::text[], $2::int[]) as sent (key, points)
+      from unnest($1::text[], $2::int[]) as sent (key, points) order by key
     on conflict (key) do update set
       points = excluded.points + case when ${IS_OPEN} then known.points else 0 end,
       expire = case when ${IS_OPEN} then known.expire else excluded.expire end
