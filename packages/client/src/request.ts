@@ -80,19 +80,25 @@ export async function post(connection: Connection, ask: Ask): Promise<Reply> {
   }
 }
 
+/** Calls it when the signal is aborted, at once if it is already. Returns the function that stops that. */
+export function onAbort(work: () => void, signal?: AbortSignal): () => void {
+  signal?.addEventListener('abort', work)
+  if (signal?.aborted) work()
+  return () => signal?.removeEventListener('abort', work)
+}
+
 /** One signal for each request, so that neither a listener nor a timer is left behind. */
 function within({ signal, timeout }: Bounds): { readonly signal: AbortSignal; end(): void } {
   const controller = new AbortController()
   const stop = (): void => controller.abort(signal?.reason)
   const late = (): void => controller.abort(new DOMException('', 'TimeoutError'))
   const timer = timeout === undefined ? undefined : setTimeout(late, Math.min(timeout, LONGEST_TIMER))
-  signal?.addEventListener('abort', stop)
-  if (signal?.aborted) stop()
+  const release = onAbort(stop, signal)
   return {
     signal: controller.signal,
     end() {
       clearTimeout(timer)
-      signal?.removeEventListener('abort', stop)
+      release()
     },
   }
 }
@@ -133,7 +139,7 @@ export const send = (
   })
 
 const abortOf = (signal: AbortSignal): Promise<undefined> =>
-  new Promise((resolve) => signal.addEventListener('abort', () => resolve(undefined), { once: true }))
+  new Promise((resolve) => onAbort(() => resolve(undefined), signal))
 
 /** Undefined for a text that is not JSON. */
 export async function jsonOf(response: Response, numbers: Numbers): Promise<unknown> {
@@ -167,6 +173,5 @@ export const pause = (milliseconds: number, signal: AbortSignal): Promise<void> 
       clearTimeout(timer)
       resolve()
     }
-    signal.addEventListener('abort', end, { once: true })
-    if (signal.aborted) end()
+    onAbort(end, signal)
   })

@@ -12,14 +12,19 @@ type FollowedOptions = { readonly columns?: readonly string[]; readonly client?:
 export function followed(t: TestContext, answer: Answer, options: FollowedOptions = {}) {
   mock.timers.enable({ apis: ['setTimeout'] })
   mock.method(Math, 'random', () => 0.5)
-  const asked: { readonly at: number; readonly headers: Headers }[] = []
+  const asked: {
+    readonly at: number
+    readonly headers: Headers
+    readonly columns: readonly string[] | undefined
+  }[] = []
   const states: LiveState<unknown>[] = []
   let now = 0
   const connection = connect({
     url: 'http://service',
     ...options.client,
     fetch: async (_, init) => {
-      asked.push({ at: now, headers: new Headers(init?.headers) })
+      const [table] = JSON.parse(String(init?.body)).tables
+      asked.push({ at: now, headers: new Headers(init?.headers), columns: table.columns })
       return answer(init?.signal ?? assert.fail())
     },
   })

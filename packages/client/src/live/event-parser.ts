@@ -19,9 +19,7 @@ export function createEventParser(): EventParser {
   let complete: StreamEvent[] = []
 
   function take(line: string): void {
-    const colon = line.indexOf(':')
-    const field = colon < 0 ? line : line.slice(0, colon)
-    const value = colon < 0 ? '' : line.slice(line[colon + 1] === ' ' ? colon + 2 : colon + 1)
+    const [, field, value = ''] = /^([^:]*):? ?(.*)$/s.exec(line) ?? []
     if (field === 'data') data.push(value)
     else if (field === 'event') name = value
     else if (field === 'id' && !value.includes('\0')) id = value
@@ -40,7 +38,7 @@ export function createEventParser(): EventParser {
       if (text === '') return []
       // A line feed that belongs to a carriage return of the bytes before.
       if (endsInReturn && text.startsWith('\n')) text = text.slice(1)
-      endsInReturn = text === '' ? false : text.endsWith('\r')
+      endsInReturn = text.endsWith('\r')
       const lines = text.split(/\r\n|\r|\n/)
       lines[0] = rest + lines[0]
       rest = lines.pop() ?? ''

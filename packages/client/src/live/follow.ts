@@ -1,5 +1,5 @@
 import { broken, type GatehouseError } from '../failure.ts'
-import { type Connection, pause } from '../request.ts'
+import { type Connection, onAbort, pause } from '../request.ts'
 import { connect } from './connect.ts'
 import type { StreamEvent } from './event-parser.ts'
 import { asFailure, isLasting, streamEnded } from './stream-failure.ts'
@@ -28,10 +28,12 @@ export type Follower = {
 /** Milliseconds between two connections, unless the service says another time. */
 const RETRY = 2_000
 const MOST = 30_000
+/** Refusals of the request after a stream that was whole, in about a minute: its table may be changing. */
+const PATIENCE = 5
 
 /** Follows a stream until it is closed or refused, by one connection after the other. */
 export function follow(parts: Following): Follower {
-  let [lastId, retry, failures] = ['', RETRY, 0]
+  let [lastId, retry, failures, patience] = ['', RETRY, 0, 0]
   let [isClosed, isHurried] = [false, false]
   /** The headers of a caller whose stream has ended, and why. */
   let dismissed: { readonly headers: string; readonly reason: string } | undefined
@@ -43,7 +45,7 @@ export function follow(parts: Following): Follower {
     while (!isClosed) {
       const error = await attempt().then(() => broken(), asFailure)
       if (isClosed) return
-      if (isLasting(error)) return end(error)
+      if (isLasting(error) && (error.status !== 400 || --patience < 0)) return end(error)
       if (!isHurried) {
         parts.broken(error)
         leaving = new AbortController()
@@ -71,7 +73,7 @@ export function follow(parts: Following): Follower {
       take(events, parser) {
         for (const event of events) {
           last = event
-          if (event.name === 'ready') [isWhole, isReady, failures] = [true, true, 0]
+          if (event.name === 'ready') [isWhole, isReady, failures, patience] = [true, true, 0, PATIENCE]
           if (event.name === 'reset') isWhole = false
         }
         lastId = isWhole ? parser.lastId() || lastId : ''
@@ -98,8 +100,6 @@ export function follow(parts: Following): Follower {
   function close(): void {
     isClosed = true
     hurry()
-    parts.signal?.removeEventListener('abort', close)
-    network?.removeEventListener('online', hurry)
   }
 
   function end(error: GatehouseError): void {
@@ -107,11 +107,13 @@ export function follow(parts: Following): Follower {
     parts.ended(error)
   }
 
-  parts.signal?.addEventListener('abort', close)
   // The connection of before is lost, even if nothing says so.
   network?.addEventListener('online', hurry)
-  if (parts.signal?.aborted) close()
-  void run()
+  const release = onAbort(close, parts.signal)
+  void run().then(() => {
+    release()
+    network?.removeEventListener('online', hurry)
+  })
   return {
     close,
     restart() {

@@ -143,7 +143,11 @@ export function openLive<Row>(
       if (!isResumed) rows.begin()
     },
     apply: (arrived) => arrived.forEach(apply),
-    broken: (why) => become({ isLive: false, error: why }),
+    broken(why) {
+      // It may have no column of the former key.
+      if (why.status === 400) rows.forgetKey()
+      become({ isLive: false, error: why })
+    },
     ended(why) {
       clearTimeout(late)
       become({ isLive: false, error: why })

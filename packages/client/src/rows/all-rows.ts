@@ -3,6 +3,8 @@ import { hiddenName, quoted } from './columns.ts'
 
 type Row = Record<string, unknown>
 
+const unordered = () => new TypeError('all() needs an order in which no two rows are equal')
+
 /**
  * All rows in batches. Each begins behind the last row of the one before, by its values and not by an offset, so rows that come and go meanwhile
  * move no others. That needs an order in which no two rows are equal.
@@ -13,7 +15,7 @@ export async function* allRows(
   fetch: (body: ReadBody) => Promise<unknown>,
 ): AsyncGenerator<Row, void, undefined> {
   const { sort_by, columns, limit, offset } = body
-  if (sort_by.length === 0) throw new TypeError('all() needs an order whose last column is unique')
+  if (sort_by.length === 0) throw unordered()
   if (limit !== undefined || offset !== undefined)
     throw new TypeError('all() takes no limit, page and single()')
   if (!(batch >= 1)) throw new TypeError('batch is 1 or more')
@@ -25,8 +27,7 @@ export async function* allRows(
     const rows = (await fetch({ ...asked, conditions: [...body.conditions, ...after] })) as Row[] // of a fetch
     for (const [index, row] of rows.entries()) {
       const key = sort_by.map((_, at) => row[hiddenName(at)])
-      if (last.length > 0 && key.every((value, at) => value === last[at]))
-        throw new TypeError('all() needs an order in which no two rows are equal')
+      if (last.length > 0 && key.every((value, at) => value === last[at])) throw unordered()
       // The row that shows that there are more.
       if (index === batch) break
       last = key
