@@ -3,8 +3,10 @@ import { mock, test } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
 import { sql, type Transaction } from 'kysely'
 import pg from 'pg'
+import { createSessions } from '#identity/live-sessions.ts'
 import type { DB } from '#kernel/db/tables.ts'
 import { PASSWORD, testService, type User } from '#test/harness.ts'
+import { createSignOut } from './sign-out.ts'
 
 const t = await testService({ config: { database: { max_connections: 20 } } })
 const { db } = t.service.kernel
@@ -78,4 +80,24 @@ test('of two sign-outs of one session one ends it, and the other gets 401', asyn
   const ada = await t.signUp('Ada')
   const statuses = (await Promise.all([signOut(ada.token), signOut(ada.token)])).map(({ status }) => status)
   assert.deepEqual(statuses.toSorted(), [200, 401])
+})
+
+test('of two sign-outs of one session that share a commit one ends it too, and the trail has one row', async () => {
+  const { kernel } = t.service
+  const sessions = createSessions(kernel)
+  const callerOf = async ({ token }: User) => {
+    const live = await sessions.find(token, '192.0.2.1')
+    return { ...(live ?? assert.fail()), token }
+  }
+  const [ada, bob] = [await t.signUp('Ada'), await t.signUp('Bob')]
+  const callers = [await callerOf(bob), await callerOf(ada), await callerOf(ada)]
+  const end = createSignOut(kernel)
+  // The first one begins a statement, and the others share the next.
+  const ended = await Promise.allSettled(callers.map((caller) => end(kernel, caller)))
+  assert.deepEqual(
+    ended.map(({ status }) => status),
+    ['fulfilled', 'fulfilled', 'rejected'],
+  )
+  const told = db.selectFrom('auditEvent').select('id').where('action', '=', 'user.signed_out')
+  assert.equal((await told.where('targetId', '=', ada.id).execute()).length, 1)
 })

@@ -18,9 +18,11 @@ export type SignOut = (kernel: Kernel, caller: Caller) => Promise<void>
  */
 export function createSignOut(kernel: Kernel): SignOut {
   const end = createGroupCommit<ProvenSession, SignOutEnd>(MAX_BATCH, async (proven) => {
-    const ended = await deleteProvenSessions(kernel, proven)
+    const firsts = new Map(proven.toReversed().map((one) => [one.id, one]))
+    const ended = await deleteProvenSessions(kernel, [...firsts.values()])
     const settled = kernel.coherence.settle()
-    return proven.map(({ id }) => ({ isEnded: ended.has(id), settled }))
+    // Of several for one session the first one ends it.
+    return proven.map((one) => ({ isEnded: ended.has(one.id) && firsts.get(one.id) === one, settled }))
   })
   return async (kernel, caller) => {
     const { id } = caller.session
