@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
-import { heldRows } from '#test/held-rows.ts'
 import { type Answer, PASSWORD, testService } from '#test/harness.ts'
+import { heldRows } from '#test/held-rows.ts'
 import { createOrganization, createPerson, type Person } from '#test/organizations.ts'
 import { setFactor } from '#test/second-factor.ts'
 
