@@ -84,6 +84,18 @@ test('its buttons approve and refuse, once', async () => {
   }
 })
 
+test('the device gets no session of another user than the one whom the page has shown', async () => {
+  const [ada, root] = [browserOf(await t.signUp('Ada')), browserOf(await t.signUp('Root'))]
+  const asked = await askForCodes(t, 'tv')
+  const page = await ada.get(`${PAGE}?user_code=${asked.userCode}`)
+  // Another tab of the same browser has made the session of Root current.
+  const refused = await press(root, page, 'approve')
+  assert.equal(refused.status, 409)
+  assert.match(refused.text, /The session is of another user/)
+  assert.equal((await poll(t, asked)).body.error, 'authorization_pending')
+  assert.equal((await press(ada, page, 'approve')).status, 200)
+})
+
 test('a wrong or expired code is asked for again, and never shown', async () => {
   const ada = browserOf(await t.signUp('Ada'))
   const wrong = await ada.get(`${PAGE}?user_code=${encodeURIComponent('<b>"nothing')}`)

@@ -2,6 +2,7 @@ import { Type } from 'typebox'
 import type { Failure } from '#kernel/errors.ts'
 import { type Html, html } from '#kernel/html.ts'
 import { readForms } from '#kernel/http/bodies/body.ts'
+import { edge } from '#kernel/http/failures.ts'
 import type { Page } from '#kernel/http/page.ts'
 import { HtmlPage, OneOf } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
@@ -15,6 +16,7 @@ import { ANSWER_FAILURES, UserCode } from './schemas.ts'
 
 const URL = '/confirm/device'
 const DECISIONS = ['approve', 'deny'] as const
+const Shown = Type.String({ maxLength: 64, description: 'Id of the user whom the page has shown' })
 
 /**
  * The page on which a user enters the code of a device. Opening it changes nothing, also with the code in its address; its buttons act. It
@@ -46,14 +48,12 @@ export function devicePage(app: App, kernel: Kernel, access: AuthAccess): void {
       schema: {
         operationId: 'confirmDevice',
         summary: 'Approve or refuse a device: the buttons of that page',
-        body: Type.Object({ user_code: UserCode, decision: OneOf(DECISIONS) }),
+        body: Type.Object({ user_code: UserCode, decision: OneOf(DECISIONS), user: Type.Optional(Shown) }),
         consumes: ['application/x-www-form-urlencoded'],
         response: { 200: HtmlPage },
       },
       handler: async (request, reply) =>
-        send(request, reply, () =>
-          decide(request.kernel, request.knownCaller, request.body.user_code, request.body.decision),
-        ),
+        send(request, reply, () => decide(request.kernel, request.knownCaller, request.body)),
     })
   })
 }
@@ -71,6 +71,7 @@ async function show(kernel: Kernel, caller: Caller | undefined, typed = ''): Pro
   ) => html`<form method="post">
 <input type="hidden" name="user_code" value="${userCode}">
 <input type="hidden" name="decision" value="${decision}">
+<input type="hidden" name="user" value="${caller.user.id}">
 <button${style}>${pageText(text)}</button>
 </form>`
   return {
@@ -86,13 +87,20 @@ async function show(kernel: Kernel, caller: Caller | undefined, typed = ''): Pro
   }
 }
 
+type Pressed = {
+  readonly user_code: string
+  readonly decision: (typeof DECISIONS)[number]
+  readonly user?: string
+}
+
+/** Another tab may have made the session of another user current since the page was shown: that account would be given. */
 async function decide(
   kernel: Kernel,
   caller: Caller | undefined,
-  typed: string,
-  decision: (typeof DECISIONS)[number],
+  { user_code: typed, decision, user }: Pressed,
 ): Promise<Page> {
   if (caller === undefined) throw fail('UNAUTHORIZED')
+  if (user !== undefined && user !== caller.user.id) throw edge('another_user')
   const isApproved = decision === 'approve'
   await (isApproved ? approveDevice : denyDevice)(kernel, caller, typed)
   return {
@@ -117,7 +125,7 @@ const entryPage = (failure?: Failure): Page => ({
 })
 
 function failurePage(failure: Failure): Page | undefined {
-  if (ANSWER_FAILURES.includes(failure.code)) return entryPage(failure)
+  if ([...ANSWER_FAILURES, 'another_user'].includes(failure.code)) return entryPage(failure)
   const text = SIGN_IN_TEXTS[failure.code]
   return text && signInPage(text)
 }
