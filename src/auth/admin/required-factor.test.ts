@@ -24,7 +24,7 @@ const VERBS: Readonly<Record<string, (scene: Scene) => Promise<Answer>>> = {
   ban: ({ root, ada }) => root.post(`${ADMIN}/ban-user`, { userId: ada.id }),
   role: ({ root, ada }) => root.post(`${ADMIN}/set-role`, { userId: ada.id, role: 'admin' }),
   add: ({ root, ada }) =>
-    root.post(`${ADMIN}/create-user`, { name: 'Eve', email: `eve-${ada.id}@example.com`, password: PASSWORD }),
+    root.post(`${ADMIN}/create-user`, { name: 'Eve', email: `eve-${ada.email}`, password: PASSWORD }),
   impersonate: ({ root, ada }) => root.post(`${ADMIN}/impersonate-user`, { userId: ada.id }),
   'delete an organization': ({ root, organizationId }) =>
     root.post(`${ADMIN}/delete-organization`, { organizationId }),

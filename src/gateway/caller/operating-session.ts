@@ -39,7 +39,8 @@ export const createSessionGrants =
     const token = sessionToken(kernel, request)
     if (token === undefined) throw fail('session_required')
     // A session that has operated in this request guesses nothing.
-    const live = await sessions.find(token, request.operating === undefined ? request.clientAddress : undefined)
+    const address = request.operating === undefined ? request.clientAddress : undefined
+    const live = await sessions.find(token, address)
     if (live === undefined) {
       // Count invalid tokens, to limit guessing.
       await kernel.limits.consume('default', request.clientAddress)
