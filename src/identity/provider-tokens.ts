@@ -1,4 +1,5 @@
 import type { Selectable } from 'kysely'
+import { CLOCK_TOLERANCE } from '#kernel/clock.ts'
 import type { Db } from '#kernel/db/connect.ts'
 import type { AccountTable } from '#kernel/db/tables.ts'
 import type { Kernel } from '#kernel/kernel.ts'
@@ -124,7 +125,10 @@ export async function isUnchanged(db: Db, { id, version }: Refreshable): Promise
   return found !== undefined
 }
 
-/** Begins a refresh that ends at `until` at the latest. True for one of any number of concurrent processes. */
+/**
+ * Begins a refresh that ends at `until` at the latest. True for one of any number of concurrent processes. A turn that lasts longer is of a
+ * time before the clock was set back.
+ */
 export async function beginRefresh(
   { db, now }: Pick<Kernel, 'db' | 'now'>,
   { id, version }: Refreshable,
@@ -135,7 +139,13 @@ export async function beginRefresh(
     .set({ refreshingUntil: until })
     .where('id', '=', id)
     .where('sealedRefreshToken', '=', version)
-    .where((of) => of.or([of('refreshingUntil', 'is', null), of('refreshingUntil', '<=', now())]))
+    .where((of) =>
+      of.or([
+        of('refreshingUntil', 'is', null),
+        of('refreshingUntil', '<=', now()),
+        of('refreshingUntil', '>', new Date(until.getTime() + CLOCK_TOLERANCE)),
+      ]),
+    )
     .executeTakeFirst()
   return numUpdatedRows === 1n
 }

@@ -208,6 +208,14 @@ test('the refresh of a process that crashed is begun again when its turn is over
   assert.deepEqual(sent, [tokens.refreshToken])
 })
 
+test('the refresh of a process that crashed before the clock was set back is begun again at once', async () => {
+  const { user, id, stored, tokens } = await withAccount()
+  const { version = null } = (await stored()) ?? {}
+  await beginRefresh(kernel, { id, version }, new Date(kernel.now().getTime() + 86_400_000))
+  const { body, text } = await get(user)
+  assert.equal(body.accessToken, `access after ${tokens.refreshToken}`, text)
+})
+
 test('tokens of a provider that is not configured any more are given out, but not refreshed', async () => {
   const { user } = await withAccount({ accessTokenExpiresAt: null }, 'former')
   assert.equal((await get(user, { providerId: 'former' })).body.accessToken, 'old access')
