@@ -3,8 +3,6 @@ import { hiddenName, quoted } from './columns.ts'
 
 type Row = Record<string, unknown>
 
-const unordered = () => new TypeError('all() needs an order in which no two rows are equal')
-
 /**
  * All rows in batches. Each begins behind the last row of the one before, by its values and not by an offset, so rows that come and go meanwhile
  * move no others. That needs an order in which no two rows are equal.
@@ -37,6 +35,8 @@ export async function* allRows(
     after = rows.length > batch ? behind(sort_by, last) : undefined
   }
 }
+
+const unordered = () => new TypeError('all() needs an order in which no two rows are equal')
 
 /** The rows behind one with these values in the order: for each column, equal before it and further in it. Undefined if there are none. */
 function behind(order: readonly Sort[], values: readonly unknown[]): readonly Condition[] | undefined {
