@@ -42,7 +42,10 @@ test('columns of a key that the table has no more are asked for no more, and a r
   const page = followed(t, answer, { columns: ['n'] })
   await page.pass(120_000)
   assert.equal(page.asked.length, 10)
-  assert.deepEqual(page.asked.map(({ columns }) => columns?.length), [1, 2, 2, 1, 1, 1, 1, 1, 1, 1])
+  assert.deepEqual(
+    page.asked.map(({ columns }) => columns?.length),
+    [1, 2, 2, 1, 1, 1, 1, 1, 1, 1],
+  )
   assert.deepEqual(page.states.at(-1)?.rows, [{ n: 3 }])
   assert.equal(page.statuses().at(-1), 'stale unknown_column')
 })
