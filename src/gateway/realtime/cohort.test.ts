@@ -20,7 +20,8 @@ function readingTable(json: (keys: readonly string[]) => Iterable<string>) {
   const caller = { client: { name: 'default' }, backend: driver, grant: { kind: 'none' }, needed: [] }
   const fetch = { kind: 'fetch', caller, plan, timings: { observe() {} } }
   const table = { schema: 'public', table: 'note' }
-  const live = { name: 'note', table, key: ['id'], reads: { claims: [], tables: [] }, owners: undefined, fetch }
+  const reads = { claims: [], tables: [] }
+  const live = { name: 'note', table, key: ['id'], reads, owners: undefined, fetch }
   return {
     // A reading takes no more of both than these.
     caller: caller as unknown as GatewayCaller,
