@@ -36,7 +36,11 @@ for (const [index, [kind, tokenOf]] of Object.entries(TOKENS).entries())
     for (let guesses = 0; guesses < MAX; guesses++) assert.equal(await guess(), 401)
     assert.equal(await guess(), 429)
     // The process forgets the session, and has to look it up again.
-    await db.updateTable('user').set({ name: `Ada ${index}` }).where('id', '=', users.ada.id).execute()
+    await db
+      .updateTable('user')
+      .set({ name: `Ada ${index}` })
+      .where('id', '=', users.ada.id)
+      .execute()
     await coherence.settle()
     await sql(`insert into note (id, text) values (${index}, 'later')`)
     assert.equal((await stream.next('change')).data.row.text, 'later')

@@ -1,4 +1,3 @@
-import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import pg from 'pg'
 import { OWN_LOCKS, withClient } from '#test/database.ts'

@@ -104,7 +104,7 @@ test('a watched table that is locked refuses, at once after the first time, unti
   )
   const writer = await session()
   await writer.run('begin; lock table extra in row exclusive mode')
-  // What each attempt would wait for a lock. A rollback leaves a sequence as it is.
+  // The wait for a lock that each attempt is allowed. A rollback leaves a sequence as it is.
   const server = new URL(testServerUrl())
   server.pathname = new URL(url).pathname
   await withClient(server.href, (client) =>
