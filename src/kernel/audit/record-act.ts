@@ -74,9 +74,15 @@ export const insertRecords = (records: readonly AuditRecord[]) =>
     select * from json_populate_recordset(null::service.audit_event, ${JSON.stringify(records.map(inSnakeCase))}::json)`
 
 const inSnakeCase = (record: AuditRecord) =>
-  Object.fromEntries(
-    Object.entries(record).map(([name, value]) => [
-      name.replace(/[A-Z]/g, (one) => `_${one.toLowerCase()}`),
-      value,
-    ]),
-  )
+  Object.fromEntries(Object.entries(record).map(([name, value]) => [columnOf(name), value]))
+
+function columnOf(name: string): string {
+  let column = columns.get(name)
+  if (column === undefined) {
+    column = name.replace(/[A-Z]/g, (one) => `_${one.toLowerCase()}`)
+    columns.set(name, column)
+  }
+  return column
+}
+
+const columns = new Map<string, string>()
