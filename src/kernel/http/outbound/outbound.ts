@@ -133,22 +133,45 @@ async function exchange(
   asked: OutboundRequest,
 ): Promise<OutboundAnswer> {
   const { method = 'GET', headers = {}, body, timeout, maxBytes, cutsBody = false, signal } = asked
-  const late = AbortSignal.timeout(timeout)
-  const ending = signal === undefined ? late : AbortSignal.any([late, signal])
-  const answering = request(url, {
-    method,
-    headers,
-    body: body ?? null,
-    dispatcher: agent,
-    signal: ending,
-    // One limit for all of it.
-    headersTimeout: 0,
-    bodyTimeout: 0,
-  })
-  // undici 8 notices the signal only when it is connected.
-  const answer = await unlessAborted(ending, answering)
-  const read = await readUpTo(maxBytes, answer.body, cutsBody)
-  return { status: answer.statusCode, headers: answer.headers, ...read }
+  const { ending, settle } = endsBy(timeout, signal)
+  try {
+    const answering = request(url, {
+      method,
+      headers,
+      body: body ?? null,
+      dispatcher: agent,
+      signal: ending,
+      // One limit for all of it.
+      headersTimeout: 0,
+      bodyTimeout: 0,
+    })
+    // undici 8 notices the signal only when it is connected.
+    const answer = await unlessAborted(ending, answering)
+    const read = await readUpTo(maxBytes, answer.body, cutsBody)
+    return { status: answer.statusCode, headers: answer.headers, ...read }
+  } finally {
+    settle()
+  }
+}
+
+/**
+ * A signal that aborts with the caller's or, as a `TimeoutError`, after this time, until it is settled. `AbortSignal.any` and `AbortSignal.timeout`
+ * keep their parts until the time is over, and cost four times as much.
+ */
+function endsBy(timeout: number, signal: AbortSignal | undefined) {
+  const controller = new AbortController()
+  const isLate = () => controller.abort(new DOMException('There was no answer in time', 'TimeoutError'))
+  const stop = () => controller.abort(signal?.reason)
+  const timer = setTimeout(isLate, timeout).unref()
+  signal?.addEventListener('abort', stop, { once: true })
+  if (signal?.aborted) stop()
+  return {
+    ending: controller.signal,
+    settle(): void {
+      clearTimeout(timer)
+      signal?.removeEventListener('abort', stop)
+    },
+  }
 }
 
 const PRIVATE = 'the address is in a private network (outbound.allow_networks opens exceptions)'
