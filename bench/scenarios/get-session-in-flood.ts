@@ -7,6 +7,8 @@ import type { Side, Work } from '../turns.ts'
 
 const RATE = 300
 const CALLERS = 200
+/** Times the length of a turn, since a hundredth of fewer requests would be some of them. */
+const LONGER = 5
 /** While 200 callers arrive, the load process that measures is slow itself. */
 const ARRIVAL = 2_000
 const IDLE = 'idle'
@@ -24,14 +26,13 @@ export const getSessionInFlood: Scenario = {
     const flood = startLoader()
     bench.after(flood.end)
     const measure = async (seconds: number): Promise<Work> => {
-      // A hundredth of fewer requests would be one of them.
-      const result = await loader.perform({ load: session.load, seconds: 2 * seconds, rate: RATE })
+      const result = await loader.perform({ load: session.load, seconds: LONGER * seconds, rate: RATE })
       const { done, failed, processor, latency } = result
       return { done, failed, seconds: result.seconds, load: processor, value: latency?.p99 ?? Number.NaN }
     }
     const flooded = async (seconds: number): Promise<Work> => {
       // Refusals (503 with Retry-After) are how the service bounds the flood, and no failures of get-session.
-      const flooding = flood.perform({ load: signIns.load, seconds: 2 * seconds + ARRIVAL / 1_000 })
+      const flooding = flood.perform({ load: signIns.load, seconds: LONGER * seconds + ARRIVAL / 1_000 })
       await new Promise((resolve) => setTimeout(resolve, ARRIVAL))
       const work = await measure(seconds)
       await flooding
