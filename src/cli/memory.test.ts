@@ -4,11 +4,13 @@ import { test } from 'node:test'
 import { promisify } from 'node:util'
 
 const MIB = 2 ** 20
+const MODULE = new URL('./memory.ts', import.meta.url).href
+const start = promisify(execFile)
 
 /** Blocks of malloc, of which some stay, the last one too: malloc by itself returns what is free above all others. */
 const SCRIPT = `
 import { setTimeout as sleep } from 'node:timers/promises'
-import { keepReturningFreed, returnMemory } from ${JSON.stringify(new URL('./memory.ts', import.meta.url).href)}
+import { keepReturningFreed, returnMemory } from ${JSON.stringify(MODULE)}
 if (process.argv[1] === 'returning') await keepReturningFreed()
 let blocks = Array.from({ length: 2_000 }, () => Buffer.alloc(${MIB} / 16, 1))
 const full = process.memoryUsage.rss()
@@ -25,13 +27,30 @@ test('memory that was freed between blocks in use goes back to the system, and n
   assert.deepEqual([await run('returning'), await run('not')], ['true 40\n', 'false 40\n'])
 })
 
+/** A process opens files until it may open no more, and looks at its memory meanwhile. */
+const WITHOUT_FILES = `
+import { openSync } from 'node:fs'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { keepReturningFreed } from ${JSON.stringify(MODULE)}
+await keepReturningFreed()
+try {
+  for (;;) openSync('/dev/null')
+} catch {}
+await sleep(1_000)
+console.log('goes on')`
+
+test('a process that may open no more files goes on', { skip: process.platform !== 'linux' }, async () => {
+  const { stdout } = await start('/bin/sh', [
+    '-c',
+    'ulimit -n 200; exec "$0" "$@"',
+    ...[process.execPath, '--input-type=module', '-e', WITHOUT_FILES],
+  ])
+  assert.equal(stdout, 'goes on\n')
+})
+
 async function run(word: string): Promise<string> {
   const options = { env: { MALLOC_ARENA_MAX: '1' } }
-  const { stdout } = await promisify(execFile)(
-    process.execPath,
-    ['--input-type=module', '-e', SCRIPT, word],
-    options,
-  )
+  const { stdout } = await start(process.execPath, ['--input-type=module', '-e', SCRIPT, word], options)
   return stdout
 }
 

@@ -38,7 +38,7 @@ const GROWTH = 24 * MIB
 export async function keepReturningFreed(): Promise<void> {
   const returnFreed = await freedMemory()
   if (returnFreed === undefined) return
-  let least = allocated()
+  let least = allocated() ?? Number.POSITIVE_INFINITY
   let last = performance.now()
   let used = performance.eventLoopUtilization()
   setInterval(() => {
@@ -46,18 +46,23 @@ export async function keepReturningFreed(): Promise<void> {
     used = performance.eventLoopUtilization()
     if (utilization > BUSY && performance.now() - last < PATIENCE) return
     const now = allocated()
+    if (now === undefined) return
     least = Math.min(least, now)
     if (now - least < GROWTH) return
     returnFreed()
-    least = allocated()
+    least = allocated() ?? now
     last = performance.now()
   }, LOOK).unref()
 }
 
-/** Outside of V8's heap, with what is kept free. */
-const allocated = (): number => {
-  const { rss, heapTotal } = process.memoryUsage()
-  return rss - heapTotal
+/** Outside of V8's heap, with what is kept free. Undefined while the process may open no more files: the system tells it by one. */
+function allocated(): number | undefined {
+  try {
+    const { rss, heapTotal } = process.memoryUsage()
+    return rss - heapTotal
+  } catch {
+    return undefined
+  }
 }
 
 /** Undefined where malloc is not glibc's, and in a Node without `node:ffi`. */
