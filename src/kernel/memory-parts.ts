@@ -15,8 +15,11 @@ type MemoryParts = {
   readonly files: number
 }
 
-export function memoryParts(): MemoryParts {
-  const { external, rss } = process.memoryUsage()
+/** Undefined while the process may open no more files: the system tells its memory by one. */
+export function memoryParts(): MemoryParts | undefined {
+  const usage = memoryUsage()
+  if (usage === undefined) return undefined
+  const { external, rss } = usage
   const { used_heap_size: heap_used, total_physical_size } = getHeapStatistics()
   const heap_free = Math.max(0, total_physical_size - heap_used)
   const files = fileBytes()
@@ -26,6 +29,14 @@ export function memoryParts(): MemoryParts {
     external,
     native: Math.max(0, rss - files - heap_used - heap_free - external),
     files,
+  }
+}
+
+function memoryUsage(): NodeJS.MemoryUsage | undefined {
+  try {
+    return process.memoryUsage()
+  } catch {
+    return undefined
   }
 }
 

@@ -111,7 +111,7 @@ export function createMetrics(now: Clock): Metrics {
     labelNames: ['part'],
     registers: [registry],
     collect() {
-      for (const [part, bytes] of Object.entries(memoryParts())) memory.set({ part }, bytes)
+      for (const [part, bytes] of Object.entries(memoryParts() ?? {})) memory.set({ part }, bytes)
     },
   })
 
