@@ -67,11 +67,12 @@ export const uncountCode = async (db: Db, { address, names }: CodeCounters): Pro
     update service.wrong_mail_code set failures = failures - 1
     where address = ${address} and counter = any (${names}::text[]) and failures > 0`.execute(db))
 
-/** Deletes at most `batch` counts that are over; returns their number. */
+/** Deletes at most `batch` counts that are over; returns their number. One that begins anew meanwhile has a lock, and stays. */
 export async function deleteOldCodeCounts(db: Db, now: Date, batch: number): Promise<number> {
   const { numAffectedRows } = await sql`
     delete from service.wrong_mail_code where (address, counter) in (
       select address, counter from service.wrong_mail_code
-      where began_at <= ${new Date(now.getTime() - WINDOW)} limit ${batch})`.execute(db)
+      where began_at <= ${new Date(now.getTime() - WINDOW)} limit ${batch}
+      for update skip locked)`.execute(db)
   return Number(numAffectedRows ?? 0n)
 }

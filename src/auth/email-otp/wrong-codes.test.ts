@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { deleteOldCodeCounts } from '#identity/wrong-mail-codes.ts'
 import { type Actor, type Answer, actor, PASSWORD, testService, type User } from '#test/harness.ts'
 import { codeIn, otherThan } from '#test/mailed-codes.ts'
@@ -224,4 +225,23 @@ test('counts are deleted a day after they began', async () => {
   t.advance(DAY)
   assert.ok((await deleteOldCodeCounts(kernel.db, kernel.now(), 1_000)) > 0)
   assert.deepEqual(await countsOf(email), [])
+})
+
+test('a count that begins anew while old ones are deleted stays', async () => {
+  const { email } = await proven('Ada')
+  await guess(email, 1)
+  t.advance(DAY)
+  const { deleted } = await kernel.db.transaction().execute(async (db) => {
+    await db
+      .updateTable('wrongMailCode')
+      .set({ beganAt: kernel.now() })
+      .where('address', '=', email)
+      .execute()
+    const deleted = deleteOldCodeCounts(kernel.db, kernel.now(), 1_000)
+    await Promise.race([deleted, sleep(500)])
+    // Not awaited here: it might wait for this transaction.
+    return { deleted }
+  })
+  await deleted
+  assert.deepEqual(await countsOf(email), [['strangers', 1]])
 })

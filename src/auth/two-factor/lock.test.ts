@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { type Answer, PASSWORD, testClock, testService } from '#test/harness.ts'
 import {
   codeOf,
@@ -139,4 +140,21 @@ test('old counts are deleted, and with the factor all of them', async () => {
   t.advance(86_400_000)
   await deleteOldFailures(db, now(), 1_000)
   assert.deepEqual(await counts(), [])
+})
+
+test('a lock that begins while old counts are deleted stays', async () => {
+  const ada = await enrolTotp(t, await t.signUp('Ada'))
+  await complete(ada, wrongCode(t, ada.secret))
+  t.advance(86_400_000)
+  const lockedUntil = new Date(now().getTime() + 60_000)
+  const ofAda = db.selectFrom('twoFactor').select('id').where('userId', '=', ada.id)
+  const { deleted } = await db.transaction().execute(async (locking) => {
+    await locking.updateTable('wrongCode').set({ lockedUntil }).where('twoFactorId', 'in', ofAda).execute()
+    const deleted = deleteOldFailures(db, now(), 1_000)
+    await Promise.race([deleted, sleep(500)])
+    // Not awaited here: it might wait for this transaction.
+    return { deleted }
+  })
+  await deleted
+  assert.equal((await right(ada)).body.code, 'ACCOUNT_TEMPORARILY_LOCKED')
 })

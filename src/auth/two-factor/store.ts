@@ -141,15 +141,14 @@ export async function deleteFailures(db: Db, id: string, counters: readonly stri
 /** Milliseconds. */
 const KEPT = 86_400_000
 
-/** Deletes at most `batch` counts that began a day ago and lock nothing any more; returns their number. */
+/** Deletes at most `batch` counts that began a day ago and lock nothing any more; returns their number. Those that count meanwhile have a lock, and stay. */
 export async function deleteOldFailures(db: Db, now: Date, batch: number): Promise<number> {
   const before = new Date(now.getTime() - KEPT)
   const { numAffectedRows } = await sql`
     delete from service.wrong_code where (two_factor_id, counter) in (
       select two_factor_id, counter from service.wrong_code
-      where began_at <= ${before} and (locked_until is null or locked_until <= ${before}) limit ${batch})`.execute(
-    db,
-  )
+      where began_at <= ${before} and (locked_until is null or locked_until <= ${before}) limit ${batch}
+      for update skip locked)`.execute(db)
   return Number(numAffectedRows ?? 0n)
 }
 

@@ -119,6 +119,22 @@ test('pruning deletes only buckets whose window is over', async () => {
   assert.equal(await first.limits.allows('sign_in', '203.0.113.1'), false)
 })
 
+test('pruning leaves a window that begins anew meanwhile', async () => {
+  const key = 'mail:anew'
+  const expire = String(first.now().getTime() + 60_000)
+  await first.db.insertInto('rateLimit').values({ key, points: 1, expire: '1' }).execute()
+  const { pruned } = await first.db.transaction().execute(async (db) => {
+    await db.updateTable('rateLimit').set({ expire }).where('key', '=', key).execute()
+    const pruned = deleteExpiredLimits(second.db, second.now(), 1_000)
+    await Promise.race([pruned, sleep(500)])
+    // Not awaited here: it might wait for this transaction.
+    return { pruned }
+  })
+  await pruned
+  const left = await first.db.selectFrom('rateLimit').select('expire').where('key', '=', key).execute()
+  assert.deepEqual(left, [{ expire }])
+})
+
 test('a window from before the clock of the database was set back is over', async () => {
   const month = 30 * 86_400_000
   const setBack = (rule: RuleName) =>

@@ -174,12 +174,18 @@ export function networkOf(address: string): string {
     .join(':')
 }
 
-/** Deletes at most `batch` buckets whose window is over; returns their number. */
+/** Deletes at most `batch` buckets whose window is over; returns their number. A window that begins anew meanwhile has a lock, and stays. */
 export async function deleteExpiredLimits(db: Db, now: Date, batch: number): Promise<number> {
   const { numDeletedRows } = await db
     .deleteFrom('rateLimit')
     .where('key', 'in', (of) =>
-      of.selectFrom('rateLimit').select('key').where('expire', '<=', String(now.getTime())).limit(batch),
+      of
+        .selectFrom('rateLimit')
+        .select('key')
+        .where('expire', '<=', String(now.getTime()))
+        .limit(batch)
+        .forUpdate()
+        .skipLocked(),
     )
     .executeTakeFirst()
   return Number(numDeletedRows)
