@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { HEADER } from '#kernel/http/header-names.ts'
 import { openStream } from '#test/event-stream.ts'
 import { createSecuredTables } from '#test/secured-tables.ts'
 
@@ -46,3 +47,25 @@ for (const [index, [kind, tokenOf]] of Object.entries(TOKENS).entries())
     assert.equal((await stream.next('change')).data.row.text, 'later')
     stream.close()
   })
+
+test('a stream by the admin key through a route goes on while others at its address guess admin keys', async () => {
+  const facts = { client_name: 'app', table_name: 'note', requires_key: true, run_as: 'owner' }
+  const route = { route_key: 'notes', allowed_ops: ['subscribe'], ...facts }
+  const added = await t.admin.post('/admin/public-routes', route)
+  assert.equal(added.status, 201, added.text)
+  const at = { 'x-forwarded-for': '203.0.113.9' }
+  const { headers } = t.admin
+  const stream = await openStream(`${t.url}/public/notes/subscribe`, {
+    method: 'GET',
+    headers: { ...headers, ...at },
+  })
+  await stream.next('ready')
+  const guess = async () => {
+    const guessed = { ...at, [HEADER.adminKey]: 'guessed' }
+    return (await stranger.get('/admin/clients', { headers: guessed })).status
+  }
+  while ((await guess()) !== 429);
+  await sql(`insert into note (id, text) values (9, 'later')`)
+  assert.equal((await stream.next('change')).data.row.text, 'later')
+  stream.close()
+})
