@@ -138,13 +138,19 @@ export async function deleteInvitationsTo(db: Db, email: string): Promise<void> 
 /** Milliseconds for which an organization still lists an invitation after its end. */
 const LISTED = 30 * 86_400_000
 
-/** Deletes at most `batch` invitations that expired 30 days ago; returns their number. */
+/** Deletes at most `batch` invitations that expired 30 days ago; returns their number. One that is renewed meanwhile has a lock, and stays. */
 export async function deleteOldInvitations(db: Db, now: Date, batch: number): Promise<number> {
   const before = new Date(now.getTime() - LISTED)
   const { numDeletedRows } = await db
     .deleteFrom('invitation')
     .where('id', 'in', (of) =>
-      of.selectFrom('invitation').select('id').where('expiresAt', '<=', before).limit(batch),
+      of
+        .selectFrom('invitation')
+        .select('id')
+        .where('expiresAt', '<=', before)
+        .limit(batch)
+        .forUpdate()
+        .skipLocked(),
     )
     .executeTakeFirst()
   return Number(numDeletedRows)

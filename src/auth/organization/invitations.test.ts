@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { type Answer, BROWSER, confirm, linkIn, testService } from '#test/harness.ts'
 import { createInvitation, createOrganization, createPerson, type Person } from '#test/organizations.ts'
+import { deleteOldInvitations, renewInvitation } from './invitation-store.ts'
 
 const t = await testService({
   config: { auth: { organization: { max_members: 4, max_invitations: 3 } } },
@@ -231,4 +233,21 @@ test('deleting a user deletes the invitations from and to the user, and old ones
   t.advance(2 * DAY)
   await prune()
   assert.deepEqual(await list(), [])
+})
+
+test('an old invitation that is renewed while others are pruned stays', async () => {
+  const ada = await createPerson(t)
+  const acme = await createOrganization(t, [[ada, 'owner']])
+  const id = await createInvitation(t, acme, { from: ada, to: 'late@example.com' })
+  t.advance(33 * DAY)
+  const expiresAt = new Date(t.service.kernel.now().getTime() + DAY)
+  const { pruned } = await db.transaction().execute(async (renewing) => {
+    await renewInvitation(renewing, id, { inviterId: ada.id, addedBy: null, role: 'member', expiresAt })
+    const pruned = deleteOldInvitations(db, t.service.kernel.now(), 1_000)
+    await Promise.race([pruned, sleep(500)])
+    // Not awaited here: it might wait for this transaction.
+    return { pruned }
+  })
+  await pruned
+  assert.equal(await statusOf(id), 'pending')
 })
