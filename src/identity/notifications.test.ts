@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'kysely'
 import pg from 'pg'
 import { uuidv7 } from '#kernel/random.ts'
 import { PASSWORD, testService, type User } from '#test/harness.ts'
-import { deleteExpiredSessions, SESSION_COLUMNS } from './sessions.ts'
+import { deleteExpiredSessions, extendSession, getSession, SESSION_COLUMNS } from './sessions.ts'
 import { USER_COLUMNS } from './users.ts'
 
 const t = await testService({ config: { session: { max_per_user: 2_000 } } })
@@ -121,6 +122,22 @@ test('the pruning of expired sessions is not notified, and ending a thousand sen
   const revoked = await notified(() => eve.post('/api/auth/revoke-sessions'))
   assert.deepEqual(revoked.tags, [...live, own].toSorted())
   assert.ok(revoked.messages <= 8, `${revoked.messages} messages`)
+})
+
+test('a session that is extended while expired ones are pruned stays: no process would be told of its end', async () => {
+  const eve = await t.signUp('Eve')
+  const { id } = await sessionOf(eve)
+  await db.updateTable('session').set({ expiresAt: now() }).where('id', '=', id).execute()
+  const session = await getSession(db, id)
+  const { pruned } = await db.transaction().execute(async (extending) => {
+    assert.ok(await extendSession(extending, session, new Date(now().getTime() + 60_000), now()))
+    const pruned = deleteExpiredSessions(db, now(), 1_000)
+    await Promise.race([pruned, sleep(500)])
+    // Not awaited here: it might wait for this transaction.
+    return { pruned }
+  })
+  await pruned
+  assert.equal((await eve.get('/api/auth/get-session')).status, 200)
 })
 
 test('a column that no cache holds is not notified, and each that a session in memory is described by is', async () => {

@@ -230,11 +230,15 @@ export async function deleteUserSessions(db: Db, userId: string, keep?: string):
   return Number(numDeletedRows)
 }
 
-/** Deletes at most `batch` expired sessions; returns their number. It is not notified (0129_fewer_notifications.sql). */
+/**
+ * Deletes at most `batch` expired sessions; returns their number. It is not notified (0129_fewer_notifications.sql), so that one which is extended
+ * meanwhile has to stay: caches hold it.
+ */
 export async function deleteExpiredSessions(db: Db, now: Date, batch: number): Promise<number> {
   const { rows } = await sql<{ readonly count: number }>`
     with pruned as (
-      delete from service.session where id in (select id from service.session where expires_at <= ${now} limit ${batch}) returning id)
+      delete from service.session where id in (
+        select id from service.session where expires_at <= ${now} limit ${batch} for update skip locked) returning id)
     select count(*)::int as count, set_config('gatehouse.prunes_sessions', 'on', true) from pruned`.execute(
     db,
   )
