@@ -31,19 +31,22 @@ async function addLease(left: number): Promise<string> {
 }
 
 test('a crashed process is waited for until its lease ends, and no longer', async () => {
+  // Counted from before the lease: on a busy machine a part of it is over when its row is answered.
+  const began = performance.now()
   await addLease(400)
   const took = await timed(there.coherence.settle())
-  assert.ok(took > 300 && took < 2_500, `${took} ms`)
+  assert.ok(performance.now() - began >= 400 && took < 2_500, `${took} ms`)
 })
 
 test('a process that renews its lease meanwhile is waited for on', async () => {
-  const id = await addLease(400)
+  // Long enough for a busy machine to renew it before it ends, and less than the three seconds that a barrier waits at most.
+  const id = await addLease(1_500)
   const settled = timed(there.coherence.settle())
   await sleep(100)
-  await sql`update service.process_lease set expires_at = clock_timestamp() + interval '1500 milliseconds'
+  await sql`update service.process_lease set expires_at = clock_timestamp() + interval '2500 milliseconds'
     where id = ${id}`.execute(there.db)
   const took = await settled
-  assert.ok(took > 1_400 && took < 4_500, `${took} ms`)
+  assert.ok(took > 2_400 && took < 4_500, `${took} ms`)
 })
 
 test('a change is announced although the connection that listens has become silent', async () => {
