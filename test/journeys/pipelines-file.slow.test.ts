@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { test } from 'node:test'
@@ -84,7 +85,8 @@ test('a pipelines file with problems stops the start, and config check names the
   const checked = await runProgram(home.folder, ['config', 'check', '--offline'], env)
   assert.deepEqual([checked.code, checked.stderr], [1, problem])
   const started = spawnProgram(home.folder, env)
-  while (started.child.exitCode === null) await sleep(20)
+  // At the exit, the last of its output may not have arrived.
+  await once(started.child, 'close')
   assert.equal(started.child.exitCode, 1)
   assert.ok(started.errors().includes(problem.trim()), started.output())
 })

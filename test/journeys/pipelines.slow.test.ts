@@ -112,7 +112,8 @@ test('gatehouse pipelines runs and checks pipelines without the service', async 
     '{ "source": { "table_name": "slow" }, "sink": { "table_name": "far", "client": "other" } }',
   )
   const slow = spawnCommand(home.folder, ['pipelines', 'run', '--file', 'slow.json'], env)
-  const exited = once(slow, 'exit')
+  // At the exit, the last of its output may not have arrived.
+  const closed = once(slow, 'close')
   let output = ''
   slow.stdout.on('data', (chunk) => {
     output += chunk
@@ -123,7 +124,7 @@ test('gatehouse pipelines runs and checks pipelines without the service', async 
     tries++
   );
   slow.kill('SIGINT')
-  assert.deepEqual(await exited, [1, null])
+  assert.deepEqual(await closed, [1, null])
   const [, stored] = /rows read, (\d+) inserted/.exec(output) ?? []
   assert.deepEqual(await query(other.url, 'select count(*)::text from far'), [{ count: stored }])
 

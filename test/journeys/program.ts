@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import { mkdtemp, readFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { removeFolder } from '#test/temporary-folder.ts'
 
 const ROOT = path.resolve(import.meta.dirname, '../..')
@@ -128,9 +129,11 @@ export function spawnProgram(
     errors: () => errors,
     async end(signal) {
       if (child.exitCode !== null || child.signalCode !== null) return child.exitCode
-      const exited = once(child, 'exit')
+      const [exited, closed] = [once(child, 'exit'), once(child, 'close')]
       child.kill(signal)
       await exited
+      // The last lines of the output may arrive after the exit. A process that outlives it may keep its output open.
+      if (signal !== 'SIGKILL') await Promise.race([closed, sleep(2_000)])
       return child.exitCode
     },
   }

@@ -7,7 +7,7 @@ import { childrenOf } from '#kernel/db/embedded/processes.ts'
 import { withClient } from '#test/database.ts'
 import { actor, controlDatabase, PASSWORD, TEST_SECRET } from '#test/harness.ts'
 import { isAlive } from '#test/processes.ts'
-import { createTemporaryHome, startProgram } from './program.ts'
+import { createTemporaryHome, type Program, startProgram } from './program.ts'
 
 /** A keep-alive connection. The primary has assigned it to one worker, which serves all of its requests. */
 function connection(url: string) {
@@ -160,10 +160,10 @@ test('an unresponsive worker is replaced with growing delays while others serve;
   assert.equal(metrics.status, 200)
   assert.match(metrics.text, /^gatehouse_http_requests_total\{.*\/ping/m)
   assert.ok(performance.now() - since < 15_000)
-  assert.match(program.output(), /"event":"metrics_incomplete","missing":1/)
+  await logged(program, /"event":"metrics_incomplete","missing":1/)
 
   await within(60_000, async () => !(await workers()).includes(victim))
-  assert.match(program.output(), /"event":"worker_silent","pid":\d+/)
+  await logged(program, /"event":"worker_silent","pid":\d+/)
   const answers = await Promise.all(sent)
   assert.ok(answers.filter((answer) => answer === 200).length >= 19, answers.join(' '))
 
@@ -175,9 +175,9 @@ test('an unresponsive worker is replaced with growing delays while others serve;
 
   assert.doesNotMatch(program.output(), /Debugger/)
   process.kill(survivor, 'SIGUSR2')
-  await within(30_000, async () => /"event":"crashed".*something is wrong/.test(program.output()))
+  await logged(program, /"event":"crashed".*something is wrong/)
   assert.equal(program.errors(), '')
-  assert.match(program.output(), /"event":"runtime_warning".*something is odd/)
+  await logged(program, /"event":"runtime_warning".*something is odd/)
 })
 
 test('a worker that begins while another listens shares the port that the system has chosen', async (t) => {
@@ -243,6 +243,9 @@ async function replacement(
   })
   return found
 }
+
+/** The output of a process arrives later than an answer that it was written before. */
+const logged = (program: Program, line: RegExp) => within(30_000, async () => line.test(program.output()))
 
 async function within(milliseconds: number, isSo: () => Promise<boolean>): Promise<void> {
   const since = performance.now()
