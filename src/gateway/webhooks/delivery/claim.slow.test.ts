@@ -14,7 +14,7 @@ test('claims cost the same beside half a million due deliveries of one webhook',
   const { id: small } = await addWebhook(kernel, { url: 'http://127.0.0.1:1' })
   await addEvents(kernel, small, 1_000)
   const requests = [large, small].map((webhookId) => ({ webhookId, free: 10, dueFrom: new Date(0) }))
-  /** The median time of a claim and of a look at all webhooks, milliseconds. */
+  /** The least time of a claim and of a look at all webhooks, milliseconds: other work on the machine only adds to the others. */
   const cost = async (): Promise<number> => {
     const times: number[] = []
     for (let round = 0; round < 15; round++) {
@@ -24,7 +24,7 @@ test('claims cost the same beside half a million due deliveries of one webhook',
       times.push(performance.now() - began)
       assert.equal(claimed.filter(({ webhookId }) => webhookId === small).length, 10)
     }
-    return times.sort((one, other) => one - other)[7] ?? Number.NaN
+    return Math.min(...times)
   }
   const before = await cost()
   const [event] = await addEvents(kernel, large)
@@ -36,9 +36,13 @@ test('claims cost the same beside half a million due deliveries of one webhook',
   const unanalysed = await cost()
   await sql`analyze service.webhook_delivery`.execute(db)
   const analysed = await cost()
-  const began = performance.now()
-  await sql`select count(*), max(next_attempt_at) from service.webhook_delivery`.execute(db)
-  const whole = performance.now() - began
+  const scans: number[] = []
+  for (let round = 0; round < 5; round++) {
+    const began = performance.now()
+    await sql`select count(*), max(next_attempt_at) from service.webhook_delivery`.execute(db)
+    scans.push(performance.now() - began)
+  }
+  const whole = Math.min(...scans)
   const costs = `${before.toFixed(1)} ms alone, ${unanalysed.toFixed(1)} ms and ${analysed.toFixed(1)} ms beside ${MANY}; a scan takes ${whole.toFixed(1)} ms`
   t.diagnostic(costs)
   // A scan in each claim would take longer than one scan.
