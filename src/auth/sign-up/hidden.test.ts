@@ -5,7 +5,7 @@ import pg from 'pg'
 import { importUsers } from '#identity/import/import.ts'
 import { linesOf } from '#kernel/lines.ts'
 import type { WorkQueue } from '#kernel/work-queue.ts'
-import { type Answer, PASSWORD, testService } from '#test/harness.ts'
+import { type Answer, PASSWORD, testClock, testService } from '#test/harness.ts'
 import { addWebhook } from '#test/webhooks.ts'
 
 const HIDING = { hide_registered_emails: true, email_password: { require_email_verification: true } }
@@ -215,6 +215,8 @@ test('of many sign-ups with one username at once, hidden or not, exactly one get
 test('a hidden sign-up cannot clear the bucket of the account that has the address', async () => {
   const limited = await testService({
     controlUrl: t.controlUrl,
+    // The wait after wrong guesses must not elapse on a slow machine.
+    clock: testClock({ isStopped: true }),
     config: {
       auth: HIDING,
       rate_limits: {
@@ -236,7 +238,11 @@ test('a hidden sign-up cannot clear the bucket of the account that has the addre
 test('guesses before a sign-up count after it, with an account and without', async () => {
   const many = { requests: 1_000, window: 60_000 }
   const rules = { sign_in: many, sign_up: many }
-  const t = await testService({ config: { auth: HIDING, rate_limits: { enabled: true, rules } } })
+  const t = await testService({
+    // The wait after wrong guesses must not elapse on a slow machine.
+    clock: testClock({ isStopped: true }),
+    config: { auth: HIDING, rate_limits: { enabled: true, rules } },
+  })
   const sent = (path: string, body: object) => t.anon.post(`/api/auth${path}`, body)
   const outcomes = async (name: string) => {
     const email = `${name}@example.com`
