@@ -21,8 +21,8 @@ async function tests(): Promise<void> {
     await slowDown(page)
     const [, ...titles] = await screens.allTextContents()
     for (const title of titles) {
-      await screens.getByText(title, { exact: true }).click()
-      await loading.first().waitFor()
+      // It is waited for before the click: on a busy machine it may have gone when the click is answered.
+      await Promise.all([loading.first().waitFor(), screens.getByText(title, { exact: true }).click()])
       await headed(title).waitFor()
       while ((await loading.count()) > 0) await loading.first().waitFor({ state: 'detached' })
       assert.equal(await page.getByRole('alert').count(), 0, title)
