@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { defaultConfig } from '#kernel/config/config.ts'
 import { withClient } from '#test/database.ts'
-import { actor, BROWSER, testService } from '#test/harness.ts'
+import { type Answer, actor, BROWSER, testService } from '#test/harness.ts'
 
 const t = await testService()
 
@@ -97,6 +97,13 @@ test('metrics count requests by route and status, measure their time, and contai
   assert.ok(!text.includes(ada.email) && !text.includes(ada.token) && !text.includes('/some/where'))
 })
 
+/** The answer with this status, or the last one: a check that a busy machine does not answer within two seconds counts as failed. */
+async function healthy(ask: () => Promise<Answer>, status: string): Promise<Answer> {
+  let answer = await ask()
+  for (let tries = 1; tries < 10 && answer.body.status !== status; tries++) answer = await ask()
+  return answer
+}
+
 test('both surfaces answer their name and that they are alive', async () => {
   const root = await t.anon.get('/')
   assert.deepEqual([root.status, root.body.name], [200, 'Gatehouse'])
@@ -105,7 +112,7 @@ test('both surfaces answer their name and that they are alive', async () => {
     [(await t.anon.get('/ping')).text, (await t.anon.get('/api/auth/ok')).body],
     ['pong', { ok: true }],
   )
-  const health = await t.admin.get('/health')
+  const health = await healthy(() => t.admin.get('/health'), 'ok')
   assert.deepEqual([health.status, health.body.status, health.body.version], [200, 'ok', root.body.version])
   assert.match(health.body.versions.postgresql, /^\d+/)
   assert.ok(Math.abs(health.body.clock_drift_ms) < 5_000)
@@ -115,7 +122,8 @@ test('both surfaces answer their name and that they are alive', async () => {
       .sort(),
     ['client:default online', 'client:logging online', 'control_database online'],
   )
-  assert.deepEqual((await t.anon.get('/health/ready')).body, { status: 'ready', problems: [] })
+  const ready = await healthy(() => t.anon.get('/health/ready'), 'ready')
+  assert.deepEqual(ready.body, { status: 'ready', problems: [] })
 })
 
 test('a browser gets a page at the root, and a program that accepts JSON does not', async () => {
