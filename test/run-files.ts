@@ -13,8 +13,8 @@ export type Work = {
   readonly most: number
 }
 
-/** Below the test timeout: a property that fails slowly, or shrinks for long, is then reported with its seed and its error. */
-const MAX_PROPERTY_MS = 90_000
+/** Of the test timeout: a property that fails slowly, or shrinks for long, is then reported with its seed and its error. */
+const PROPERTY_SHARE = 0.75
 
 /**
  * Runs the test files that no other process has taken, each as a suite: its `after` hooks stop what it has started before the next file is
@@ -22,7 +22,9 @@ const MAX_PROPERTY_MS = 90_000
  * files that follow would not run.
  */
 export async function runFiles({ folder, files, most }: Work): Promise<void> {
-  fc.installGlobalPlugin(fc.interruptAfterTimeLimit(MAX_PROPERTY_MS, { failOnInterrupt: true }))
+  fc.installGlobalPlugin(
+    fc.interruptAfterTimeLimit(PROPERTY_SHARE * testTimeout(), { failOnInterrupt: true }),
+  )
   const describeFile = await loadTestRunner()
   const alive = setInterval(() => {}, 60_000)
   let taken = 0
@@ -37,6 +39,12 @@ export async function runFiles({ folder, files, most }: Work): Promise<void> {
     running = undefined
   }
   clearInterval(alive)
+}
+
+/** Milliseconds. node:test repeats its options for each process, and the last one counts. */
+function testTimeout(): number {
+  const option = process.execArgv.findLast((one) => one.startsWith('--test-timeout=')) ?? ''
+  return Number(option.split('=')[1] ?? 120_000)
 }
 
 /** Whether this process is the first to write the note. */
