@@ -44,7 +44,8 @@ test('a stop with a frozen PostgreSQL ends in time and kills its processes; ackn
   await cut
   assert.match(program.output(), /"event":"stop_late"/)
 
-  const next = await startProgram(home.folder, env)
+  // An orderly stop needs more than two seconds of a busy machine, and logs that it is late.
+  const next = await startProgram(home.folder, { SERVICE_LIMITS__SHUTDOWN: '60s' })
   t.after(() => next.end('SIGKILL'))
   const headers = { authorization: `Bearer ${body.token}` }
   assert.equal((await actor(next.url).get('/api/auth/get-session', { headers })).status, 200)
@@ -95,7 +96,10 @@ for (const workers of ['1', '2'])
       SERVICE_SECRET: TEST_SECRET,
       SERVICE_SERVER__WORKERS: workers,
       SERVICE_SERVER__DRAIN: '20s',
-      SERVICE_LIMITS__SHUTDOWN: '60s',
+      // Requests are cut off after 70 % of it. A busy machine needs more than 42 s for two hundred hashes of the usual memory, and the last of
+      // them would be late.
+      SERVICE_LIMITS__SHUTDOWN: '10m',
+      SERVICE_AUTH__PASSWORD__MEMORY: '8192',
       SERVICE_AUTH__PASSWORD__QUEUE: '1000',
       SERVICE_AUTH__PASSWORD__ITERATIONS: '1',
     })
@@ -169,8 +173,11 @@ test('a start that waits for the migration lock logs the wait and can be stopped
   )
   await endInTime(program)
   assert.doesNotMatch(program.output(), /"event":"ready"/)
-  const { rows } = await migrating.query(
-    `select from pg_stat_activity where application_name like 'gatehouse%' and datname = current_database()`,
-  )
-  assert.equal(rows.length, 0, 'no connection is left on the server')
+  // The server lists a session a moment longer than its process lives. One that still waited for the lock would stay.
+  await eventually(async () => {
+    const { rowCount } = await migrating.query(
+      `select from pg_stat_activity where application_name like 'gatehouse%' and datname = current_database()`,
+    )
+    return rowCount === 0
+  })
 })
