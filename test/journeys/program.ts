@@ -133,7 +133,7 @@ export function spawnProgram(
       child.kill(signal)
       await exited
       // The last lines of the output may arrive after the exit. A process that outlives it may keep its output open.
-      if (signal !== 'SIGKILL') await Promise.race([closed, sleep(2_000)])
+      if (signal !== 'SIGKILL') await Promise.race([closed, sleep(2_000, undefined, { ref: false })])
       return child.exitCode
     },
   }
