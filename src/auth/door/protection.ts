@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyRequest, RouteOptions } from 'fastify'
+import { emailFrom } from '#identity/emails.ts'
 import { HEADER } from '#kernel/http/header-names.ts'
 import { isGet } from '#kernel/http/methods.ts'
 import { beyondReach, redirectTarget } from '#kernel/http/origins.ts'
@@ -22,8 +23,11 @@ declare module 'fastify' {
      * session says so: false if it needs a link, a code, a provider's answer or a pending sign-in, which began at a route that asks.
      */
     captcha?: boolean
-    /** A caller with a session has to solve it too: else one session would add any number of users. */
-    captchaInSession?: boolean
+    /**
+     * A caller with a session has to solve it too: else one session would add any number of users. `for others`: unless `email` of the body is
+     * the caller's own, since nobody is added by a mail to that.
+     */
+    captchaInSession?: boolean | 'for others'
     /** The route hashes a password. While the queue of hashes is full it is refused first of all, so that a flood costs the database nothing. */
     hashes?: boolean
   }
@@ -58,11 +62,19 @@ export function protect(app: App, kernel: Kernel): void {
   if (kernel.config.auth.captcha.provider === undefined) return
   // After the body is judged, so that a mistake in a form does not cost its solution.
   app.addHook('preHandler', async function askCaptcha(request) {
-    const { routeOptions, knownCaller, headers, clientAddress: address } = request
-    const { captcha, captchaInSession = false } = routeOptions.config
-    if (captcha !== true || (knownCaller !== undefined && !captchaInSession)) return
+    const { routeOptions, headers, clientAddress: address } = request
+    if (routeOptions.config.captcha !== true || isSpared(request)) return
     await expectCaptcha(kernel, { response: headers[HEADER.captcha], address })
   })
+}
+
+/** Of the captcha: a caller whose session is enough. */
+function isSpared({ knownCaller, routeOptions, body }: FastifyRequest): boolean {
+  const { captchaInSession = false } = routeOptions.config
+  if (knownCaller === undefined || captchaInSession === true) return false
+  if (captchaInSession === false) return true
+  const { email } = Object(body) as { email?: unknown } // a parsed body
+  return typeof email === 'string' && emailFrom(email) === knownCaller.user.email
 }
 
 /** The longest, milliseconds; the shortest is half of it, which is what Retry-After says. */

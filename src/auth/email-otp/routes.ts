@@ -60,7 +60,7 @@ function requestRoutes(app: App, kernel: Kernel, access: AuthAccess): void {
   app.route({
     method: 'POST',
     url: '/email-otp/send-verification-otp',
-    config,
+    config: { ...config, captchaInSession: 'for others' },
     schema: {
       operationId: 'sendVerificationOtp',
       summary: 'Mail a code. It replaces none; at most three of an address are open for one use',

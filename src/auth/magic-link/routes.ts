@@ -42,6 +42,7 @@ export function magicLinkRoutes(app: App, kernel: Kernel, access: AuthAccess): v
     config: {
       access: access.known,
       captcha: true,
+      captchaInSession: 'for others',
       limit: 'mail',
       redirects,
       failures: ['INVALID_EMAIL', 'FIELD_NOT_ALLOWED', 'MISSING_FIELD'],
