@@ -51,7 +51,10 @@ export function adminConsoleRoutes(app: App, kernel: Kernel, access: AuthAccess)
       withoutSecondFactor: true,
       captcha: false,
       limit: 'sign_up',
-      failures: ['INVALID_TOKEN', 'INVALID_EMAIL', 'USER_ALREADY_EXISTS', ...PASSWORD_POLICY_FAILURES],
+      failures: [
+        ...['INVALID_TOKEN', 'INVALID_EMAIL', 'MISSING_FIELD', 'USER_ALREADY_EXISTS'],
+        ...PASSWORD_POLICY_FAILURES,
+      ],
     },
     schema: {
       operationId: 'createFirstAdmin',

@@ -147,3 +147,10 @@ test('without the console there is no such route', async () => {
   const t = await testService({ config: { console: { enabled: false } } })
   assert.equal((await use(t, 'A'.repeat(43))).status, 404)
 })
+
+test('the first admin has the defaults of custom fields, as every other user', async () => {
+  const t = await testService({ config: { auth: { user: { fields: { plan: { default: 'free' } } } } } })
+  const made = await use(t, await offered(t))
+  assert.equal(made.status, 200, made.text)
+  assert.deepEqual((await adminsOf(t))[0]?.fields, { plan: 'free' })
+})

@@ -24,7 +24,7 @@ export async function createFirstAdmin(kernel: Kernel, asked: FirstAdmin): Promi
   const refuse = () => fail('INVALID_TOKEN')
   // A stranger costs no hash.
   if (!(await isFirstAdminOffered(kernel, asked.token))) throw refuse()
-  const { id, name, email, image, username, displayUsername, createdAt } = newUser(
+  const { id, name, email, image, username, displayUsername, createdAt, fields } = newUser(
     kernel,
     { name: asked.name, email: asked.email },
     'operator',
@@ -32,7 +32,7 @@ export async function createFirstAdmin(kernel: Kernel, asked: FirstAdmin): Promi
   const password = await acceptablePassword(kernel, asked.password)
   const user = {
     ...{ id, name, email, image, username, displayUsername, createdAt, emailVerified: true, role: ROLE },
-    ...{ banned: false, banReason: null, banExpires: null },
+    ...{ banned: false, banReason: null, banExpires: null, fields: fields ?? null },
     accountId: uuidv7(createdAt, kernel.random),
     passwordHash: await hashPassword(kernel, password),
   }
