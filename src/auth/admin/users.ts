@@ -7,6 +7,7 @@ import { hasProvenEmail, type User, type UserChange, updateUser, withoutExpiredB
 import { isConflict } from '#kernel/db/conflicts.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { endAnonymity } from '../anonymous/upgrade.ts'
+import { fieldsOfKnown } from '../custom-fields/acceptable.ts'
 import type { Caller } from '../door/access.ts'
 import { addUser, newUser } from '../door/add-user.ts'
 import { fail } from '../errors.ts'
@@ -69,7 +70,7 @@ export function changeUser(kernel: Kernel, caller: Caller, userId: string, asked
         // Judged as the known user who comes of it: the settings may name the id as an admin's.
         if (user.isAnonymous) expectToCover(kernel, admin, { id: user.id, role: user.role })
       }
-      const change = { ...changeOf(kernel, asked, user, 'operator'), ...addressChange(asked, user) }
+      const change = changeFor(kernel, asked, user)
       if (Object.keys(change).length === 0) throw fail('NO_FIELDS_TO_UPDATE')
       const demanding = hasProvenEmail(user) ? 'changeOwnEmail' : 'changeUnprovenEmail'
       if (change.email !== undefined) await expectShownByOneself(kernel, caller, act, demanding)
@@ -81,6 +82,13 @@ export function changeUser(kernel: Kernel, caller: Caller, userId: string, asked
       return withoutExpiredBan(changed, kernel.now())
     }),
   )
+}
+
+/** With an address an anonymous user becomes a known one, who has the custom fields that every new user has. */
+function changeFor(kernel: Kernel, asked: UserData, user: User): UserChange {
+  const change = { ...changeOf(kernel, asked, user, 'operator'), ...addressChange(asked, user) }
+  const isUpgrade = user.isAnonymous && change.isAnonymous === false
+  return isUpgrade ? { ...change, ...fieldsOfKnown(kernel, { ...user, ...change }) } : change
 }
 
 const changesAddress = ({ email, emailVerified }: UserData): boolean =>

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { setRoleByOperator } from '#auth/admin/operator.ts'
 import { signInAnonymously } from '#test/anonymous.ts'
 import {
   type Actor,
@@ -251,6 +252,21 @@ test('who becomes a known user has every required field and the defaults, as any
   const done = await confirm(actor(other.url, { cookie: `${SESSION_COOKIE}=${who.token}` }), linkIn(mail))
   const own = actor(other.url, { authorization: `Bearer ${done.headers.get('set-auth-token')}` })
   assert.partialDeepStrictEqual(await me(own), { id: who.id, email, company: 'ACME', plan: 'free' })
+})
+
+test('who gets an address from an admin has every required field and the defaults, too', async () => {
+  const [fields, { controlUrl }] = [{ company: { required: true }, plan: { default: 'free' } }, t]
+  const config = { auth: { anonymous: { enabled: true }, user: { fields } } }
+  const ruth = await t.signUp('Ruth')
+  await setRoleByOperator(t.service.kernel, ruth.id, 'admin')
+  const other = await testService({ controlUrl, config })
+  const [who, admin] = [await signInAnonymously(other), actor(other.url, ruth.headers)]
+  const email = newAddress()
+  const give = (data: object) => admin.post(`${AUTH}/admin/update-user`, { userId: who.id, data })
+  assert.deepEqual(codeOf(await give({ email })), [400, 'MISSING_FIELD'])
+  assert.equal((await me(who)).isAnonymous, true)
+  const { body } = await give({ email, company: 'ACME' })
+  assert.partialDeepStrictEqual(body, { email, isAnonymous: false, company: 'ACME', plan: 'free' })
 })
 
 test('the password rules and the switch of sign-up hold, and a known user signs up as before', async () => {
