@@ -12,7 +12,7 @@ import { expectUser } from '#kernel/http/session-cookie.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import type { AdminPermission } from '../admin/permissions.ts'
 import { fail } from '../errors.ts'
-import { mayEnrol } from '../two-factor/restricted.ts'
+import { isRestricted, mayEnrol } from '../two-factor/restricted.ts'
 import { clearDeadCookies, keepSession, setSessionToken } from './cookies.ts'
 import { recordRefusedAct } from './record-refused-act.ts'
 
@@ -21,6 +21,8 @@ export type Caller = LiveSession & {
   readonly token: string
   /** The stored hash, after the caller has also shown the password. */
   readonly password?: string
+  /** The route is closed to a session that lacks the required second factor, and so is what the session does in the transaction. */
+  readonly mustHaveFactor?: boolean
 }
 
 declare module 'fastify' {
@@ -87,7 +89,8 @@ export function createAuthAccess(kernel: Kernel, sessions: Sessions): AuthAccess
     const { withoutSecondFactor = false, enrols = false } = request.routeOptions.config
     const isOpen = withoutSecondFactor || !lacksSecondFactor(config, live)
     if (!isOpen && !(enrols && (await mayEnrol(kernel, live.session)))) return 'TWO_FACTOR_REQUIRED'
-    request.knownCaller = { ...live, token: presented.token }
+    const mustHaveFactor = !withoutSecondFactor && !enrols
+    request.knownCaller = { ...live, token: presented.token, mustHaveFactor }
   }
   const signedIn: Access = {
     name: 'signed in',
@@ -180,6 +183,11 @@ export function callerOf({ knownCaller, routeOptions }: FastifyRequest): Caller 
 export const bySession = (caller: Caller): Authority => ({
   ...proofOf(caller),
   refuse: () => fail('UNAUTHORIZED'),
+  async may(kernel, user) {
+    // An impersonated session is judged by its admin's, as it was when the request came.
+    const isJudged = caller.mustHaveFactor === true && caller.session.impersonatedBy === null
+    if (isJudged && (await isRestricted(kernel, user, caller.session))) throw fail('TWO_FACTOR_REQUIRED')
+  },
 })
 
 /** Throws when the session has ended since the request was authorized. For answers that tell something and change nothing. */
