@@ -7,13 +7,18 @@ import { dropFormerState } from '../former-state.ts'
 
 /**
  * Rows that must not live a second time: proofs of callers that may have been revoked since, mails and events that have been sent, jobs that
- * ran while the archive was made. By table, since an older archive may lack one.
+ * ran while the archive was made. By table, since an older archive may lack one, or a column.
  */
 const FORGOTTEN: readonly (readonly [table: string, statement: string])[] = [
   ['service.session', 'delete from service.session'],
   ['service.verification', 'delete from service.verification'],
   ['service.device_authorization', 'delete from service.device_authorization'],
   ['service.trusted_device', 'delete from service.trusted_device'],
+  // It proves an address, as a link does. Who is invited still is.
+  [
+    'service.invitation',
+    `do $$ begin update service.invitation set secret_hash = null; exception when undefined_column then null; end $$`,
+  ],
   // The original may go on to sign with them.
   ['service.jwt_key', 'select service.retire_jwt_keys()'],
   // Runs of before the restore are not missed.
