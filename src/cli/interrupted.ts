@@ -1,5 +1,8 @@
-/** A signal within this time of the first is the same one, milliseconds: a terminal signals all processes, and npm passes it on again. */
-const ECHO_MS = 250
+/**
+ * A signal within this time of the first is the same one, milliseconds: a terminal signals all processes, and npm passes it on again, on a busy
+ * machine some time later.
+ */
+const ECHO_MS = 1_000
 
 type Interruptible = {
   /** Acts like a signal. */

@@ -124,6 +124,6 @@ test('a second Ctrl-C ends the service while it waits for a request', async (t) 
   program.child.kill('SIGINT')
   await eventually(() => program.output().includes('"event":"stopping"'))
   // A signal that follows at once counts as the same one.
-  await sleep(400)
+  await sleep(1_200)
   assert.equal(await program.end('SIGINT'), 1)
 })

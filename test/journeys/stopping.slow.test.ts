@@ -148,7 +148,7 @@ test('a second signal ends a service that drains at once', async (t) => {
   })
   program.child.kill('SIGTERM')
   await eventually(async () => (await actor(program.url).get('/health/ready')).status === 503)
-  // A signal within 250 ms of the first counts as the same one.
+  // A signal within a second of the first counts as the same one.
   while (program.child.exitCode === null) {
     program.child.kill('SIGTERM')
     await sleep(100)
