@@ -18,7 +18,12 @@ before(() =>
     create trigger counted before insert on item for each statement execute function count_statement();
     create function drop_odd() returns trigger language plpgsql as $$ begin if new.id % 2 = 1 then return null; end if; return new; end $$;
     create table picky (id int primary key, name text);
-    create trigger picky before insert on picky for each row execute function drop_odd()`),
+    create trigger picky before insert on picky for each row execute function drop_odd();
+    create function refuse_odd() returns trigger language plpgsql as $$ begin
+      if new.id % 2 = 1 then raise exception 'odd' using errcode = 'PT409'; end if; return new;
+    end $$;
+    create table strict (id int primary key);
+    create trigger strict before insert on strict for each row execute function refuse_odd()`),
 )
 
 const events: number[] = []
@@ -103,6 +108,21 @@ test('if the batch fails, each insert runs alone and only invalid ones fail', as
     ].sort(),
   )
   assert.equal((await sql('select from item where id between 2000 and 2002')).length, 3)
+})
+
+test('a row that a trigger refuses with an SQLSTATE of its own fails no other insert of the batch', async () => {
+  const answers = await Promise.all(
+    [2, 3, 4].map((id) => insert('150', { table_name: 'strict', insert_body: { id } })),
+  )
+  assert.deepEqual(
+    answers.map(({ status, body }) => [status, body.code]),
+    [
+      [200, undefined],
+      [502, 'database_error'],
+      [200, undefined],
+    ],
+  )
+  assert.deepEqual(await sql('select id from strict order by id'), [{ id: 2 }, { id: 4 }])
 })
 
 test('if the batch skips rows, each caller still gets its own result and no row is written twice', async () => {

@@ -215,14 +215,16 @@ async function insertTogether(
   })
 }
 
-/** After these failures, the outcome is unknown or a retry is pointless. */
+/**
+ * After these failures, the outcome is unknown or a retry is pointless. An SQLSTATE without a meaning here is not among them: a trigger may
+ * give it to a single row.
+ */
 const FINAL = new Set([
   'connection_lost',
   'client_unavailable',
   'client_busy',
   'client_refused',
   'unsafe_client',
-  'database_error',
 ])
 
 const isUndone = (error: unknown): boolean => error instanceof Failure && !FINAL.has(error.code)
