@@ -53,6 +53,8 @@ export type Column = {
   readonly fallback: string | undefined
   readonly writable: boolean
   readonly identity: 'always' | 'by default' | undefined
+  /** Between the values of an array of the base type, where it is no comma: `;` for box, `:` for geometry. */
+  readonly separator?: string | undefined
 }
 
 export type Constraint = {

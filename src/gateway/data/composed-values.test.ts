@@ -24,6 +24,7 @@ before(() =>
       create table trip (id int primary key, home place, stops place[], plan tour, codes int[], words text[], grid int[]);
       create table moment (id int primary key, at timestamptz, local timestamp, day date, many timestamptz[], stay tstzrange);
       create table part (id int primary key, moment_id int references moment, at timestamptz, local timestamp, day date);
+      create table area (id int primary key, one box, many box[]);
       create table odd (id int primary key, "a""b" text, """" text, "c\\d" text);
       insert into odd values (1, 'one', 'two', 'three');
       do $$ begin execute format('alter database %I set array_nulls = off', current_database()); end $$`),
@@ -99,6 +100,18 @@ test('conditions eq, neq and in accept records and arrays, as objects or as data
       JSON.stringify(condition),
     )
   }
+})
+
+test('several rows and lists have values of a type whose arrays are not separated by commas', async () => {
+  const [small, large] = ['(1,1),(0,0)', '(2,2),(0,0)']
+  const many = [small, large]
+  rows(await put('area', { id: 1, one: small, many }))
+  rows(await put('area', [{ id: 2, one: large, many }, { id: 3, many: [] }, { id: 4, one: small }])) // biome-ignore format: rows
+  const found = (column: string, operator: string, value: unknown) =>
+    fetchRows({ table_name: 'area', columns: 'id', conditions: [{ column, operator, value }] })
+  assert.deepEqual(rows(await found('one', 'in', [small, large])), [{ id: 1 }, { id: 2 }, { id: 4 }])
+  const [first, second] = rows(await fetchRows({ table_name: 'area', columns: 'many' }))
+  assert.deepEqual([first, second], [{ many }, { many }])
 })
 
 test('an invalid member of a composite value is rejected with its column', async () => {

@@ -59,7 +59,8 @@ select pg_catalog.json_build_object(
         (select 'nextval(' || pg_catalog.quote_literal(s.objid::pg_catalog.regclass::pg_catalog.text) || '::regclass)' from pg_catalog.pg_depend s
           where s.classid = 'pg_catalog.pg_class'::pg_catalog.regclass::pg_catalog.oid and s.refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass::pg_catalog.oid
             and s.refobjid = a.attrelid and s.refobjsubid = a.attnum and s.deptype = 'i')
-      when a.attgenerated = '' then coalesce(pg_catalog.pg_get_expr(d.adbin, 0), pg_catalog.pg_get_expr(t.typdefaultbin, 0)) end
+      when a.attgenerated = '' then coalesce(pg_catalog.pg_get_expr(d.adbin, 0), pg_catalog.pg_get_expr(t.typdefaultbin, 0)) end,
+      nullif(b.typdelim, ',')
     ) order by a.attrelid, a.attnum), '[]')
     from relation r
     join pg_catalog.pg_attribute a on a.attrelid = r.oid and a.attnum > 0 and not a.attisdropped
@@ -112,6 +113,7 @@ export type CatalogueRow = {
     generated: boolean,
     identity: string,
     fallback: string | null,
+    separator?: string | null,
   ])[]
   readonly constraints: readonly (readonly [
     table: string,
@@ -178,6 +180,7 @@ function columnOf([
   generated,
   identity,
   fallback,
+  separator,
 ]: CatalogueRow['columns'][number]): Column {
   return {
     name,
@@ -189,6 +192,7 @@ function columnOf([
     fallback: fallback ?? undefined,
     writable: !generated && identity !== 'a',
     identity: identity === 'a' ? 'always' : identity === 'd' ? 'by default' : undefined,
+    separator: separator ?? undefined,
   }
 }
 

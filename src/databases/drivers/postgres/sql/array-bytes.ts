@@ -2,11 +2,16 @@
  * The literal of a one-dimensional array, in UTF-8. It is written as bytes, because joined strings are three objects a value, which live
  * long enough for the garbage collector to copy them.
  */
-export function arrayBytes<T>(items: readonly T[], textOf: (item: T) => string | null): Buffer {
+export function arrayBytes<T>(
+  items: readonly T[],
+  textOf: (item: T) => string | null,
+  separator = ',',
+): Buffer {
+  const between = separator.charCodeAt(0)
   const out: Out = { bytes: Buffer.allocUnsafe(FIRST), at: 0, share: 0 }
   out.bytes[out.at++] = OPEN
   for (let index = 0; index < items.length; index++) {
-    if (index > 0) out.bytes[out.at++] = COMMA
+    if (index > 0) out.bytes[out.at++] = between
     const text = textOf(items[index] as T) // the index is below the length
     out.share = (index + 1) / items.length
     if (text === null) writeNative(out, 'NULL')
@@ -62,4 +67,4 @@ function reserve(out: Out, bytes: number): void {
   out.bytes = room
 }
 
-const [OPEN, CLOSE, COMMA, QUOTE, BACKSLASH] = [0x7b, 0x7d, 0x2c, 0x22, 0x5c]
+const [OPEN, CLOSE, QUOTE, BACKSLASH] = [0x7b, 0x7d, 0x22, 0x5c]

@@ -99,7 +99,8 @@ function columnSource(
 ): ColumnSource {
   const name = `c${index}`
   const given = reader(column)
-  const literal = arrayBytes(plan.rows, (row) => writeText(given(row), column))
+  const separator = goesAsText(column) ? undefined : column.separator
+  const literal = arrayBytes(plan.rows, (row) => writeText(given(row), column), separator)
   const array = `pg_catalog.unnest(${bind(sql, literal, column)}::${elementOf(column)}[]) as ${name}`
   const value = goesAsText(column) ? ofText(column, `u.${name}`, plan.rows.map(given)) : `u.${name}`
   if (fallback === undefined || !takesDefault(plan, column)) return { value, arrays: [array] }

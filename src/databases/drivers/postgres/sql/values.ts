@@ -55,7 +55,7 @@ function valueText(value: Exclude<Json, null>, column: Column): string {
   if (typeof value !== 'object') return plain(value)
   if (JSON.isRawJSON(value)) return numberText(value, column.base)
   if (column.category === 'A' && Array.isArray(value) && !isRecords(column, value))
-    return arrayLiteral(value, column.base.slice(1))
+    return arrayLiteral(value, column.base.slice(1), column.separator)
   if (column.category === 'S') throw unfit(column, Array.isArray(value) ? 'an array' : 'an object')
   return plain(value)
 }
@@ -81,14 +81,14 @@ function plain(value: Exclude<Json, null>): string {
 }
 
 /** `[1, [2]]` → `{1,{2}}`. Elements of a JSON array are JSON. */
-function arrayLiteral(items: readonly Json[], element: string): string {
+function arrayLiteral(items: readonly Json[], element: string, separator = ','): string {
   const parts = items.map((item) => {
     if (item === null) return 'NULL'
     if (element === 'json' || element === 'jsonb') return quoteItem(JSON.stringify(item))
-    if (Array.isArray(item)) return arrayLiteral(item, element)
+    if (Array.isArray(item)) return arrayLiteral(item, element, separator)
     return quoteItem(numberText(item, element))
   })
-  return `{${parts.join(',')}}`
+  return `{${parts.join(separator)}}`
 }
 
 const unfit = (column: Column, what: string) =>

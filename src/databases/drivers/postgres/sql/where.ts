@@ -132,15 +132,17 @@ function membershipText(
   // conditions.ts gives `in` only lists.
   const items = condition.value as readonly Json[]
   const given = items.filter((item) => item !== null)
+  const isComposed = column.category === 'A' || column.category === 'C'
+  const isCast = columnCast !== undefined || valueCast !== undefined
+  const separator = isComposed || isCast ? undefined : column.separator
   const list = (some: readonly Json[]) =>
     bind(
       sql,
-      arrayBytes(some, (item) => conditionText(item, condition)),
+      arrayBytes(some, (item) => conditionText(item, condition), separator),
       column,
     )
-  const isComposed = column.category === 'A' || column.category === 'C'
   const text =
-    isComposed && columnCast === undefined && valueCast === undefined
+    isComposed && !isCast
       ? composedMembership(column, left, given, list)
       : `${left} ${equals} any(${list(given)}${cast && `${cast}[]`})`
   return given.length === items.length ? text : `(${text} or ${left} is null)`
