@@ -75,6 +75,33 @@ test('users are filtered by each operator', async () => {
   assert.equal(several.body.total, 2)
 })
 
+test('a user is found by the very name, also where the server has another lower case than JavaScript', async () => {
+  for (const name of ['ΝΙΚΟΣ', 'İbrahim', 'ǅ', 'Straße']) {
+    const [local] = name.matchAll(/\P{ASCII}/gu).map((found) => found[0].codePointAt(0)?.toString(16))
+    const { body } = await admin.post('/api/auth/admin/create-user', {
+      email: `${local}@letters.example`,
+      name,
+      password: 'correct horse battery',
+    })
+    const queries: readonly Record<string, string>[] = [
+      { searchField: 'name', searchValue: name },
+      { searchField: 'name', searchValue: name, searchOperator: 'starts_with' },
+      { searchField: 'name', searchValue: name, searchOperator: 'ends_with' },
+      ...['eq', 'in', 'lte', 'gte'].map((filterOperator) => ({
+        ...{ searchField: 'email', searchValue: 'letters.example' },
+        ...{ filterField: 'name', filterOperator, filterValue: name },
+      })),
+    ]
+    for (const query of queries) {
+      const found = await list(query)
+      assert.ok(
+        found.body.users.some(({ id }: { id: string }) => id === body.user.id),
+        `${name} ${JSON.stringify(query)}`,
+      )
+    }
+  }
+})
+
 test('a page has its limit, its offset and the exact total', async () => {
   const query = {
     searchValue: 'list.example',

@@ -16,7 +16,7 @@ import { countUsers, type Order, selectUsers } from './store.ts'
 const FIELDS = {
   id: { key: sql`id`, type: 'id', ties: 'id' },
   email: { key: sql`email collate "C"`, type: 'lower', ties: 'id' },
-  name: { key: sql`lower(name) collate "C"`, type: 'lower', ties: 'id' },
+  name: { key: sql`lower(name) collate "C"`, type: 'text', ties: 'id', bind: lowered },
   username: { key: sql`username collate "C"`, type: 'lower', ties: 'id' },
   role: { key: sql`role collate "C"`, type: 'text', ties: 'createdAt' },
   emailVerified: { key: sql`email_verified`, type: 'flag', ties: 'createdAt' },
@@ -27,6 +27,13 @@ const FIELDS = {
   createdAt: { key: sql`created_at`, type: 'time', ties: 'id' },
   updatedAt: { key: sql`updated_at`, type: 'time', ties: 'id' },
 } as const satisfies Readonly<Record<string, Field>>
+
+/** As the server writes it in the index: for letters like Σ and İ it has another lower case than JavaScript. */
+function lowered(value: Value | readonly Value[]): RawBuilder<unknown> {
+  return Array.isArray(value)
+    ? sql`array(select lower(one) from unnest(${value}::text[]) as one)`
+    : sql`lower(${value}::text)`
+}
 
 /** Their filters have indexes in the order of creation (0127_user_listing_by_creation.sql). */
 const BY_CREATION: readonly UserField[] = ['role', 'emailVerified', 'banned', 'twoFactorEnabled']
@@ -42,7 +49,10 @@ type Field = {
   readonly type: keyof typeof READERS
   /** Undefined: there is no such index. */
   readonly ties?: 'id' | 'createdAt'
+  /** How the key is compared with a value; by default as it is. */
+  readonly bind?: Bind
 }
+type Bind = (value: Value | readonly Value[]) => RawBuilder<unknown>
 /** That of `FIELDS`, or a custom field. */
 type UserField = string
 
@@ -158,7 +168,7 @@ const filterOf = ({
 }: Query): FilterQuery[] => (given === undefined ? [] : [{ field, operator, given }])
 
 function userFilter(config: Config, { field, operator, given }: FilterQuery, now: Date): UserFilter {
-  const { key, type } = fieldNamed(config, field)
+  const { key, type, bind } = fieldNamed(config, field)
   const isList = operator === 'in' || operator === 'not_in'
   const texts = isList && typeof given === 'string' ? given.split(',') : [given].flat()
   const values = texts.map((text) => READERS[type](text.trim()) ?? refuse(field))
@@ -168,19 +178,23 @@ function userFilter(config: Config, { field, operator, given }: FilterQuery, now
   if (type === 'flag' && !['eq', 'ne', 'in', 'not_in'].includes(operator)) return refuse(field, operator)
   const [value = ''] = values
   const compared = isList ? values : value
-  return { field, sql: compare({ field, key }, operator, compared, now), isRange: RANGES.includes(operator) }
+  return {
+    field,
+    sql: compare({ field, key, bind }, operator, compared, now),
+    isRange: RANGES.includes(operator),
+  }
 }
 
 /** An expired ban is none. Each filter names its column by itself too, so that the index of the column fits. */
 function compare(
-  { field, key }: { readonly field: UserField; readonly key: RawBuilder<unknown> },
+  { field, key, bind }: Pick<Field, 'key'> & { readonly field: UserField; readonly bind: Bind | undefined },
   operator: FilterOperator,
   value: Value | readonly Value[],
   now: Date,
 ): RawBuilder<boolean> {
   const with_ = COMPARISONS[operator]
   if (field === 'banned') return with_(sql`(banned and (ban_expires is null or ban_expires > ${now}))`, value)
-  if (field !== 'banExpires') return with_(key, value)
+  if (field !== 'banExpires') return with_(key, value, bind)
   const isNegated = operator === 'ne' || operator === 'not_in'
   if (isNegated) return with_(sql`case when ban_expires > ${now} then ban_expires end`, value)
   return sql`ban_expires > ${now} and ${with_(key, value)}`
@@ -202,26 +216,31 @@ const READERS = {
 
 const RANGES: readonly FilterOperator[] = ['lt', 'lte', 'gt', 'gte', 'starts_with']
 
-type Compare = (key: RawBuilder<unknown>, value: Value | readonly Value[]) => RawBuilder<boolean>
+type Compare = (key: RawBuilder<unknown>, value: Value | readonly Value[], bind?: Bind) => RawBuilder<boolean>
+
+const asItIs: Bind = (value) => sql`${value}`
 
 const pattern = (value: Value | readonly Value[]): string => String(value).replace(/[\\%_]/g, '\\$&')
 
 const COMPARISONS: { readonly [Name in FilterOperator]: Compare } = {
   // As a literal, so that a partial index fits.
-  eq: (key, value) => (typeof value === 'boolean' ? sql`${key} = ${sql.lit(value)}` : sql`${key} = ${value}`),
-  ne: (key, value) =>
-    typeof value === 'boolean' ? sql`${key} = ${sql.lit(!value)}` : sql`${key} is distinct from ${value}`,
-  lt: (key, value) => sql`${key} < ${value}`,
-  lte: (key, value) => sql`${key} <= ${value}`,
-  gt: (key, value) => sql`${key} > ${value}`,
-  gte: (key, value) => sql`${key} >= ${value}`,
-  in: (key, value) => sql`${key} = any (${value})`,
-  not_in: (key, value) => sql`not coalesce(${key} = any (${value}), false)`,
-  contains: (key, value) => sql`${key} like ${`%${pattern(value)}%`}`,
-  ends_with: (key, value) => sql`${key} like ${`%${pattern(value)}`}`,
+  eq: (key, value, bind = asItIs) =>
+    typeof value === 'boolean' ? sql`${key} = ${sql.lit(value)}` : sql`${key} = ${bind(value)}`,
+  ne: (key, value, bind = asItIs) =>
+    typeof value === 'boolean'
+      ? sql`${key} = ${sql.lit(!value)}`
+      : sql`${key} is distinct from ${bind(value)}`,
+  lt: (key, value, bind = asItIs) => sql`${key} < ${bind(value)}`,
+  lte: (key, value, bind = asItIs) => sql`${key} <= ${bind(value)}`,
+  gt: (key, value, bind = asItIs) => sql`${key} > ${bind(value)}`,
+  gte: (key, value, bind = asItIs) => sql`${key} >= ${bind(value)}`,
+  in: (key, value, bind = asItIs) => sql`${key} = any (${bind(value)})`,
+  not_in: (key, value, bind = asItIs) => sql`not coalesce(${key} = any (${bind(value)}), false)`,
+  contains: (key, value, bind = asItIs) => sql`${key} like ${bind(`%${pattern(value)}%`)}`,
+  ends_with: (key, value, bind = asItIs) => sql`${key} like ${bind(`%${pattern(value)}`)}`,
   // The bounds of the prefix, by which an index is read.
-  starts_with: (key, value) =>
-    sql`${key} like ${`${pattern(value)}%`} and ${key} >= ${value} and ${key} < ${`${value}\u{10ffff}`}`,
+  starts_with: (key, value, bind = asItIs) =>
+    sql`${key} like ${bind(`${pattern(value)}%`)} and ${key} >= ${bind(value)} and ${key} < ${bind(`${value}\u{10ffff}`)}`,
 }
 
 function refuse(field: UserField, operator?: FilterOperator): never {
