@@ -49,6 +49,8 @@ type Field = {
   readonly type: keyof typeof READERS
   /** Undefined: there is no such index. */
   readonly ties?: 'id' | 'createdAt'
+  /** A user may have no value, which is none of those that a filter names. */
+  readonly isOptional?: true
   /** How the key is compared with a value; by default as it is. */
   readonly bind?: Bind
 }
@@ -75,7 +77,7 @@ function customField(name: string, type: CustomField['type']): Field {
   const stored = type === 'number' || type === 'boolean' ? type : 'string'
   const text = sql`case when jsonb_typeof(fields -> ${name}) = ${stored} then fields ->> ${name} end`
   if (type === 'number') return { key: sql`(${text})::numeric`, type: 'number' }
-  if (type === 'boolean') return { key: sql`(${text})::boolean`, type: 'flag' }
+  if (type === 'boolean') return { key: sql`(${text})::boolean`, type: 'flag', isOptional: true }
   // ISO 8601 in UTC, which is in the order of time.
   return { key: sql`(${text}) collate "C"`, type: type === 'date' ? 'instant' : 'text' }
 }
@@ -168,7 +170,7 @@ const filterOf = ({
 }: Query): FilterQuery[] => (given === undefined ? [] : [{ field, operator, given }])
 
 function userFilter(config: Config, { field, operator, given }: FilterQuery, now: Date): UserFilter {
-  const { key, type, bind } = fieldNamed(config, field)
+  const { key, type, isOptional, bind } = fieldNamed(config, field)
   const isList = operator === 'in' || operator === 'not_in'
   const texts = isList && typeof given === 'string' ? given.split(',') : [given].flat()
   const values = texts.map((text) => READERS[type](text.trim()) ?? refuse(field))
@@ -177,10 +179,11 @@ function userFilter(config: Config, { field, operator, given }: FilterQuery, now
   if (isOfText && type !== 'text' && type !== 'lower') return refuse(field, operator)
   if (type === 'flag' && !['eq', 'ne', 'in', 'not_in'].includes(operator)) return refuse(field, operator)
   const [value = ''] = values
-  const compared = isList ? values : value
+  const [how, compared] =
+    operator === 'ne' && isOptional ? (['not_in', values] as const) : [operator, isList ? values : value]
   return {
     field,
-    sql: compare({ field, key, bind }, operator, compared, now),
+    sql: compare({ field, key, bind }, how, compared, now),
     isRange: RANGES.includes(operator),
   }
 }

@@ -170,6 +170,24 @@ test('an admin sets every field, also one that users may not set, and finds user
   assert.deepEqual(await list('filterField=tags&filterValue=a'), 'VALIDATION_ERROR')
 })
 
+test('users without a value of a field are among those whose value is another one, whatever its type', async () => {
+  const company = 'Others'
+  await signUp({ company, age: 1, news: true, nickname: 'first of others' })
+  const { body } = await signUp({ company })
+  const head = await admin()
+  for (const [field, value] of Object.entries({ age: 1, news: true, nickname: 'first of others' }))
+    for (const operator of ['ne', 'not_in']) {
+      const query = `filterField=${field}&filterOperator=${operator}&filterValue=${value}&sortBy=createdAt&sortDirection=desc`
+      const { users } = (await t.anon.get(`/api/auth/admin/list-users?${query}`, head)).body
+      const found = users.filter((user: { company: string }) => user.company === company)
+      assert.deepEqual(
+        found.map(({ id }: { id: string }) => id),
+        [body.user.id],
+        `${field} ${operator}`,
+      )
+    }
+})
+
 test('a link and a code by mail take fields for a new user; without a required one nobody is added, and the link stays valid', async () => {
   const [asked, bare, coded] = [fresh(), fresh(), fresh()]
   const ask = async (email: string, fields: object) => {
