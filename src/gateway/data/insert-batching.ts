@@ -30,8 +30,8 @@ type WaitingInsert = {
 }
 
 type Batch = {
-  /** The caller of the first insert. Other callers differ only in key and presence. */
-  readonly caller: Insert['caller']
+  /** Others differ from it only in rows, key and presence. */
+  readonly first: Insert
   readonly waiting: WaitingInsert[]
   rows: number
   bytes: number
@@ -65,8 +65,8 @@ export function createInsertBatching(): InsertBatching {
   function insert(insert: Insert, { milliseconds, bytes, renewed }: BatchRequest) {
     if (closed) return insert.run()
     const key = keyOf(insert)
-    // The client may have changed to another database in the meantime.
-    if (batches.get(key)?.caller.client !== insert.caller.client) end(key)
+    const open = batches.get(key)
+    if (open !== undefined && !hasSameTarget(open.first, insert)) end(key)
     const batch = batches.get(key) ?? createBatch(insert)
     batches.set(key, batch)
     const { promise, resolve, reject } = Promise.withResolvers<WriteResult>()
@@ -115,8 +115,8 @@ export function createInsertBatching(): InsertBatching {
   return { insert, close }
 }
 
-const createBatch = ({ caller }: Insert): Batch => ({
-  caller,
+const createBatch = (first: Insert): Batch => ({
+  first,
   waiting: [],
   rows: 0,
   bytes: 0,
@@ -183,9 +183,16 @@ async function permitted(one: WaitingInsert): Promise<WaitingInsert | undefined>
   }
 }
 
-/** While they waited, a client may have been given another database, and a caller have lost the right to read what is returned. */
+/** While they waited, a caller may have lost the right to read what is returned. */
 const isOfSameKind = (one: WaitingInsert, other: WaitingInsert): boolean =>
-  one.insert.caller.client === other.insert.caller.client && keyOf(one.insert) === keyOf(other.insert)
+  hasSameTarget(one.insert, other.insert) && keyOf(one.insert) === keyOf(other.insert)
+
+/**
+ * In the meantime a client may have been given another database, and a table other columns: values are written as the types of the plan, so
+ * one of before would change them.
+ */
+const hasSameTarget = (one: Insert, other: Insert): boolean =>
+  one.caller.client === other.caller.client && one.plan.table === other.plan.table
 
 /** Runs in a transaction, because only after the statement it is known whether every returned row can be assigned to its caller. */
 async function insertTogether(
