@@ -144,12 +144,18 @@ async function repeated<T>(work: () => Promise<T>): Promise<T> {
 
 /** Whether a statement failed because of a row: without that row it may succeed. */
 export const isAboutRows = (failure: Failure): boolean =>
-  VALUE_FAILURES.has(failure.code) || failure.code === 'too_complex' || isPolicyViolation(failure)
+  VALUE_FAILURES.has(failure.code) ||
+  failure.code === 'too_complex' ||
+  isPolicyViolation(failure) ||
+  isRaised(failure)
 
 /** A policy refuses a row with the same code as a missing privilege. The function of the server that reports it is the difference. */
 const isPolicyViolation = ({ code, hint, cause }: Failure): boolean =>
   code === 'permission_denied' &&
   (routineOf(cause) === 'ExecWithCheckOptions' || hint?.includes('row-level security policy') === true)
+
+/** By RAISE in a function or trigger, whatever its SQLSTATE pretends. */
+export const isRaised = ({ cause }: Failure): boolean => routineOf(cause) === 'exec_stmt_raise'
 
 const routineOf = (cause: unknown): unknown =>
   typeof cause === 'object' && cause !== null && 'routine' in cause ? cause.routine : undefined

@@ -4,6 +4,7 @@ import { rowTexts } from '#databases/drivers/json-rows.ts'
 import { callerLeft } from '#databases/drivers/presence.ts'
 import { Failure } from '#kernel/errors.ts'
 import { HEADER, shownHeader } from '#kernel/http/header-names.ts'
+import { isRaised } from '../bulk/bulk-insert.ts'
 import { fail } from '../errors.ts'
 import { joinInserts, type Prepared } from '../prepare.ts'
 
@@ -223,8 +224,8 @@ async function insertTogether(
 }
 
 /**
- * After these failures, the outcome is unknown or a retry is pointless. An SQLSTATE without a meaning here is not among them: a trigger may
- * give it to a single row.
+ * After these failures, the outcome is unknown or a retry is pointless, unless a trigger has raised them for a single row. An SQLSTATE without
+ * a meaning here is not among them, for the same reason.
  */
 const FINAL = new Set([
   'connection_lost',
@@ -234,4 +235,5 @@ const FINAL = new Set([
   'unsafe_client',
 ])
 
-const isUndone = (error: unknown): boolean => error instanceof Failure && !FINAL.has(error.code)
+const isUndone = (error: unknown): boolean =>
+  error instanceof Failure && (!FINAL.has(error.code) || isRaised(error))

@@ -1,0 +1,34 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { pipelineService } from '#test/pipelines.ts'
+
+const { here, there, sql, run } = await pipelineService({ max_errors: 10 })
+await sql(
+  here.url,
+  `create table asked (id int primary key, state text);
+  insert into asked values (1, null), (2, 'PT409'), (3, null), (4, '28000'), (5, null)`,
+)
+await sql(
+  there.url,
+  `create table stored (id int primary key, state text);
+  create function refuse() returns trigger language plpgsql as $$ begin
+    if new.state is not null then raise exception 'no' using errcode = new.state; end if; return new;
+  end $$;
+  create trigger refuse before insert on stored for each row execute function refuse()`,
+)
+
+test('rows that a trigger refuses with any SQLSTATE do not end the run', async () => {
+  const { status, body, text } = await run({
+    source: { table_name: 'asked' },
+    sink: { table_name: 'stored', client: 'there' },
+  })
+  assert.equal(status, 200, text)
+  assert.deepEqual(
+    body.errors.map(({ index, code }: { index: number; code: string }) => [index, code]),
+    [
+      [1, 'database_error'],
+      [3, 'client_refused'],
+    ],
+  )
+  assert.equal(body.rows_inserted, 3)
+})
