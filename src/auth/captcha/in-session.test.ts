@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { EVERY_FEATURE } from '#test/every-feature.ts'
-import { type Answer, PASSWORD, testService } from '#test/harness.ts'
+import { type Answer, actor, endpointOf, linkIn, PASSWORD, testService } from '#test/harness.ts'
 import { startLoopbackServer } from '#test/loopback-server.ts'
 
 const { url } = await startLoopbackServer((_request, response) => {
@@ -51,4 +51,20 @@ test('in a session, mails to the own address need none', async () => {
   const headers = await ada('own@example.com')
   for (const [path, body] of signInMails(' OWN@example.com'))
     assert.equal((await t.anon.post(`${AUTH}/${path}`, body, { headers })).status, 200, path)
+})
+
+test('the mail to an own address that has changed meanwhile is not sent, and so it adds no user', async () => {
+  for (const [index, path] of ['sign-in/magic-link', 'email-otp/send-verification-otp'].entries()) {
+    const [email, newEmail] = [`old${index}@example.com`, `new${index}@example.com`]
+    const own = actor(t.url, await ada(email))
+    await own.post(`${AUTH}/change-email`, { newEmail, password: PASSWORD })
+    const link = endpointOf(linkIn((await t.mails()).at(-1) ?? ''))
+    assert.equal((await own.post(`${AUTH}/${path}`, { email, type: 'sign-in' })).status, 200)
+    // The mail is still in the queue.
+    assert.equal((await own.get(link)).status, 200)
+    assert.deepEqual(
+      (await t.mails()).filter((mail) => mail.includes(`To: ${email}`)),
+      [],
+    )
+  }
 })

@@ -69,7 +69,9 @@ export const mailSignIn = (kernel: Kernel, request: MailRequest['sign-in']): Pro
   const { email: address, source, asked } = request
   return actOnAddress(kernel, address, async (kernel, user) => {
     const isBarred = user !== undefined && isBanned(user, kernel.now())
-    if (isBarred || SIGN_IN.parts?.(kernel.config, user).length === 0)
+    // A user has asked who had the address. A change ends its links, and one more would add a user without a captcha (protection.ts).
+    const hasLeft = user === undefined && source.sessionId !== undefined
+    if (isBarred || hasLeft || SIGN_IN.parts?.(kernel.config, user).length === 0)
       return issueDecoy(kernel, SIGN_IN, { address, ...asked })
     const { name, fields, newUserCallbackURL, anonymousId, callbackURL, errorCallbackURL } = request
     const payload = { name, fields, newUserCallbackURL, anonymousId }
