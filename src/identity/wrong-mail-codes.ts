@@ -70,9 +70,12 @@ export const uncountCode = async (db: Db, { address, names }: CodeCounters): Pro
 /** Deletes at most `batch` counts that are over; returns their number. One that begins anew meanwhile has a lock, and stays. */
 export async function deleteOldCodeCounts(db: Db, now: Date, batch: number): Promise<number> {
   const { numAffectedRows } = await sql`
-    delete from service.wrong_mail_code where (address, counter) in (
+    with old as materialized (
       select address, counter from service.wrong_mail_code
       where began_at <= ${new Date(now.getTime() - WINDOW)} limit ${batch}
-      for update skip locked)`.execute(db)
+      for update skip locked)
+    delete from service.wrong_mail_code c using old where c.address = old.address and c.counter = old.counter`.execute(
+    db,
+  )
   return Number(numAffectedRows ?? 0n)
 }

@@ -141,17 +141,10 @@ const LISTED = 30 * 86_400_000
 /** Deletes at most `batch` invitations that expired 30 days ago; returns their number. One that is renewed meanwhile has a lock, and stays. */
 export async function deleteOldInvitations(db: Db, now: Date, batch: number): Promise<number> {
   const before = new Date(now.getTime() - LISTED)
-  const { numDeletedRows } = await db
-    .deleteFrom('invitation')
-    .where('id', 'in', (of) =>
-      of
-        .selectFrom('invitation')
-        .select('id')
-        .where('expiresAt', '<=', before)
-        .limit(batch)
-        .forUpdate()
-        .skipLocked(),
-    )
-    .executeTakeFirst()
-  return Number(numDeletedRows)
+  const { numAffectedRows } = await sql`
+    delete from service.invitation where id = any (array(
+      select id from service.invitation where expires_at <= ${before} limit ${batch} for update skip locked))`.execute(
+    db,
+  )
+  return Number(numAffectedRows ?? 0n)
 }

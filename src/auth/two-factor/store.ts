@@ -145,10 +145,13 @@ const KEPT = 86_400_000
 export async function deleteOldFailures(db: Db, now: Date, batch: number): Promise<number> {
   const before = new Date(now.getTime() - KEPT)
   const { numAffectedRows } = await sql`
-    delete from service.wrong_code where (two_factor_id, counter) in (
+    with old as materialized (
       select two_factor_id, counter from service.wrong_code
       where began_at <= ${before} and (locked_until is null or locked_until <= ${before}) limit ${batch}
-      for update skip locked)`.execute(db)
+      for update skip locked)
+    delete from service.wrong_code c using old where c.two_factor_id = old.two_factor_id and c.counter = old.counter`.execute(
+    db,
+  )
   return Number(numAffectedRows ?? 0n)
 }
 

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
 import { isIPv6 } from 'node:net'
+import { sql } from 'kysely'
 import type pg from 'pg'
 import { RateLimiterPostgres, RateLimiterRes } from 'rate-limiter-flexible'
 import type { Clock } from '../../clock.ts'
@@ -176,17 +177,10 @@ export function networkOf(address: string): string {
 
 /** Deletes at most `batch` buckets whose window is over; returns their number. A window that begins anew meanwhile has a lock, and stays. */
 export async function deleteExpiredLimits(db: Db, now: Date, batch: number): Promise<number> {
-  const { numDeletedRows } = await db
-    .deleteFrom('rateLimit')
-    .where('key', 'in', (of) =>
-      of
-        .selectFrom('rateLimit')
-        .select('key')
-        .where('expire', '<=', String(now.getTime()))
-        .limit(batch)
-        .forUpdate()
-        .skipLocked(),
-    )
-    .executeTakeFirst()
-  return Number(numDeletedRows)
+  const { numAffectedRows } = await sql`
+    delete from service.rate_limit where key = any (array(
+      select key from service.rate_limit where expire <= ${String(now.getTime())} limit ${batch} for update skip locked))`.execute(
+    db,
+  )
+  return Number(numAffectedRows ?? 0n)
 }
