@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
+import { browser } from '#test/cookie-jar.ts'
 import { type Answer, testService } from '#test/harness.ts'
 import { heldRows } from '#test/held-rows.ts'
 import { createOrganization, createPerson, type Person } from '#test/organizations.ts'
@@ -72,4 +73,13 @@ test('a session that has shown the factor acts, and one without it signs out', a
   const signOut = ({ ada }: Scene) => ada.post(`${AUTH}/sign-out`)
   const change = `update service."user" set role = 'guarded' where id = $1`
   assert.equal((await during(signOut, await scene('user'), change)).status, 200)
+})
+
+test('a browser whose sessions are not revoked for that keeps its cookie', async () => {
+  const made = await scene('user')
+  const own = browser(t, made.ada)
+  const revoke = () => own.post(`${AUTH}/revoke-sessions`)
+  const change = `update service."user" set role = 'guarded' where id = $1`
+  assert.deepEqual(said(await during(revoke, made, change)), REFUSED)
+  assert.deepEqual([...own.jar.values()], [made.ada.token])
 })

@@ -154,9 +154,11 @@ function revocationRoutes(app: App, kernel: Kernel, config: { access: AuthAccess
     url: '/revoke-sessions',
     config,
     schema: { summary: 'End all sessions of the user', response: { 200: Revoked } },
-    handler: (request, reply) => {
+    handler: async (request, reply) => {
+      const answer = await revoked(request.knownCaller, (caller) => revokeSessions(request.kernel, caller))
+      // A session that is refused lives on.
       clearSessionToken(kernel.config, reply)
-      return revoked(request.knownCaller, (caller) => revokeSessions(request.kernel, caller))
+      return answer
     },
   })
   app.route({
