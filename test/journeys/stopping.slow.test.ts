@@ -99,6 +99,7 @@ for (const workers of ['1', '2'])
       // Requests are cut off after 70 % of it. A busy machine needs more than 42 s for two hundred hashes of the usual memory, and the last of
       // them would be late.
       SERVICE_LIMITS__SHUTDOWN: '10m',
+      SERVICE_LIMITS__TIMEOUT: '10m',
       SERVICE_AUTH__PASSWORD__MEMORY: '8192',
       SERVICE_AUTH__PASSWORD__QUEUE: '1000',
       SERVICE_AUTH__PASSWORD__ITERATIONS: '1',
