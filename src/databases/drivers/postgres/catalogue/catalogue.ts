@@ -60,7 +60,7 @@ select pg_catalog.json_build_object(
           where s.classid = 'pg_catalog.pg_class'::pg_catalog.regclass::pg_catalog.oid and s.refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass::pg_catalog.oid
             and s.refobjid = a.attrelid and s.refobjsubid = a.attnum and s.deptype = 'i')
       when a.attgenerated = '' then coalesce(pg_catalog.pg_get_expr(d.adbin, 0), pg_catalog.pg_get_expr(t.typdefaultbin, 0)) end,
-      nullif(b.typdelim, ',')
+      b.typdelim
     ) order by a.attrelid, a.attnum), '[]')
     from relation r
     join pg_catalog.pg_attribute a on a.attrelid = r.oid and a.attnum > 0 and not a.attisdropped
@@ -192,7 +192,7 @@ function columnOf([
     fallback: fallback ?? undefined,
     writable: !generated && identity !== 'a',
     identity: identity === 'a' ? 'always' : identity === 'd' ? 'by default' : undefined,
-    separator: separator ?? undefined,
+    separator: separator === ',' ? undefined : (separator ?? undefined),
   }
 }
 
