@@ -43,7 +43,7 @@ test('a batch of a prune has its size, also by a plan from when the table was sm
       const add = (count: number) =>
         sql`insert into ${sql.table(`service.${table}`)}
           select (jsonb_populate_record(model, jsonb_build_object(${sql.raw(over)}))).*
-          from (select row as model from ${sql.table(`service.${table}`)} row limit 1),
+          from (select row as model from ${sql.table(`service.${table}`)} row limit 1) as models,
             lateral (select gen_random_uuid() as one, now() - interval '40 days' as past from generate_series(1, ${count})) as added`.execute(
           db,
         )
