@@ -42,6 +42,15 @@ export function heldRows(url: string) {
       await held.release()
       return Promise.all(answers)
     },
+    /** Starts it while the user's row is held, in a transaction that then runs the statement with the user's id. */
+    async during<T>(userId: string, request: () => Promise<T>, statement: string): Promise<T> {
+      const held = await hold('select from service."user" where id = $1 for no key update', [userId])
+      const answer = request()
+      await held.waiting(1)
+      await held.client.query(statement, [userId])
+      await held.release()
+      return answer
+    },
     close: () => pool.end(),
   }
 }

@@ -1,5 +1,6 @@
 import { Session } from 'node:inspector/promises'
 import { setFlagsFromString } from 'node:v8'
+import { memoryUsage } from '#kernel/memory-parts.ts'
 
 const MIB = 2 ** 20
 
@@ -55,14 +56,10 @@ export async function keepReturningFreed(): Promise<void> {
   }, LOOK).unref()
 }
 
-/** Outside of V8's heap, with what is kept free. Undefined while the process may open no more files: the system tells it by one. */
+/** Outside of V8's heap, with what is kept free. Undefined while the memory is. */
 function allocated(): number | undefined {
-  try {
-    const { rss, heapTotal } = process.memoryUsage()
-    return rss - heapTotal
-  } catch {
-    return undefined
-  }
+  const usage = memoryUsage()
+  return usage && usage.rss - usage.heapTotal
 }
 
 /** Undefined where malloc is not glibc's, and in a Node without `node:ffi`. */

@@ -15,7 +15,7 @@ type MemoryParts = {
   readonly files: number
 }
 
-/** Undefined while the process may open no more files: the system tells its memory by one. */
+/** Undefined while the memory is. */
 export function memoryParts(): MemoryParts | undefined {
   const usage = memoryUsage()
   if (usage === undefined) return undefined
@@ -32,7 +32,8 @@ export function memoryParts(): MemoryParts | undefined {
   }
 }
 
-function memoryUsage(): NodeJS.MemoryUsage | undefined {
+/** Undefined while the process may open no more files: the system tells its memory by one. */
+export function memoryUsage(): NodeJS.MemoryUsage | undefined {
   try {
     return process.memoryUsage()
   } catch {

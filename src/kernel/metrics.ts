@@ -111,6 +111,7 @@ export function createMetrics(now: Clock): Metrics {
     labelNames: ['part'],
     registers: [registry],
     collect() {
+      memory.reset()
       for (const [part, bytes] of Object.entries(memoryParts() ?? {})) memory.set({ part }, bytes)
     },
   })

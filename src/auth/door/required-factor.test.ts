@@ -42,14 +42,8 @@ const VERBS: Readonly<Record<string, (scene: Scene) => Promise<Answer>>> = {
   sessions: ({ ada }) => ada.post(`${AUTH}/revoke-other-sessions`),
 }
 /** The answer to a verb that waits for the user's row while the statement changes something. */
-async function during(verb: (scene: Scene) => Promise<Answer>, made: Scene, change: string): Promise<Answer> {
-  const held = await rows.hold('select from service."user" where id = $1 for no key update', [made.ada.id])
-  const answer = verb(made)
-  await held.waiting(1)
-  await held.client.query(change, [made.ada.id])
-  await held.release()
-  return answer
-}
+const during = (verb: (scene: Scene) => Promise<Answer>, made: Scene, change: string) =>
+  rows.during(made.ada.id, () => verb(made), change)
 const said = ({ status, body }: Answer) => [status, body?.code]
 const REFUSED = [403, 'TWO_FACTOR_REQUIRED']
 

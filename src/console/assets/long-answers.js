@@ -4,13 +4,14 @@ import { failureOf, parse, request, unreachable, withQuestions } from './api.js'
 
 /**
  * The result of an endpoint that tells its progress in lines before it.
+ * @template Progress
  * @param {string} path
- * @param {Asked & { onProgress: (progress: any) => void }} asked
+ * @param {Asked & { onProgress: (progress: Progress) => void }} asked
  * @returns {Promise<any>}
  */
 export const callLines = (path, asked) => withQuestions(asked, () => follow(path, asked))
 
-/** @param {string} path @param {Asked & { onProgress: (progress: any) => void }} asked */
+/** @template Progress @param {string} path @param {Asked & { onProgress: (progress: Progress) => void }} asked */
 async function follow(path, asked) {
   const response = await request(path, { ...asked, headers: { accept: 'application/x-ndjson' } })
   if (!response.ok || response.body === null)

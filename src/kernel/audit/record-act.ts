@@ -1,4 +1,5 @@
 import { type Insertable, sql } from 'kysely'
+import { columnName } from '../db/column-name.ts'
 import type { AuditEventTable } from '../db/tables.ts'
 import type { Kernel } from '../kernel.ts'
 import { UUID, uuidv7InOrder } from '../random.ts'
@@ -74,15 +75,4 @@ export const insertRecords = (records: readonly AuditRecord[]) =>
     select * from json_populate_recordset(null::service.audit_event, ${JSON.stringify(records.map(inSnakeCase))}::json)`
 
 const inSnakeCase = (record: AuditRecord) =>
-  Object.fromEntries(Object.entries(record).map(([name, value]) => [columnOf(name), value]))
-
-function columnOf(name: string): string {
-  let column = columns.get(name)
-  if (column === undefined) {
-    column = name.replace(/[A-Z]/g, (one) => `_${one.toLowerCase()}`)
-    columns.set(name, column)
-  }
-  return column
-}
-
-const columns = new Map<string, string>()
+  Object.fromEntries(Object.entries(record).map(([name, value]) => [columnName(name), value]))

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
 import type pg from 'pg'
+import { columnName } from './column-name.ts'
 import type { Alarm } from './connection-alarm.ts'
 import { GuardedClient } from './guarded-client.ts'
 import { GRACE, tooManyWait } from './guarded-pool.ts'
@@ -36,12 +37,7 @@ export function preparedStatement<Row>(text: string): PreparedStatement<Row> {
 
 /** Columns of a table for a statement, each under its name in the program: `u.created_at as "createdAt"`. */
 export const selectList = (table: string, names: readonly string[], prefix = ''): string =>
-  names
-    .map(
-      (name) =>
-        `${table}.${name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)} as "${prefix}${name}"`,
-    )
-    .join(', ')
+  names.map((name) => `${table}.${columnName(name)} as "${prefix}${name}"`).join(', ')
 
 export function createPipelinedStatements(options: PipelineOptions): PipelinedStatements {
   const { count, maxWaiting, alarm } = options
