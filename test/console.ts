@@ -75,6 +75,8 @@ export async function signIn(page: Page, { email }: Pick<User, 'email'>): Promis
 
 /** Whether the page can be used by those who do not see it, or see little, as far as a program can tell. */
 export async function expectAccessible(page: Page, what: string): Promise<void> {
+  // Each page has one, and a page that is still being loaded has none. A dialog hides it.
+  await page.locator('h1').first().waitFor({ state: 'attached' })
   await page.evaluate(axe.source)
   const found = (await page.evaluate('axe.run(document)')) as axe.AxeResults
   const violations = found.violations.map(

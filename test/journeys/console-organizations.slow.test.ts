@@ -62,9 +62,11 @@ async function tests(): Promise<void> {
     await page.getByText('1–1 of 1', { exact: true }).waitFor()
     await page.waitForURL(/search=am\+07$/)
     await page.reload()
+    const found = page.getByRole('link', { name: 'Team 07' })
+    await found.waitFor()
     await expectAccessible(page, 'the list')
     await expectZoomable(page, 'the list')
-    await page.getByRole('link', { name: 'Team 07' }).click()
+    await found.click()
     await page.getByRole('heading', { name: 'Team 07', level: 1 }).waitFor()
   })
 
