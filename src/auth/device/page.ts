@@ -44,7 +44,10 @@ export function devicePage(app: App, kernel: Kernel, access: AuthAccess): void {
     part.route({
       method: 'POST',
       url: URL,
-      config: { ...config, failures: [...Object.keys(SIGN_IN_TEXTS), ...ANSWER_FAILURES] },
+      config: {
+        ...config,
+        failures: [...Object.keys(SIGN_IN_TEXTS), 'TWO_FACTOR_REQUIRED', ...ANSWER_FAILURES],
+      },
       schema: {
         operationId: 'confirmDevice',
         summary: 'Approve or refuse a device: the buttons of that page',

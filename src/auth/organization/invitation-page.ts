@@ -42,7 +42,7 @@ export function invitationPage(app: App, kernel: Kernel, access: AuthAccess): vo
     part.route({
       method: 'POST',
       url: URL,
-      config,
+      config: { ...config, failures: [...config.failures, 'TWO_FACTOR_REQUIRED'] },
       schema: {
         operationId: 'confirmInvitation',
         summary: 'Accept an invitation: the button of that page',
