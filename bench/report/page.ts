@@ -1,12 +1,13 @@
 import type { GrowthResults } from '../growth/results.ts'
 import { partsOf } from '../parts.ts'
 import { isQuiet, type Results, type ScenarioResult } from '../results.ts'
+import type { NamedSoak } from '../soak/result.ts'
 import type { Interval } from '../statistics.ts'
 import { costOf, type SideSummary, summaryOf, verdictOf } from '../summary.ts'
 import { amount, type Bar, drawChart, type Group, THEMES } from './chart.ts'
 import { growthOf } from './growth.ts'
 import { measuredOf, table } from './markdown.ts'
-import { type NamedSoak, soakSection } from './soak.ts'
+import { soakSection } from './soak.ts'
 import { INTRODUCTION, METHOD } from './texts.ts'
 
 /** What is measured by itself. */

@@ -1,10 +1,7 @@
-import type { Soak } from '../soak/result.ts'
+import type { NamedSoak } from '../soak/result.ts'
 import { secondHalf } from '../soak/slope.ts'
 import { amount } from './chart.ts'
 import { measuredOf, table } from './markdown.ts'
-
-/** A soak, and its path from the root. */
-export type NamedSoak = { readonly file: string; readonly soak: Soak }
 
 /** The section of the page about the newest soak. */
 export function soakSection({ file, soak }: NamedSoak): string {

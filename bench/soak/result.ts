@@ -2,7 +2,6 @@ import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { ROOT } from '../git.ts'
 import type { Times } from '../load/load.ts'
-import type { NamedSoak } from '../report/soak.ts'
 import type { RunResults } from '../results.ts'
 import { aboutThisRun, FOLDER, rounded } from '../results-file.ts'
 import type { Sample, Slope } from './slope.ts'
@@ -31,6 +30,9 @@ export type Soak = RunResults & {
   /** Of the second half of the memory. */
   readonly slope: Slope
 }
+
+/** A soak, and its path from the root. */
+export type NamedSoak = { readonly file: string; readonly soak: Soak }
 
 /** Minutes from which a soak is a source of the page. */
 const WHOLE = 10

@@ -56,6 +56,6 @@ async function unpack(folder: string): Promise<string> {
 }
 
 async function titlesIn(root: string): Promise<readonly string[]> {
-  const text = await readFile(path.join(root, 'src/console/assets/router.js'), 'utf8')
+  const text = await readFile(path.join(root, 'src/console/assets/screens.js'), 'utf8')
   return [...text.matchAll(/title: '([^']+)'/g)].map(([, title = '']) => title)
 }

@@ -11,7 +11,7 @@ export type { LiveListener, LiveState, LiveStatus } from './live/open-live.ts'
 export type { Failure, Result, Success } from './rows/result.ts'
 export type { Client } from './types/client.ts'
 export type { Json } from './types/database.ts'
-export type { SelectError } from './types/selection.ts'
+export type { SelectError } from './types/select-error.ts'
 
 /**
  * A client of a Gatehouse service. `Database` is what `gatehouse types --shape supabase` prints. It keeps no state: what a request may see

@@ -4,7 +4,8 @@ import { ApiError, auth, call, facts, otherUser } from './api.js'
 import { Brand, Dialog, Failure, Link, Loading, later, Messages, Title } from './controls.js'
 import { useAct, useStore } from './hooks.js'
 import { html } from './html.js'
-import { addressOf, followLink, go, goWith, place, SCREENS, screenAt } from './router.js'
+import { addressOf, followLink, go, goWith, place } from './router.js'
+import { SCREENS, screenAt } from './screens.js'
 import { loadSession, may, session, signOut } from './session.js'
 import { KeyForm, Questions, SignInForm } from './sign-in.js'
 import { Value } from './values.js'
@@ -143,7 +144,7 @@ function OtherUser() {
   </div>`
 }
 
-/** @param {{ caller: import('./session.js').Caller, screens: readonly import('./router.js').Screen[] }} props */
+/** @param {{ caller: import('./session.js').Caller, screens: readonly import('./screens.js').Screen[] }} props */
 function Foot({ caller, screens }) {
   const { run, isBusy, failure } = useAct()
   return html`<div class="foot">
@@ -194,7 +195,7 @@ function ThemeSwitch() {
   )}</select></label>`
 }
 
-/** Keys that move through the console. They do nothing while one types. @param {{ screens: readonly import('./router.js').Screen[] }} props */
+/** Keys that move through the console. They do nothing while one types. @param {{ screens: readonly import('./screens.js').Screen[] }} props */
 function Shortcuts({ screens }) {
   const [isListed, setListed] = useState(false)
   useEffect(() => {

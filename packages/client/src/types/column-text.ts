@@ -1,5 +1,5 @@
 import type { Json } from './database.ts'
-import type { SelectError } from './selection.ts'
+import type { SelectError } from './select-error.ts'
 
 /**
  * Columns as text: `id, total:amount::text, customer(name), lines!order_key(*)`. Gives a list of items, or a sentence about what is wrong.

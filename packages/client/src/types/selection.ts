@@ -1,11 +1,6 @@
 import type { CastValue, Parsed } from './column-text.ts'
 import type { AnyRow, ForeignKeys, NumbersOf, RowOf, TableNames } from './database.ts'
-
-declare const problem: unique symbol
-/** In place of a row: says what is wrong with the columns. */
-export interface SelectError<Message extends string> {
-  readonly [problem]: Message
-}
+import type { SelectError } from './select-error.ts'
 
 /** Shows the members of a type instead of its name. */
 type Prettify<T> = { [K in keyof T]: T[K] } & {}
