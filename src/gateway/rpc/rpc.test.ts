@@ -33,6 +33,7 @@ before(async () => {
     create function twice(v text) returns text language sql as 'select ''t''';
     create function typed(j jsonb, a int[], p place, d date, b boolean, t text) returns jsonb language sql as
       'select jsonb_build_object(''j'', j, ''a'', a, ''p'', p, ''d'', d, ''b'', b, ''t'', t)';
+    create function boxes(b box[]) returns int language sql as 'select cardinality(b)';
     create function glue(sep text, variadic parts text[]) returns text language sql as 'select array_to_string(parts, sep)';
     create function "Odd ""Name"("Arg; drop table person" int) returns int language sql as 'select 7';
     create function raises(code text) returns void language plpgsql as 'begin raise exception ''told %'', code using errcode = code; end';
@@ -63,6 +64,11 @@ test('a scalar result is one row with one member; arguments are named, and defau
     /"total":2\.2/,
   )
   assert.deepEqual((await rpc({ function: 'sales.total', args: { factor: 2 } })).body.data, [{ total: 4 }])
+})
+
+test('an array of boxes, whose values no comma separates, is an argument', async () => {
+  const answer = await rpc({ function: 'boxes', args: { b: ['(1,1),(0,0)', '(3,3),(2,2)'] } })
+  assert.deepEqual(answer.body.data, [{ boxes: 2 }], answer.text)
 })
 
 test('results support columns, filters, sorting, limit and count', async () => {

@@ -12,7 +12,7 @@ export function functionsSql({ schema, table: name }: TableName): BuiltSql {
 }
 
 const typeText = (alias: string): string =>
-  `json_build_array(${qualifiedType(alias)}, ${alias}.typcategory, coalesce(${alias}b.typname, ${alias}.typname), ${alias}.typtype, format_type(${alias}.oid, null))`
+  `json_build_array(${qualifiedType(alias)}, ${alias}.typcategory, coalesce(${alias}b.typname, ${alias}.typname), ${alias}.typtype, format_type(${alias}.oid, null), coalesce(${alias}b.typdelim, ${alias}.typdelim))`
 
 /**
  * All functions. Those of the system and of extensions are excluded: with `set_config`, `pg_terminate_backend`, `query_to_xml`, `crosstab` or
@@ -39,7 +39,14 @@ where p.prokind = 'f' and n.nspname !~ '^pg_' and n.nspname <> 'information_sche
   and not exists (select from pg_depend d where d.classid = 'pg_proc'::regclass and d.objid = p.oid and d.deptype = 'e')`
 
 /** `shown`: the common spelling, `integer` instead of `pg_catalog.int4`. */
-type TypeFacts = readonly [cast: string, category: string, base: string, kind: string, shown: string]
+type TypeFacts = readonly [
+  cast: string,
+  category: string,
+  base: string,
+  kind: string,
+  shown: string,
+  separator: string,
+]
 
 export type FunctionRow = {
   readonly schema: string
@@ -80,7 +87,7 @@ function resultOf(row: FunctionRow): Pick<CallableFunction, 'columns' | 'isValue
   return { columns: [columnOf(output[0]?.[0] || row.name, row.returns)], isValue: true }
 }
 
-const columnOf = (name: string, [cast, category, base, , shown]: TypeFacts): Column => ({
+const columnOf = (name: string, [cast, category, base, , shown, separator]: TypeFacts): Column => ({
   name,
   type: shown,
   cast,
@@ -90,4 +97,5 @@ const columnOf = (name: string, [cast, category, base, , shown]: TypeFacts): Col
   fallback: undefined,
   writable: false,
   identity: undefined,
+  separator: separator === ',' ? undefined : separator,
 })
