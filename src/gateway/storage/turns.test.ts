@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { actor, testService } from '#test/harness.ts'
 import { startLoopbackServer } from '#test/loopback-server.ts'
 
-const LARGE = `<ListBucketResult><Name>${'&a;'.repeat(120_000)}</Name></ListBucketResult>`
+const LARGE = `<ListBucketResult><Name>${'&a;'.repeat(60_000)}</Name></ListBucketResult>`
 const SMALL = '<ListBucketResult><KeyCount>0</KeyCount></ListBucketResult>'
 const server = await startLoopbackServer(({ url }, response) =>
   response.end(url?.startsWith('/large') ? LARGE : SMALL),
