@@ -7,6 +7,7 @@ import { after, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { actWithoutProof } from '#identity/act.ts'
 import { changeRole } from '#identity/roles.ts'
+import { HEADER } from '#kernel/http/header-names.ts'
 import { eventually } from '#test/embedded.ts'
 import { testService } from '#test/harness.ts'
 import { ageProof, byBearer, operatorOf } from '#test/operators.ts'
@@ -24,6 +25,8 @@ await writeFile(
 const t = await testService({
   config: {
     backups: { programs },
+    server: { trusted_proxies: ['127.0.0.1'] },
+    rate_limits: { enabled: true },
     auth: { admin: { roles: { backups: { operator: ['backups'], gateway: { default: ['orders.read'] } } } } },
   },
 })
@@ -63,6 +66,18 @@ test('a download goes on when the proof of the session gets older than ten minut
   assert.equal(await download(headers, () => ageProof(t, root, 11)), BYTES)
   const late = await byBearer(t, root).get(`/admin/backups/${id}/download`)
   assert.deepEqual([late.status, late.body.code], [403, 'session_not_fresh'])
+})
+
+test('a download by the admin key goes on while others at its address guess admin keys', async () => {
+  const at = { 'x-forwarded-for': '203.0.113.9' }
+  const guess = async () => {
+    const headers = { ...at, [HEADER.adminKey]: 'guessed' }
+    return (await t.anon.get('/admin/clients', { headers })).status
+  }
+  const guesses = async () => {
+    while ((await guess()) !== 429);
+  }
+  assert.equal(await download({ ...t.admin.headers, ...at }, guesses), BYTES)
 })
 
 /** A download that has begun, and is not read further. */
