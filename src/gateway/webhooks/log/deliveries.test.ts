@@ -6,7 +6,7 @@ import { uuidv7 } from '#kernel/random.ts'
 import { actor, testClock, testService } from '#test/harness.ts'
 import { TO_LOOPBACK } from '#test/identity-provider/visits.ts'
 import { addEvents, addWebhook, startReceiver, verified } from '#test/webhooks.ts'
-import { countReplay, replayDeliveries } from './replay.ts'
+import { countReplay, replayDeliveries, replayStep } from './replay.ts'
 import { pruneDeliveries } from './retention.ts'
 
 const DAY = 86_400_000
@@ -271,4 +271,21 @@ test('events are kept for 30 days, and deliveries of a removed webhook go at onc
   clock.advance(1.1 * DAY)
   await pruneDeliveries(kernel, 10_000)
   assert.equal((await rows()).length, 0)
+})
+
+test('a delivery that is made due again while old ones are pruned stays', async () => {
+  const { id } = await addWebhook(kernel, { url: 'http://127.0.0.1:1' })
+  await addEvents(kernel, id)
+  await db.updateTable('webhookDelivery').set({ status: 'failed', nextAttemptAt: null }).execute()
+  clock.advance(31 * DAY)
+  const { pruned } = await db.transaction().execute(async (db) => {
+    const failed = { webhookId: id, status: 'failed', since: new Date(0) } as const
+    await replayStep({ ...kernel, db }, failed, undefined)
+    const pruned = pruneDeliveries(kernel, 10_000)
+    await Promise.race([pruned, sleep(500)])
+    // Not awaited here: it might wait for this transaction.
+    return { pruned }
+  })
+  await pruned
+  assert.equal((await deliveriesOf(id, '?status=retrying')).total, 1)
 })

@@ -1,14 +1,17 @@
 import { sql } from 'kysely'
 import type { Db } from '#kernel/db/connect.ts'
 
-/** Deletes at most `max` deliveries of events that are older, unless an active webhook waits for them; returns their number. */
+/**
+ * Deletes at most `max` deliveries of events that are older, unless an active webhook waits for them; returns their number. One that is made due
+ * again meanwhile has a lock, and stays.
+ */
 export async function deleteOldDeliveries(db: Db, before: Date, max: number): Promise<number> {
   const { numAffectedRows } = await sql`
     delete from service.webhook_delivery where id = any (array(
       select d.id from service.webhook_event e join service.webhook_delivery d on d.event_id = e.id
       join service.webhook w on w.id = d.webhook_id
       where e.created_at < ${before} and (d.next_attempt_at is null or not w.is_active)
-      order by e.created_at limit ${sql.lit(max)}))`.execute(db)
+      order by e.created_at limit ${sql.lit(max)} for update of d skip locked))`.execute(db)
   return Number(numAffectedRows)
 }
 
