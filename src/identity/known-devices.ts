@@ -107,13 +107,12 @@ export async function deleteKnownDevices(kernel: Kernel, userId: string, exceptO
     .execute()
 }
 
-/** Deletes at most `batch` expired devices; returns their number. */
+/** Deletes at most `batch` expired devices; returns their number. One that signs in meanwhile has a lock, and stays. */
 export async function deleteExpiredKnownDevices(db: Db, now: Date, batch: number): Promise<number> {
-  const { numDeletedRows } = await db
-    .deleteFrom('knownDevice')
-    .where('id', 'in', (of) =>
-      of.selectFrom('knownDevice').select('id').where('expiresAt', '<=', now).limit(batch),
-    )
-    .executeTakeFirst()
-  return Number(numDeletedRows)
+  const { numAffectedRows } = await sql`
+    delete from service.known_device where id = any (array(
+      select id from service.known_device where expires_at <= ${now} limit ${batch} for update skip locked))`.execute(
+    db,
+  )
+  return Number(numAffectedRows ?? 0n)
 }

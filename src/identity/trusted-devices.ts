@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import type { Db } from '#kernel/db/connect.ts'
 import { isTokenShaped, tokenHash } from './tokens.ts'
 
@@ -59,13 +60,12 @@ export async function deleteTrustedDevices(db: Db, userId: string): Promise<void
   await db.deleteFrom('trustedDevice').where('userId', '=', userId).execute()
 }
 
-/** Deletes at most `batch` expired devices; returns their number. */
+/** Deletes at most `batch` expired devices; returns their number. One that is extended meanwhile has a lock, and stays. */
 export async function deleteExpiredTrustedDevices(db: Db, now: Date, batch: number): Promise<number> {
-  const { numDeletedRows } = await db
-    .deleteFrom('trustedDevice')
-    .where('id', 'in', (of) =>
-      of.selectFrom('trustedDevice').select('id').where('expiresAt', '<=', now).limit(batch),
-    )
-    .executeTakeFirst()
-  return Number(numDeletedRows)
+  const { numAffectedRows } = await sql`
+    delete from service.trusted_device where id = any (array(
+      select id from service.trusted_device where expires_at <= ${now} limit ${batch} for update skip locked))`.execute(
+    db,
+  )
+  return Number(numAffectedRows ?? 0n)
 }

@@ -43,10 +43,13 @@ export const reuseTicket = (
     .returning(['ticketHash', 'sealed', 'body'])
     .executeTakeFirst()
 
-/** Deletes at most `batch` expired tickets; returns their number. */
+/** Deletes at most `batch` expired tickets; returns their number. One that is redeemed meanwhile has a lock, and stays. */
 export async function deleteExpiredRealtimeTickets(db: Db, now: Date, batch: number): Promise<number> {
-  const { numAffectedRows = 0n } = await sql`delete from service.realtime_ticket where ticket_hash in (
-      select ticket_hash from service.realtime_ticket where expires_at <= ${now} limit ${batch})`.execute(db)
+  const { numAffectedRows = 0n } =
+    await sql`delete from service.realtime_ticket where ticket_hash = any (array(
+      select ticket_hash from service.realtime_ticket where expires_at <= ${now} limit ${batch} for update skip locked))`.execute(
+      db,
+    )
   return Number(numAffectedRows)
 }
 
