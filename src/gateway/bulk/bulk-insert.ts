@@ -154,6 +154,10 @@ const isPolicyViolation = ({ code, hint, cause }: Failure): boolean =>
   code === 'permission_denied' &&
   (routineOf(cause) === 'ExecWithCheckOptions' || hint?.includes('row-level security policy') === true)
 
+/** Whether it is unknown if the rows are stored: the answer to their statement is lost. */
+export const isInDoubt = (error: unknown): boolean =>
+  error instanceof Failure && error.code === 'connection_lost' && !isRaised(error)
+
 /** By RAISE in a function or trigger, whatever its SQLSTATE pretends. */
 export const isRaised = ({ cause }: Failure): boolean => routineOf(cause) === 'exec_stmt_raise'
 

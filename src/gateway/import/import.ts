@@ -5,7 +5,7 @@ import type { Row } from '#databases/request/request.ts'
 import { Failure } from '#kernel/errors.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { linesOf } from '#kernel/lines.ts'
-import { type BulkInsert, createBulkInsert, isAboutRows } from '../bulk/bulk-insert.ts'
+import { type BulkInsert, createBulkInsert, isAboutRows, isInDoubt } from '../bulk/bulk-insert.ts'
 import type { GatewayCaller } from '../caller/caller.ts'
 import { requireSameDatabase, requireSamePersona } from '../caller/caller-rights.ts'
 import { emitEvent } from '../data/data.ts'
@@ -201,7 +201,7 @@ async function stored(run: Run, insert: Prepared<'insert'>): Promise<number> {
     await emitEvent(run.kernel, insert, result)
     return result.affected
   } catch (error) {
-    if (error instanceof Failure && error.code === 'connection_lost') run.inDoubt = insert.plan.rows.length
+    if (isInDoubt(error)) run.inDoubt = insert.plan.rows.length
     throw error
   }
 }

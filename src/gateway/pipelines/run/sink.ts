@@ -6,9 +6,8 @@ import type { GatewayCaller } from '#gateway/caller/caller.ts'
 import { requireOwnSession } from '#gateway/caller/caller-rights.ts'
 import { fail } from '#gateway/errors.ts'
 import { type Prepared, prepare } from '#gateway/prepare.ts'
-import { Failure } from '#kernel/errors.ts'
 import type { Kernel } from '#kernel/kernel.ts'
-import { type BulkInsert, createBulkInsert } from '../../bulk/bulk-insert.ts'
+import { type BulkInsert, createBulkInsert, isInDoubt } from '../../bulk/bulk-insert.ts'
 import { bodyOf } from '../definition.ts'
 import type { Lifetime } from './lifetime.ts'
 import { atEnd, type RunRequest, requireSameCaller, requireStillOn } from './run-request.ts'
@@ -78,7 +77,7 @@ async function writableSink(
     try {
       return (await insert.run()).affected
     } catch (error) {
-      if (error instanceof Failure && error.code === 'connection_lost') inDoubt = rows.length
+      if (isInDoubt(error)) inDoubt = rows.length
       throw error
     }
   }
