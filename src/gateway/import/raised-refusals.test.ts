@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { after, beforeEach, test } from 'node:test'
 import { testDatabase, withClient } from '#test/database.ts'
 import { actor, testService } from '#test/harness.ts'
+import { startPostgrestEndpoint } from '#test/postgrest/endpoint.ts'
 
 const database = await testDatabase()
 const sql = (text: string) => withClient(database.url, async (client) => (await client.query(text)).rows)
@@ -12,15 +13,18 @@ await sql(`
     if new.state is not null then raise exception 'no' using errcode = new.state; end if; return new;
   end $$;
   create trigger refuse before insert on stored for each row execute function refuse()`)
+const endpoint = await startPostgrestEndpoint(database.url)
 const t = await testService({
   config: {
     clients: {
       direct: { url: database.url, max_connections: 3 },
+      supabase: { driver: 'supabase' as const, url: endpoint.url },
     },
   },
 })
 after(async () => {
   await t.stop()
+  endpoint.close()
   await database.drop()
 })
 beforeEach(() => sql('truncate stored'))
@@ -35,6 +39,14 @@ const send = (client: string, states: readonly string[]) =>
       headers: { 'content-type': 'text/csv' },
     },
   )
+
+for (const client of ['direct', 'supabase'])
+  test(`rows that a trigger refuses with an SQLSTATE of its own do not end the import: ${client}`, async () => {
+    const { status, body, text } = await send(client, ['', 'PT409', '', 'ZZ001', ''])
+    assert.equal(status, 200, text)
+    assert.deepEqual([body.data.rows_inserted, body.data.rows_refused], [3, 2])
+    assert.equal((await sql('select from stored')).length, 3)
+  })
 
 test('rows that a trigger refuses are not in doubt when another failure ends the import', async () => {
   const { status, body } = await send('direct', ['', '57P01', '', 'end'])
