@@ -5,6 +5,7 @@ import { unlessAborted } from '#kernel/abort.ts'
 import type { Config } from '#kernel/config/config.ts'
 import { warningsOf } from '#kernel/config/warnings.ts'
 import type { Log } from '#kernel/log.ts'
+import { openedOnce } from '#kernel/opened-once.ts'
 import { secureRandom } from '#kernel/random.ts'
 import { createDeadline, endWithin } from '#kernel/shutdown.ts'
 import { VERSION } from '#kernel/version.ts'
@@ -141,11 +142,10 @@ function startHere(context: Starting, databases: ServiceDatabases, app: App | un
 
 /** The checks are loaded when they are first asked for. */
 function createLazyDoctor(context: Starting, databases: ServiceDatabases): Doctor {
-  let loaded: Promise<Doctor> | undefined
-  return async () => {
-    loaded ??= import('./running-doctor.ts').then(({ createDoctor }) => createDoctor(context, databases))
-    return (await loaded)()
-  }
+  const loaded = openedOnce(async () =>
+    (await import('./running-doctor.ts')).createDoctor(context, databases),
+  )
+  return async () => (await loaded.get())()
 }
 
 function serveHere(

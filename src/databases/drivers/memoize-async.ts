@@ -1,11 +1,4 @@
+import { openedOnce } from '#kernel/opened-once.ts'
+
 /** Calls `ask` once for all callers, and again only after a failure. */
-export function memoizeAsync<T>(ask: () => Promise<T>): () => Promise<T> {
-  let asked: Promise<T> | undefined
-  return () => {
-    asked ??= ask().catch((error: unknown) => {
-      asked = undefined
-      throw error
-    })
-    return asked
-  }
-}
+export const memoizeAsync = <T>(ask: () => Promise<T>): (() => Promise<T>) => openedOnce(ask).get

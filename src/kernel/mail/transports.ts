@@ -3,6 +3,7 @@ import path from 'node:path'
 import type { Clock } from '../clock.ts'
 import type { Config } from '../config/config.ts'
 import { readSmtpUrl } from '../config/smtp-url.ts'
+import { openedOnce } from '../opened-once.ts'
 import { type Random, uuidv7 } from '../random.ts'
 import type { Mail } from './mail.ts'
 
@@ -41,18 +42,20 @@ export const MAIL_CONNECTIONS = 5
 
 /** Reuses its connections. Each has our own time limits, so that a connection that hangs delays no other mail. */
 export function createSmtpTransport({ mail: settings }: Config, times: SmtpTimes = TIMES): Transport {
-  let pool: ReturnType<typeof openPool> | undefined
+  const pool = openedOnce(() => openPool(settings, times))
   return {
     async send(mail) {
-      pool ??= openPool(settings, times)
-      const transporter = await pool
+      const transporter = await pool.get()
       const signal = AbortSignal.timeout(times.mail)
       await transporter.sendMail({ ...mail, signal }).catch((error: unknown) => {
         throw isUnknownRecipient(error) ? new Refused('no such recipient', { cause: error }) : error
       })
     },
     close() {
-      pool?.then(({ transporter }) => transporter.close?.({ force: true })).catch(() => {})
+      pool
+        .current()
+        ?.then(({ transporter }) => transporter.close?.({ force: true }))
+        .catch(() => {})
     },
   }
 }

@@ -2,6 +2,7 @@ import { isIP, type LookupFunction } from 'node:net'
 import type { Agent, buildConnector, Dispatcher } from 'undici'
 import { unlessAborted } from '../../abort.ts'
 import type { Config } from '../../config/config.ts'
+import { openedOnce } from '../../opened-once.ts'
 import { createAddressPolicy } from './address-policy.ts'
 import { createNameLookups, type Resolve } from './name-lookups.ts'
 
@@ -68,7 +69,7 @@ export function createOutboundRequests(
   const mayReach = createAddressPolicy(rules.allow_networks)
   const guard = { mayReach, lookup: guardedLookup(mayReach, sharedLookups(resolve)), keepsConnections }
   /** Loaded with the first request. */
-  let client: Promise<Client> | undefined
+  const client = openedOnce(() => openGuarded(guard))
 
   const direct = createDirectRequests({ connectTimeout: MAX_IDLE, idleTimeout: MAX_IDLE })
 
@@ -90,11 +91,10 @@ export function createOutboundRequests(
       if (isExcepted(url, request.except)) return direct.send(url, request)
       const refused = refusal(url)
       if (refused !== undefined) throw new OutboundRefused(refused)
-      client ??= openGuarded(guard)
-      return exchange(await client, url, request)
+      return exchange(await client.get(), url, request)
     },
     async close() {
-      await (await client)?.agent.destroy()
+      await (await client.current())?.agent.destroy()
       await direct.close()
     },
   }
@@ -111,18 +111,14 @@ export function createDirectRequests({
   connectTimeout,
   idleTimeout,
 }: DirectOptions): Pick<Outbound, 'send' | 'close'> {
-  let client: Promise<Client> | undefined
-  const open = async (): Promise<Client> => {
+  const client = openedOnce(async (): Promise<Client> => {
     const { Agent, request } = await import('undici')
     const connect = { timeout: connectTimeout }
     return { request, agent: new Agent({ connect, keepAliveTimeout: idleTimeout, allowH2: false }) }
-  }
+  })
   return {
-    async send(url, request) {
-      client ??= open()
-      return exchange(await client, url, request)
-    },
-    close: async () => (await client)?.agent.close(),
+    send: async (url, request) => exchange(await client.get(), url, request),
+    close: async () => (await client.current())?.agent.close(),
   }
 }
 
