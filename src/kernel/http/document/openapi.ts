@@ -7,6 +7,7 @@ import { Type } from 'typebox'
 import type { Config } from '../../config/config.ts'
 import { documentedEvents } from '../../events/documented-events.ts'
 import type { Kernel } from '../../kernel.ts'
+import { openedOnce } from '../../opened-once.ts'
 import { VERSION } from '../../version.ts'
 import { open } from '../access.ts'
 import { compressedOnce } from '../compression.ts'
@@ -148,15 +149,14 @@ export function addReferenceRoutes(app: App, kernel: Kernel): void {
   })
   const folder = path.dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'))
   for (const [name, type] of Object.entries(PAGE_FILES)) {
-    let content: Promise<Buffer> | undefined
+    const content = openedOnce(() => readFile(path.join(folder, name)))
     app.route({
       method: 'GET',
       url: `/docs/${name}`,
       config,
       handler: async (_request, reply) => {
-        reply.header('cache-control', 'public, max-age=3600')
-        content ??= readFile(path.join(folder, name))
-        return reply.type(type).send(await content)
+        const bytes = await content.get()
+        return reply.header('cache-control', 'public, max-age=3600').type(type).send(bytes)
       },
     })
   }
