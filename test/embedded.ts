@@ -1,5 +1,4 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { cp, readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { createInterface } from 'node:readline'
@@ -7,6 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { readPidFile, stateOf } from '#kernel/db/embedded/pid-file.ts'
 import { type EmbeddedOptions, startEmbedded } from '#kernel/db/embedded.ts'
+import { exitOf, hasExited } from './processes.ts'
 import { createTemporaryFolder, removeFolder } from './temporary-folder.ts'
 
 export const PASSWORD = 'correct horse'
@@ -74,9 +74,9 @@ export async function startInChild(
   const child = spawnStarter(dir, wrap, before)
   const kill = (signal: NodeJS.Signals) => void process.kill(-(child.pid ?? 0), signal)
   const stop = async () => {
-    if (child.exitCode !== null || child.signalCode !== null) return
+    if (hasExited(child)) return
     kill('SIGTERM')
-    await once(child, 'exit')
+    await exitOf(child)
   }
   t.after(stop)
   for await (const line of createInterface({ input: child.stdout })) {

@@ -1,5 +1,4 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { chmod, chown, mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { promisify } from 'node:util'
@@ -7,6 +6,7 @@ import { provision } from '#kernel/db/provision.ts'
 import { withClient } from './database.ts'
 import { eventually } from './embedded.ts'
 import { freePort } from './free-port.ts'
+import { exitOf } from './processes.ts'
 import { createTemporaryFolder, removeFolder } from './temporary-folder.ts'
 
 /** The folder of an installed PostgreSQL with its client programs; undefined where there is none. */
@@ -84,9 +84,8 @@ export async function startInstalledServer(
       return url(name, name)
     },
     async stop() {
-      const exited = once(server, 'exit')
       server.kill('SIGINT')
-      await exited
+      await exitOf(server)
       await removeFolder(folder)
     },
   }

@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { chmod, mkdtemp, writeFile } from 'node:fs/promises'
@@ -7,6 +7,7 @@ import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { freePort } from './free-port.ts'
+import { hasExited } from './processes.ts'
 import { removeFolder } from './temporary-folder.ts'
 
 const PROGRAM = process.env.PGBOUNCER ?? '/usr/sbin/pgbouncer'
@@ -56,7 +57,7 @@ export async function startPgBouncer(superuserUrl: string): Promise<Pooler> {
   const child = spawn(PROGRAM, ['-q', ...asUser, path.join(folder, 'pgbouncer.ini')], {
     stdio: ['ignore', 'ignore', process.env.PGBOUNCER_LOG ? 'inherit' : 'ignore'],
   })
-  await answers(Object.assign(server, { hostname: '127.0.0.1', port: String(port) }).href)
+  await answers(child, Object.assign(server, { hostname: '127.0.0.1', port: String(port) }).href)
   return {
     port,
     async stop() {
@@ -68,14 +69,15 @@ export async function startPgBouncer(superuserUrl: string): Promise<Pooler> {
   }
 }
 
-async function answers(url: string): Promise<void> {
-  for (let tries = 100; ; tries--) {
+/** Waits as long as it runs. */
+async function answers(child: ChildProcess, url: string): Promise<void> {
+  for (;;) {
     const client = new pg.Client({ connectionString: url })
     try {
       await client.connect()
       return await client.end()
     } catch (error) {
-      if (tries === 0) throw error
+      if (hasExited(child)) throw error
       await sleep(50)
     }
   }

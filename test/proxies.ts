@@ -8,6 +8,7 @@ import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { freePort } from './free-port.ts'
 import { blocksOf } from './journeys/pages.ts'
+import { exitOf, hasExited } from './processes.ts'
 import { createTemporaryFolder, removeFolder } from './temporary-folder.ts'
 
 const PAGE = 'docs/guides/deploying.md'
@@ -48,16 +49,15 @@ export async function startProxy(name: ProxyName, ports: readonly [number, numbe
       output += chunk
     })
   while (!(await listens(port))) {
-    assert.equal(child.exitCode, null, output)
+    assert.ok(!hasExited(child), output)
     await sleep(20)
   }
   return {
     url: `http://127.0.0.1:${port}`,
     output: () => output,
     async stop() {
-      const ended = child.exitCode === null ? once(child, 'exit') : undefined
       child.kill('SIGTERM')
-      await ended
+      await exitOf(child)
       await removeFolder(folder)
     },
   }

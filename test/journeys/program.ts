@@ -5,6 +5,7 @@ import { mkdtemp, readFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { exitOf, hasExited } from '#test/processes.ts'
 import { removeFolder } from '#test/temporary-folder.ts'
 
 const ROOT = path.resolve(import.meta.dirname, '../..')
@@ -46,7 +47,7 @@ export async function startProgram(
   const program = spawnProgram(folder, env, wrap, root)
   const { child, output } = program
   while (!output().includes('"event":"ready"')) {
-    assert.equal(child.exitCode, null, `the service exited:\n${output()}`)
+    assert.ok(!hasExited(child), `the service exited:\n${output()}`)
     await new Promise((resolve) => setTimeout(resolve, 20))
   }
   const ready = output()
@@ -128,10 +129,10 @@ export function spawnProgram(
     output: () => output,
     errors: () => errors,
     async end(signal) {
-      if (child.exitCode !== null || child.signalCode !== null) return child.exitCode
-      const [exited, closed] = [once(child, 'exit'), once(child, 'close')]
+      if (hasExited(child)) return child.exitCode
+      const closed = once(child, 'close')
       child.kill(signal)
-      await exited
+      await exitOf(child)
       // The last lines of the output may arrive after the exit. A process that outlives it may keep its output open.
       if (signal !== 'SIGKILL') await Promise.race([closed, sleep(2_000, undefined, { ref: false })])
       return child.exitCode

@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdir, mkdtemp } from 'node:fs/promises'
 import { createConnection } from 'node:net'
@@ -8,6 +8,7 @@ import { after } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { removeFolder } from '#test/temporary-folder.ts'
 import { freePort } from '../free-port.ts'
+import { exitOf, hasExited } from '../processes.ts'
 import { PROGRAM } from './program.ts'
 
 export type S3Server = {
@@ -48,18 +49,18 @@ export async function startS3Server({ buckets }: { readonly buckets: readonly st
     ],
     { cwd: folder, stdio: 'ignore' },
   )
-  const exited = once(child, 'exit')
   after(async () => {
     child.kill()
-    await exited
+    await exitOf(child)
     await removeFolder(folder)
   })
-  await answers(port)
+  await answers(child, port)
   return { access: { endpoint: `http://127.0.0.1:${port}`, region, access_key_id, secret_key } }
 }
 
-async function answers(port: number): Promise<void> {
-  for (let tries = 0; tries < 200; tries++) {
+/** Waits as long as it runs. */
+async function answers(child: ChildProcess, port: number): Promise<void> {
+  while (!hasExited(child)) {
     const socket = createConnection(port, '127.0.0.1')
     const isOpen = await Promise.race([
       once(socket, 'connect').then(() => true),
@@ -69,5 +70,5 @@ async function answers(port: number): Promise<void> {
     if (isOpen) return
     await sleep(50)
   }
-  throw new Error('the S3 server does not answer')
+  throw new Error('the S3 server has ended')
 }
