@@ -132,7 +132,7 @@ function sendTo(worker: Worker, message: ToWorker): void {
 const BEAT_MS = 1_000
 /** Heartbeats without an answer after which a worker is killed: the process or its event loop is blocked. */
 const SILENT_BEATS = 10
-/** The same limit while the worker loads its modules. */
+/** The same limit until the worker listens: it loads modules, which a busy machine may take ten seconds for. */
 const LOADING_BEATS = 60
 
 /**
@@ -149,8 +149,8 @@ function watchHeartbeat(worker: Worker, log: Log): () => boolean {
     log.error({ event: 'worker_silent', pid: worker.process.pid }, 'a worker does not respond and is killed')
     worker.process.kill('SIGKILL')
   }, BEAT_MS)
-  worker.on('message', () => {
-    limit = SILENT_BEATS
+  worker.on('message', (message: ToPrimary) => {
+    if (typeof message === 'object' && 'listening' in message) limit = SILENT_BEATS
     missed = 0
   })
   worker.once('exit', () => clearInterval(beating))
