@@ -26,15 +26,21 @@ const asked = {
 }
 const list = () => holder.post('/storage/objects', asked)
 
+/** Asked again when a busy machine does not sign, connect or read within ten seconds, which is told with 502 to 504. */
+async function listed(): Promise<void> {
+  let answer = await list()
+  while ([502, 503, 504].includes(answer.status)) answer = await list()
+  assert.equal(answer.status, 200, answer.text)
+}
+
 /** Of what the whole process does for them. Read by the event loop, they would take nearly all of it there. */
 const MOST = 0.25
 
 test('answers of a megabyte of XML entities are read beside the event loop, so that other callers do not wait', async (context) => {
   // Loads the SDK.
-  assert.equal((await list()).status, 200)
+  await listed()
   const [ofThread, ofProcess] = [process.threadCpuUsage(), process.cpuUsage()]
-  for (let round = 0; round < 8; round++)
-    for (const { status } of await Promise.all(Array.from({ length: 4 }, list))) assert.equal(status, 200)
+  for (let round = 0; round < 8; round++) await Promise.all(Array.from({ length: 4 }, listed))
   const [loop, all] = [sum(process.threadCpuUsage(ofThread)), sum(process.cpuUsage(ofProcess))]
   const share = `${(loop / 1_000).toFixed(0)} of ${(all / 1_000).toFixed(0)} ms of processor time`
   context.diagnostic(`the event loop had ${share}`)
