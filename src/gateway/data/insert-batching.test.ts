@@ -46,47 +46,58 @@ const insert = (window: string | undefined, body: object, who: Actor = key) =>
     headers: window === undefined ? {} : { 'x-service-insert-window': window },
   })
 
+/** A window that ends when the batch has ten thousand rows, whatever time a busy machine needs until then. */
+const LONG = '60000'
+const FULL = 10_000
+
+/** The id, and others that no test has. */
+const rowsWith = (id: number, count: number) =>
+  Array.from({ length: count }, (_, index) => ({ id: index === 0 ? id : id * 1_000 + index }))
+
+/** Ends the batch of the inserts of ids that have come before. */
+const fill = (from: number, who: Actor = key, more: object = {}) => {
+  const insert_body = Array.from({ length: FULL }, (_, index) => ({ id: from + index }))
+  return insert(LONG, { insert_body, ...more }, who)
+}
+
 test('inserts of one window run as one statement, and each caller gets its own rows', async () => {
   events.length = 0
+  const SHARE = FULL / 20
+  const rows = (index: number) =>
+    Array.from({ length: SHARE }, (_, row) => ({
+      id: 100_000 + index * SHARE + row,
+      name: row % 2 === 0 ? `n${index}` : '{"[,]}\\',
+    }))
   const ran = await statements(async () => {
     const answers = await Promise.all(
       Array.from({ length: 20 }, (_, index) =>
-        insert('1000', {
-          insert_body: [
-            { id: index * 10, name: `n${index}` },
-            { id: index * 10 + 1, name: '{"[,]}\\' },
-          ],
-          columns: 'id,name',
-        }),
+        insert(LONG, { insert_body: rows(index), columns: 'id,name' }),
       ),
     )
     answers.forEach(({ status, body, text }, index) => {
       assert.equal(status, 200, text)
-      assert.deepEqual([body.message, body.affected_rows], ['Data inserted successfully', 2])
-      assert.deepEqual(body.data, [
-        { id: index * 10, name: `n${index}` },
-        { id: index * 10 + 1, name: '{"[,]}\\' },
-      ])
+      assert.deepEqual([body.message, body.affected_rows], ['Data inserted successfully', SHARE])
+      assert.deepEqual(body.data, rows(index))
     })
   })
   assert.equal(ran, 1)
-  assert.deepEqual(events, Array(20).fill(2))
+  assert.deepEqual(events, Array(20).fill(SHARE))
 })
 
 test('only inserts of the same form are batched', async () => {
   const admin = { ...t.admin.headers, 'x-service-client': 'default' }
   const ran = await statements(() =>
     Promise.all([
-      insert('700', { insert_body: { id: 1_000 } }),
-      insert('700', { insert_body: { id: 1_001 } }),
+      insert('5000', { insert_body: { id: 1_000 } }),
+      insert('5000', { insert_body: { id: 1_001 } }),
       t.admin.send('PUT', '/gateway/insert', {
         body: { table_name: 'item', insert_body: { id: 1_002 } },
-        headers: { ...admin, 'x-service-insert-window': '700' },
+        headers: { ...admin, 'x-service-insert-window': '5000' },
       }),
-      insert('700', { insert_body: { id: 1_003, name: 'x' } }),
-      insert('700', { insert_body: { id: 1_004 }, columns: 'id' }),
-      insert('700', { insert_body: { id: 1_005 }, on_conflict: 'id' }),
-      insert('700', { insert_body: { id: 1_006 }, head: true }),
+      insert('5000', { insert_body: { id: 1_003, name: 'x' } }),
+      insert('5000', { insert_body: { id: 1_004 }, columns: 'id' }),
+      insert('5000', { insert_body: { id: 1_005 }, on_conflict: 'id' }),
+      insert('5000', { insert_body: { id: 1_006 }, head: true }),
       insert(undefined, { insert_body: { id: 1_007 } }),
     ]),
   )
@@ -182,7 +193,9 @@ test('rights are checked before waiting, and an invalid window is rejected', asy
 test('if the connection is lost during a batch, no caller gets success and nothing is retried', async () => {
   const answers = await withClient(t.clientUrl, async (client) => {
     await client.query('begin; insert into item values (7000)')
-    const waiting = Promise.all([7_000, 7_001, 7_002].map((id) => insert('500', { insert_body: { id } })))
+    // Together they are more than ten thousand rows, and the first two are less.
+    const inserts = [7_000, 30_000, 40_000].map((id) => insert(LONG, { insert_body: rowsWith(id, 4_000) }))
+    const waiting = Promise.all(inserts)
     const kill = `select pg_terminate_backend(pid) from pg_stat_activity
       where datname = current_database() and wait_event_type = 'Lock' and query like 'insert into "public"."item"%'`
     while ((await sql(kill)).length === 0) await new Promise((resolve) => setTimeout(resolve, 20))
@@ -193,7 +206,7 @@ test('if the connection is lost during a batch, no caller gets success and nothi
     answers.map(({ body }) => body.code),
     Array(3).fill('connection_lost'),
   )
-  assert.equal((await sql('select from item where id between 7000 and 7002')).length, 0)
+  assert.equal((await sql('select from item where id in (7000, 30000, 40000)')).length, 0)
 })
 
 test('a key that is revoked while the inserts of its batch run inserts nothing by itself afterwards', async () => {
@@ -201,8 +214,8 @@ test('a key that is revoked while the inserts of its batch run inserts nothing b
   const [taken, lost] = await withClient(t.clientUrl, async (client) => {
     await client.query('begin; insert into item values (7100)')
     const asked = [
-      insert('1000', { insert_body: { id: 7_100 } }),
-      insert('1000', { insert_body: { id: 7_101 } }, revoked),
+      insert(LONG, { insert_body: rowsWith(7_100, FULL / 2) }),
+      insert(LONG, { insert_body: rowsWith(7_101, FULL / 2) }, revoked),
     ]
     const waiting = `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and query like 'insert into "public"."item"%'`
     await eventually(async () => (await sql(waiting)).length > 0)
@@ -221,24 +234,29 @@ test('an insert whose key is revoked or whose client is frozen while it waits is
   const ofFrozen = await t.key(['gateway.*'], { client_name: 'frozen' })
   events.length = 0
   const answers = [
-    insert('2000', { insert_body: { id: 8_001 } }, revoked),
-    insert('2000', { insert_body: { id: 8_002 } }),
+    insert(LONG, { insert_body: { id: 200_001 } }, revoked),
+    insert(LONG, { insert_body: { id: 200_002 } }),
     ofFrozen.send('PUT', '/gateway/insert', {
-      body: { table_name: 'item', insert_body: { id: 8_003 } },
-      headers: { 'x-service-client': 'frozen', 'x-service-insert-window': '2000' },
+      body: { table_name: 'item', insert_body: { id: 200_003 } },
+      headers: { 'x-service-client': 'frozen', 'x-service-insert-window': '5000' },
     }),
   ]
   await sleep(100)
   await t.admin.send('DELETE', `/admin/api-keys/${revoked.keyId}`)
   await t.admin.send('PUT', '/admin/clients/frozen/freeze', { body: { is_frozen: true } })
+  const filled = await fill(210_000)
+  assert.equal(filled.status, 200)
   const codes = (await Promise.all(answers)).map(({ status, body }) => [status, body.code])
   assert.deepEqual(codes, [
     [401, 'invalid_api_key'],
     [200, undefined],
     [403, 'client_frozen'],
   ])
-  assert.deepEqual(await sql('select id from item where id between 8001 and 8003'), [{ id: 8_002 }])
-  assert.deepEqual(events, [1])
+  assert.deepEqual(await sql('select id from item where id between 200001 and 200003'), [{ id: 200_002 }])
+  assert.deepEqual(
+    events.toSorted((a, b) => a - b),
+    [1, FULL],
+  )
 })
 
 test('a caller who loses the right to read while the batch waits gets no row back, and another one does', async () => {
@@ -248,10 +266,11 @@ test('a caller who loses the right to read while the batch waits gets no row bac
     const [loses, keeps] = [await t.key(rights), await t.key(rights)]
     const order = isFirst ? [loses, keeps] : [keeps, loses]
     const asked = order.map((who, index) =>
-      insert('1000', { table_name: 'told', insert_body: { id: Number(isFirst) * 10 + index } }, who),
+      insert(LONG, { table_name: 'told', insert_body: { id: Number(isFirst) * 10 + index } }, who),
     )
     await sleep(300)
     await t.admin.send('PATCH', `/admin/api-keys/${loses.keyId}`, { body: { rights: ['told.write'] } })
+    await fill(100_000 * (1 + Number(isFirst)), keeps, { table_name: 'told' })
     const found = (await Promise.all(asked)).map(({ body }) => body.data.length)
     assert.deepEqual(found, isFirst ? [0, 1] : [1, 0])
   }
