@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
-import { after, describe, test } from 'node:test'
+import { after, describe } from 'node:test'
 import { hasPooler, testDatabase, testServerUrl, withClient } from '#test/database.ts'
 import { eventually } from '#test/embedded.ts'
-import { controlDatabase, type TestService, testClock, testService } from '#test/harness.ts'
+import { controlDatabase, testClock, testService } from '#test/harness.ts'
 import { ageProof, OPERATE, operatorOf } from '#test/operators.ts'
 import { createPerson } from '#test/organizations.ts'
-import { type PacedReader, readPaced } from '#test/paced-reader.ts'
+import type { PacedReader } from '#test/paced-reader.ts'
+import { patientTest, readOnceConnected, reasonIn } from '#test/stream-ends.ts'
 
 const suffix = randomBytes(4).toString('hex')
 const [anonymous, member] = [`anon_${suffix}`, `authenticated_${suffix}`]
@@ -50,7 +51,7 @@ type Call = {
 /** A stream in each of the two processes. When one does not begin, the other must not keep its connection from other tests. */
 async function inBoth(call: Call): Promise<PacedReader[]> {
   const begun = await Promise.allSettled(
-    [here, elsewhere].map(({ url }) => readPaced(`${url}${call.path}`, call)),
+    [here, elsewhere].map(({ url }) => readOnceConnected(`${url}${call.path}`, call)),
   )
   const streams = begun.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []))
   const failed = begun.find((one) => one.status === 'rejected')
@@ -70,14 +71,6 @@ const ok = async (asked: Promise<{ readonly status: number; readonly text: strin
   assert.ok(status < 300, text)
 }
 
-const reasonIn = ({ log }: TestService, { requestId }: PacedReader): string | undefined => {
-  const ends = log
-    .map((line) => JSON.parse(line))
-    .filter(({ event, request_id }) => event === 'stream_ended' && request_id === requestId)
-  assert.ok(ends.length < 2, 'it is logged once')
-  return ends[0]?.reason
-}
-
 /** A stream's end has the first reason that its process heard of, so a change of two things has two. */
 type Reason = string | readonly string[]
 
@@ -92,6 +85,11 @@ async function expectEnd(streams: readonly PacedReader[], reason: Reason): Promi
     assert.ok(stream.taken() < 20_000_000, `${stream.taken()} bytes`)
   }
 }
+
+const expectOpen = (streams: readonly PacedReader[]): void =>
+  streams.forEach((stream, index) => {
+    assert.deepEqual([reasonIn([here, elsewhere][index] ?? here, stream), stream.isOpen()], [undefined, true])
+  })
 
 /** Statements of the client on its database. */
 const running = async (client: string): Promise<number> => {
@@ -233,7 +231,7 @@ describe('a stream ends unfinished in each process, and its connection is free, 
   concurrency: hasPooler() ? 1 : 3,
 }, () => {
   for (const [when, begin] of Object.entries(CASES))
-    test(when, async () => {
+    patientTest(when, async () => {
       const { call, end, reason, client } = await begin()
       const streams = await inBoth(call)
       assert.ok((await running(client)) >= 2)
@@ -243,7 +241,7 @@ describe('a stream ends unfinished in each process, and its connection is free, 
     })
 })
 
-test('a long answer that is complete in memory ends as well', async () => {
+patientTest('a long answer that is complete in memory ends as well', async () => {
   const key = await keyFor('wide')
   const headers = { apikey: key.apiKey, 'x-service-client': 'wide' }
   const body = { query: `select n, repeat('x', 1000000) from generate_series(1, 25) n` }
@@ -252,7 +250,7 @@ test('a long answer that is complete in memory ends as well', async () => {
   await expectEnd(streams, 'invalid_api_key')
 })
 
-test('a stream goes on when its key or its client changes in what it does not need', async () => {
+patientTest('a stream goes on when its key or its client changes in what it does not need', async () => {
   const client = await registered()
   const [kept, lost] = [await keyFor(client, ['big.read', 'note.read']), await keyFor(client)]
   const streams = await inBoth(fetched(client, { apikey: kept.apiKey }))
@@ -266,26 +264,28 @@ test('a stream goes on when its key or its client changes in what it does not ne
   await expectEnd(later, 'invalid_api_key')
   for (const [index, service] of [here, elsewhere].entries()) {
     const stream = streams[index] ?? assert.fail()
-    assert.equal(reasonIn(service, stream), undefined)
     stream.hurry()
-    assert.equal(await stream.end, 'whole')
+    assert.deepEqual([await stream.end, reasonIn(service, stream)], ['whole', undefined])
   }
 })
 
-test('a stream of a session that operates goes on when its proof gets old, and ends with the role', async () => {
-  const root = await operatorOf(here, 'admin')
-  const streams = await inBoth(fetched('app', { ...OPERATE, authorization: `Bearer ${root.token}` }))
-  await ageProof(here, root, 11)
-  const lost = await keyFor('wide')
-  const later = await inBoth(fetched('wide', { apikey: lost.apiKey }))
-  await ok(operator.send('DELETE', `/admin/api-keys/${lost.keyId}`))
-  await expectEnd(later, 'invalid_api_key')
-  assert.ok(streams.every(({ isOpen }) => isOpen()))
-  await asAdmin('set-role', { userId: root.id, role: 'user' })
-  await expectEnd(streams, 'insufficient_rights')
-})
+patientTest(
+  'a stream of a session that operates goes on when its proof gets old, and ends with the role',
+  async () => {
+    const root = await operatorOf(here, 'admin')
+    const streams = await inBoth(fetched('app', { ...OPERATE, authorization: `Bearer ${root.token}` }))
+    await ageProof(here, root, 11)
+    const lost = await keyFor('wide')
+    const later = await inBoth(fetched('wide', { apikey: lost.apiKey }))
+    await ok(operator.send('DELETE', `/admin/api-keys/${lost.keyId}`))
+    await expectEnd(later, 'invalid_api_key')
+    expectOpen(streams)
+    await asAdmin('set-role', { userId: root.id, role: 'user' })
+    await expectEnd(streams, 'insufficient_rights')
+  },
+)
 
-test('a stream ends when its key expires, and after limits.stream_time at any rate', async () => {
+patientTest('a stream ends when its key expires, and after limits.stream_time at any rate', async () => {
   const brief = await here.key(['*'], {
     client_name: 'wide',
     expires_at: new Date(here.service.kernel.now().getTime() + 60_000).toISOString(),
@@ -294,7 +294,7 @@ test('a stream ends when its key expires, and after limits.stream_time at any ra
   const lasting = await inBoth(fetched('wide', { apikey: (await keyFor('wide')).apiKey }))
   clock.advance(61_000)
   await expectEnd(streams, 'expired_api_key')
-  assert.ok(lasting.every(({ isOpen }) => isOpen()))
+  expectOpen(lasting)
   clock.advance(540_000)
   await expectEnd(lasting, 'stream_time')
 })
