@@ -4,6 +4,7 @@ import { findUnprotectedTables } from '#databases/drivers/postgres/roles/unprote
 import { qualifyNames } from '#databases/drivers/postgres/sql/qualify-names.ts'
 import { withClient } from '#test/database.ts'
 import { type Answer, PASSWORD, testService } from '#test/harness.ts'
+import { readiness } from '#test/readiness.ts'
 import { shadowingSql } from './shadowing-sql.ts'
 
 const t = await testService()
@@ -194,7 +195,7 @@ test('the control database and the audit log call no shadow', async () => {
       columns: [{ name: 'a', data_type: 'text' }],
     }),
   )
-  await expectSuccess(fresh.anon.get('/health/ready'))
+  await expectSuccess(readiness(fresh.anon))
 })
 
 test('defaults are written with pg_catalog for unqualified system names', async () => {

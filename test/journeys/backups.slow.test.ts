@@ -8,6 +8,7 @@ import { after, test } from 'node:test'
 import { backupService, NEEDS_PROGRAMS } from '#test/backup-service.ts'
 import { withClient } from '#test/database.ts'
 import { actor, testService } from '#test/harness.ts'
+import { readiness } from '#test/readiness.ts'
 import { createTemporaryHome, runProgram, startProgram } from './program.ts'
 
 type City = { readonly name: string; readonly country: string; readonly lat: string; readonly lng: string }
@@ -75,7 +76,7 @@ test(
       ).body.data
       assert.deepEqual([status, says.test(error_message)], ['failed', true], error_message)
       assert.deepEqual(await readdir(mounted), [])
-      assert.equal((await full.anon.get('/health/ready')).status, 200)
+      assert.equal((await readiness(full.anon)).status, 200)
       const { components } = (await full.admin.get('/health')).body
       assert.equal(
         components.find(({ name }: { name: string }) => name === 'backups')?.message,

@@ -9,6 +9,7 @@ import { builtInNames } from '#kernel/db/built-in-databases.ts'
 import { dropInstallations, testDatabase, testServerUrl } from '#test/database.ts'
 import { query } from '#test/embedded.ts'
 import { actor, PASSWORD } from '#test/harness.ts'
+import { readiness } from '#test/readiness.ts'
 import { removeFolder } from '#test/temporary-folder.ts'
 import { runHere } from './command.ts'
 import { createTemporaryHome, type Env, runProgram, startProgram } from './program.ts'
@@ -125,7 +126,7 @@ async function isUnharmed(): Promise<void> {
   while (rows.body.code === 'connection_lost') rows = await read()
   assert.equal(rows.status, 200, rows.text)
   assert.deepEqual(rows.body.data, [{ one: 1 }])
-  assert.equal((await anon.get('/health/ready')).status, 200)
+  assert.equal((await readiness(anon)).status, 200)
 }
 
 test('every command with a different secret fails, writes nothing and does not disturb the service', {

@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { eventually } from '#test/embedded.ts'
 import { actor, PASSWORD } from '#test/harness.ts'
+import { readiness } from '#test/readiness.ts'
 import { createTemporaryHome, type Program, runProgram, startProgram } from './program.ts'
 
 test('acknowledged writes survive a stop, and a kill -9 during writes', async (t) => {
@@ -106,7 +107,7 @@ test('a second start on the same folder fails without disturbing the first; prod
     foreign.stderr,
     /^The control database gatehouse belongs to an installation with another secret/,
   )
-  assert.equal((await actor(first.url).get('/health/ready')).status, 200)
+  assert.equal((await readiness(actor(first.url))).status, 200)
 })
 
 test('a second Ctrl-C ends the service while it waits for a request', async (t) => {

@@ -3,6 +3,7 @@ import { mock, test } from 'node:test'
 import pg from 'pg'
 import { eventually } from '#test/embedded.ts'
 import { PASSWORD, testService } from '#test/harness.ts'
+import { readiness } from '#test/readiness.ts'
 
 test('of 200 sign-ups with one email at once exactly one succeeds', async () => {
   const t = await testService({ config: { auth: { password: { queue: 256 } } } })
@@ -58,7 +59,7 @@ test('past the bound of the queue the answer is 503 with Retry-After, and get-se
   assert.deepEqual([refused.status, refused.body.code], [503, 'SERVICE_UNAVAILABLE'])
   assert.match(refused.headers.get('retry-after') ?? '', /^[1-9]\d*$/)
   assert.equal((await ada.get('/api/auth/get-session')).status, 200)
-  assert.equal((await t.anon.get('/health/ready')).status, 200)
+  assert.equal((await readiness(t.anon)).status, 200)
   assert.equal(hashQueue.depth(), 4, 'they still wait')
 
   release()
