@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { after, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'kysely'
 import { type Actor, actor, controlDatabase, PASSWORD, type TestService, testService } from '#test/harness.ts'
+import { exitOf } from '#test/processes.ts'
 
 /** Of pg in this process, which prints each of its kinds once. */
 const warnings: string[] = []
@@ -32,6 +32,14 @@ async function signIn(): Promise<{ token: string; id: string }> {
 const by = (token: string) => ({ headers: { authorization: `Bearer ${token}` } })
 const status = (by_: Actor, token: string) => by_.get('/api/auth/get-session', by(token))
 const signOut = (from: TestService, token: string) => from.anon.post('/api/auth/sign-out', {}, by(token))
+
+/** Milliseconds for a busy machine, beside leases: twenty times what a revocation takes while all processes answer. */
+async function slack(): Promise<number> {
+  const { token } = await signIn()
+  const began = performance.now()
+  assert.equal((await signOut(here, token)).status, 200)
+  return 20 * (performance.now() - began)
+}
 
 async function eventually(isSo: () => boolean, within: number): Promise<void> {
   const since = performance.now()
@@ -158,6 +166,7 @@ test('statements on the connection of a listener never overlap, however many bar
     () => [here, there].every(({ service }) => service.kernel.coherence.isTrusted()),
     10 * LEASE,
   )
+  const most = LEASE + (await slack())
   const work = [here, there].flatMap(({ service: { kernel } }) =>
     Array.from({ length: 20 }, () => [
       kernel.coherence.settle(),
@@ -167,7 +176,7 @@ test('statements on the connection of a listener never overlap, however many bar
   )
   const began = performance.now()
   await Promise.all(work.flat())
-  assert.ok(performance.now() - began < LEASE, 'no barrier waits for the lease of another process')
+  assert.ok(performance.now() - began < most, 'no barrier waits for the lease of another process')
   // Warnings are printed in a later turn.
   await sleep(10)
   assert.deepEqual(warnings, [])
@@ -186,10 +195,9 @@ async function process_(context: {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   context.after(async () => {
-    if (child.exitCode !== null || child.signalCode !== null) return
     child.kill('SIGCONT')
     child.kill('SIGTERM')
-    await once(child, 'exit')
+    await exitOf(child)
   })
   for await (const line of createInterface({ input: child.stdout })) {
     if (line.startsWith('{')) return { child, anon: actor(JSON.parse(line).url) }
@@ -201,21 +209,23 @@ test('a process that hangs delays a revocation by its lease at most, and serves 
   const { child, anon } = await process_(context)
   const { token } = await signIn()
   assert.deepEqual([(await status(anon, token)).status, (await status(anon, token)).status], [200, 200])
+  const most = 3 * LEASE + (await slack())
   child.kill('SIGSTOP')
   const began = performance.now()
   assert.equal((await signOut(here, token)).status, 200)
   const took = performance.now() - began
-  assert.ok(took < 3 * LEASE, `${took} ms`)
+  assert.ok(took < most, `${took} ms`)
   child.kill('SIGCONT')
   assert.equal((await status(anon, token)).status, 401)
 })
 
 test('a revocation does not wait for a process that has stopped', async () => {
   const { token } = await signIn()
+  const most = LEASE + (await slack())
   await there.stop()
   const began = performance.now()
   assert.equal((await signOut(here, token)).status, 200)
-  assert.ok(performance.now() - began < LEASE, `${performance.now() - began} ms`)
+  assert.ok(performance.now() - began < most, `${performance.now() - began} ms`)
   const { rows } = await sql`select from service.process_lease where expires_at > now()`.execute(db)
   assert.equal(rows.length, 1)
 })

@@ -30,15 +30,20 @@ async function addLease(left: number): Promise<string> {
   return id
 }
 
+/** Milliseconds for a busy machine, beside leases: twenty times what a barrier takes that waits for none. */
+const slack = async (): Promise<number> => 20 * (await timed(there.coherence.settle()))
+
 test('a crashed process is waited for until its lease ends, and no longer', async () => {
+  const most = 2_500 + (await slack())
   // Counted from before the lease: on a busy machine a part of it is over when its row is answered.
   const began = performance.now()
   await addLease(400)
   const took = await timed(there.coherence.settle())
-  assert.ok(performance.now() - began >= 400 && took < 2_500, `${took} ms`)
+  assert.ok(performance.now() - began >= 400 && took < most, `${took} ms`)
 })
 
 test('a process that renews its lease meanwhile is waited for on', async () => {
+  const most = 4_500 + (await slack())
   // Long enough for a busy machine to renew it before it ends, and less than the three seconds that a barrier waits at most.
   const id = await addLease(1_500)
   const settled = timed(there.coherence.settle())
@@ -46,7 +51,7 @@ test('a process that renews its lease meanwhile is waited for on', async () => {
   await sql`update service.process_lease set expires_at = clock_timestamp() + interval '2500 milliseconds'
     where id = ${id}`.execute(there.db)
   const took = await settled
-  assert.ok(took > 2_400 && took < 4_500, `${took} ms`)
+  assert.ok(took > 2_400 && took < most, `${took} ms`)
 })
 
 test('a change is announced although the connection that listens has become silent', async () => {
@@ -60,6 +65,6 @@ test('a change that cannot be announced is refused, and announced as soon as the
   await assert.rejects(here.coherence.announce(['rows:cut']))
   assert.ok(!received.includes('rows:cut'))
   await proxy.mend()
-  for (let tries = 0; tries < 500 && !received.includes('rows:cut'); tries++) await sleep(20)
-  assert.ok(received.includes('rows:cut'))
+  // The test timeout ends it.
+  while (!received.includes('rows:cut')) await sleep(20)
 })
