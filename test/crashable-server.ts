@@ -41,7 +41,7 @@ export async function startCrashableServer(
   await query(url, schema)
   let frozen: readonly number[] = []
   const thaw = async () => {
-    for (const pid of frozen) process.kill(pid, 'SIGCONT')
+    for (const pid of frozen) send(pid, 'SIGCONT')
     frozen = []
   }
   // Resume it before the folder's cleanup, which asks the server to stop.
@@ -50,7 +50,7 @@ export async function startCrashableServer(
     url,
     superuserUrl: `postgres://postgres:${encodeURIComponent(PASSWORD)}@127.0.0.1:${port}/postgres`,
     async kill() {
-      for (const pid of await processesOf(dir)) process.kill(pid, 'SIGKILL')
+      for (const pid of await processesOf(dir)) send(pid, 'SIGKILL')
       await server.died
     },
     async stop(mode) {
@@ -62,9 +62,17 @@ export async function startCrashableServer(
     },
     async freeze() {
       frozen = await processesOf(dir)
-      for (const pid of frozen) process.kill(pid, 'SIGSTOP')
+      for (const pid of frozen) send(pid, 'SIGSTOP')
     },
     thaw,
+  }
+}
+
+function send(pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(pid, signal)
+  } catch {
+    // The process of a connection may have ended since they were listed.
   }
 }
 
