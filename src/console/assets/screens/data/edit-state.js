@@ -1,4 +1,4 @@
-import { useEffect } from 'preact/hooks'
+import { useLayoutEffect } from 'preact/hooks'
 import { Failure, say } from '../../controls.js'
 import { createStore, useAct, useStore } from '../../hooks.js'
 import { html } from '../../html.js'
@@ -179,7 +179,8 @@ export function UndoButton({ table, onDone }) {
       onDone()
     })
   }
-  useEffect(() => {
+  // At once: a key before the next frame would undo an act that is no longer the last one, or nothing.
+  useLayoutEffect(() => {
     const press = (/** @type {KeyboardEvent} */ event) => {
       if (event.key.toLowerCase() !== 'z' || !(event.ctrlKey || event.metaKey) || event.shiftKey) return
       const { target } = event

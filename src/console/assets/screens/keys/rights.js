@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { Failure, Loading, take } from '../../controls.js'
 import { html } from '../../html.js'
 import { Value } from '../../values.js'
@@ -65,8 +65,8 @@ function TableRights({ rights, client, caller, onAdd, onRemove }) {
     setTable('')
   }
   const field = useRef(/** @type {HTMLInputElement | null} */ (null))
-  // Otherwise a key would be made without what stands there.
-  useEffect(
+  // Otherwise a key would be made without what stands there. At once: the form may be sent before the next frame.
+  useLayoutEffect(
     () => field.current?.setCustomValidity(table.trim() === '' ? '' : 'Add the table, or empty this field'),
     [table],
   )
