@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { after } from 'node:test'
 import axe from 'axe-core'
-import type { Page } from 'playwright-core'
+import type { Locator, Page } from 'playwright-core'
 import { openBrowser, type Visit } from './browser/chromium.ts'
+import { untilLoaded } from './browser/loaded.ts'
 import { type Options, PASSWORD, type TestService, testService, type User } from './harness.ts'
 
 /** The console of a new service in a browser, and an administrator with a password. */
@@ -73,10 +74,31 @@ export async function signIn(page: Page, { email }: Pick<User, 'email'>): Promis
   await page.locator('#navigation').waitFor({ state: 'attached' })
 }
 
+/** Addresses of what a page asks for from now on. */
+export function requestsOf(page: Page): readonly string[] {
+  const asked: string[] = []
+  page.on('request', (request) => void asked.push(request.url()))
+  return asked
+}
+
+/** Moves to an element of a page by the Tab key, as far as it takes. */
+export async function tabTo(page: Page, target: Locator): Promise<void> {
+  await target.waitFor()
+  const focused = target.and(page.locator(':focus'))
+  for (let count = 0; count < 60 && (await focused.count()) === 0; count++) await page.keyboard.press('Tab')
+  assert.equal(await focused.count(), 1)
+}
+
+/** The body of an answer that a form shows, when all of it has come. Its status is shown before. */
+export async function answerWith(page: Page, status: string): Promise<string> {
+  await page.getByText(status).waitFor()
+  await page.getByText('The answer goes on').waitFor({ state: 'detached' })
+  return (await page.getByRole('region', { name: 'Body of the answer' }).textContent()) ?? ''
+}
+
 /** Whether the page can be used by those who do not see it, or see little, as far as a program can tell. */
 export async function expectAccessible(page: Page, what: string): Promise<void> {
-  // Each page has one, and a page that is still being loaded has none. A dialog hides it.
-  await page.locator('h1').first().waitFor({ state: 'attached' })
+  await untilLoaded(page)
   await page.evaluate(axe.source)
   const found = (await page.evaluate('axe.run(document)')) as axe.AxeResults
   const violations = found.violations.map(
@@ -87,6 +109,7 @@ export async function expectAccessible(page: Page, what: string): Promise<void> 
 
 /** Whether nothing is beyond the right edge of the window. */
 export async function expectNoOverflow(page: Page, what: string): Promise<void> {
+  await untilLoaded(page)
   const [content, window] = (await page.evaluate(
     '[document.documentElement.scrollWidth, innerWidth]',
   )) as number[]
@@ -98,6 +121,7 @@ export async function expectNoOverflow(page: Page, what: string): Promise<void> 
  * behind the menu too, no text is cut off that was whole, and tables alone are scrolled sideways.
  */
 export async function expectZoomable(page: Page, what: string): Promise<void> {
+  await untilLoaded(page)
   const { width, height } = page.viewportSize() ?? { width: 1_280, height: 720 }
   const whole = (await page.evaluate(LOOK)) as Looked
   await page.setViewportSize({ width: width / 2, height: height / 2 })

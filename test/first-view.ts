@@ -1,4 +1,5 @@
 import type { BrowserContext, Request } from 'playwright-core'
+import { untilLoaded } from './browser/loaded.ts'
 
 /** What a browser with an empty cache loads until a screen of the console is shown. */
 export type FirstView = {
@@ -13,6 +14,7 @@ export async function firstView(context: BrowserContext, address: string): Promi
   const finished: Request[] = []
   page.on('requestfinished', (request) => finished.push(request))
   await page.goto(address, { waitUntil: 'networkidle' })
+  await untilLoaded(page)
   const requests = finished.filter((request) => !OF_THE_EDITOR.test(request.url()))
   const sizes = await Promise.all(requests.map((request) => request.sizes()))
   const bytes = sizes.reduce((sum, size) => sum + size.responseBodySize + size.responseHeadersSize, 0)

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { withoutBrowser } from '#test/browser/chromium.ts'
+import { untilLoaded } from '#test/browser/loaded.ts'
 import { openConsole } from '#test/console.ts'
 
 /** As of a phone at the edge of its network: milliseconds, and bytes a second. */
@@ -24,7 +25,7 @@ async function tests(): Promise<void> {
       // It is waited for before the click: on a busy machine it may have gone when the click is answered.
       await Promise.all([loading.first().waitFor(), screens.getByText(title, { exact: true }).click()])
       await headed(title).waitFor()
-      while ((await loading.count()) > 0) await loading.first().waitFor({ state: 'detached' })
+      await untilLoaded(page)
       assert.equal(await page.getByRole('alert').count(), 0, title)
     }
   })
@@ -35,7 +36,7 @@ async function tests(): Promise<void> {
     await screens.getByText('Users', { exact: true }).click()
     await screens.getByText('Audit', { exact: true }).click()
     await headed('Audit').waitFor()
-    while ((await loading.count()) > 0) await loading.first().waitFor({ state: 'detached' })
+    await untilLoaded(page)
     assert.deepEqual([await headed('Audit').count(), await headed('Users').count()], [1, 0])
     assert.match(page.url(), /\/audit$/)
   })

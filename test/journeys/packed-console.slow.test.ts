@@ -4,6 +4,7 @@ import { mkdir, readFile, symlink } from 'node:fs/promises'
 import path from 'node:path'
 import { test } from 'node:test'
 import { openBrowser, withoutBrowser } from '#test/browser/chromium.ts'
+import { untilLoaded } from '#test/browser/loaded.ts'
 import { complaintsOf, signIn } from '#test/console.ts'
 import { PASSWORD } from '#test/harness.ts'
 import { ROOT } from './pages.ts'
@@ -34,7 +35,7 @@ test('from the packed files, in an empty folder, every screen of the console ope
   for (const title of titles) {
     await links.getByText(title, { exact: true }).click()
     await page.getByRole('heading', { name: title, level: 1 }).waitFor()
-    await page.waitForLoadState('networkidle')
+    await untilLoaded(page)
     assert.equal(await page.getByRole('alert').count(), 0, title)
   }
   assert.deepEqual(complaintsOf(visit), [])
