@@ -26,6 +26,13 @@ async function tests(): Promise<void> {
   const press = (page: Page, name: string) => page.getByRole('button', { name, exact: true }).click()
   const sessionsOf = (id: string) => db.selectFrom('session').select('id').where('userId', '=', id).execute()
 
+  /** Waits for each part of the page of a user, which would otherwise ask for the sign-in, or meet the other user, in place of the act. */
+  const untilWhole = async (page: Page) => {
+    for (const name of ['Live sessions', 'Last acts']) await page.getByRole('region', { name }).waitFor()
+    for (const text of ['Password', 'Second factor', 'A member of none.'])
+      await page.getByText(text, { exact: true }).waitFor()
+  }
+
   test('users are searched, filtered, sorted and paged by the address, which a colleague can open', async () => {
     for (let count = 0; count < 60; count++) await userOf(t, `P${String(count).padStart(2, '0')}`, 'user')
     const { page } = await enter(root, '/users')
@@ -60,6 +67,7 @@ async function tests(): Promise<void> {
     await page.getByRole('heading', { name: 'Ada', level: 1 }).waitFor()
     await press(page, 'Ban')
     const dialog = page.getByRole('dialog')
+    await dialog.waitFor()
     await expectAccessible(page, 'the dialog')
     await expectZoomable(page, 'the dialog')
     await dialog.getByLabel('Reason').fill('spam')
@@ -113,6 +121,7 @@ async function tests(): Promise<void> {
   test('when the session has ended, the act goes on after a sign-in', async () => {
     const ada = await userOf(t, 'Abe', 'user')
     const { page } = await enter(root, `/users/${ada.id}`)
+    await untilWhole(page)
     await press(page, 'Ban')
     await page.getByLabel('Reason').fill('late')
     await db.deleteFrom('session').where('userId', '=', root.id).execute()
@@ -160,6 +169,7 @@ async function tests(): Promise<void> {
     await page.getByRole('heading', { name: 'Sign in' }).waitFor()
     await signIn(page, root)
     await page.getByRole('heading', { name: 'Arno', level: 1 }).waitFor()
+    await untilWhole(page)
     await press(page, 'Ban')
     // As if this tab had been asleep: the cookie is another user's by now, and no message has come.
     const answer = await t.anon.post(
