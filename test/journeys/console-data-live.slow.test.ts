@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { isDeepStrictEqual } from 'node:util'
 import { withoutBrowser } from '#test/browser/chromium.ts'
 import { openConsole } from '#test/console.ts'
 import { withClient } from '#test/database.ts'
+import { eventually } from '#test/embedded.ts'
 import { PASSWORD } from '#test/harness.ts'
 
 if (withoutBrowser !== false) test('live rows of the console', { skip: withoutBrowser })
@@ -32,7 +34,9 @@ async function tests(): Promise<void> {
       const look = () => document.querySelectorAll('td.changed').forEach((cell) => window.marked.add(cell.textContent))
       new MutationObserver(look).observe(document.body, { subtree: true, childList: true, attributes: true, characterData: true })
     })()`)
-  const marked = () => page.evaluate('[...window.marked].sort()')
+  /** Waits for them, since they come after the rows, and the next change takes those of the one before. */
+  const marks = (...texts: string[]) =>
+    eventually(async () => isDeepStrictEqual(await page.evaluate('[...window.marked].sort()'), texts))
 
   test('rows that others write appear, marked for a moment, and those that leave go', async () => {
     await page.goto(`${at}/data?table=board`)
@@ -40,11 +44,13 @@ async function tests(): Promise<void> {
     await noteMarks()
     await sql(`update board set text = 'uno' where id = 1`)
     await page.getByRole('gridcell', { name: 'uno' }).waitFor()
+    await marks('uno')
     await sql(`insert into board values (3, 'three', 3)`)
     await page.getByRole('gridcell', { name: 'three' }).waitFor()
+    await marks('3', 'three', 'uno')
     await sql('delete from board where id = 2')
     await page.getByRole('gridcell', { name: 'two' }).waitFor({ state: 'detached' })
-    assert.deepEqual(await marked(), ['3', 'three', 'uno'])
+    await marks('3', 'three', 'uno')
   })
 
   test('an open cell stays, says what others have written, and writes over it only when one says so', async () => {
@@ -54,7 +60,7 @@ async function tests(): Promise<void> {
     await sql(`update board set text = 'theirs', n = 9 where id = 1`)
     await page.locator('.conflict').getByText('theirs', { exact: true }).waitFor()
     assert.equal(await editor.inputValue(), 'mine')
-    assert.equal(await page.evaluate('document.activeElement.tagName'), 'INPUT')
+    await editor.and(page.locator(':focus')).waitFor()
     await editor.press('Enter')
     await page.getByRole('button', { name: 'Write mine over it' }).click()
     // The cell has that text while it is open, too.

@@ -34,6 +34,7 @@ async function tests(): Promise<void> {
   test('a row is inserted by a form that leaves defaults out, keeps errors at their fields, and can be undone', async () => {
     await page.goto(`${at}/data?table=people`)
     await press('Insert row')
+    await dialog().waitFor()
     await expectAccessible(page, 'the form of a new row')
     await expectZoomable(page, 'the form of a new row')
     const field = (name: string) => dialog().locator('.field', { has: page.getByText(name, { exact: true }) })
@@ -122,6 +123,7 @@ async function tests(): Promise<void> {
     await page.goto(`${at}/data?table=orders`)
     const ref = page.locator('tr', { has: page.getByRole('gridcell', { name: '2', exact: true }) })
     await ref.getByRole('link', { name: 'Open the row of people' }).last().click()
+    await page.getByRole('heading', { name: 'people', level: 1 }).waitFor()
     await page.getByText(/^1–1 of/).waitFor()
     await page.getByRole('gridcell', { name: 'Eve, or "E"' }).click()
     await page.keyboard.press('Shift+Enter')
@@ -250,8 +252,10 @@ async function tests(): Promise<void> {
     await page.unrouteAll()
     await page.setViewportSize({ width: 360, height: 740 })
     await press('Insert row')
+    await dialog().waitFor()
     await expectNoOverflow(page, 'a new row')
     await page.keyboard.press('Escape')
+    await dialog().waitFor({ state: 'detached' })
     await expectNoOverflow(page, 'the grid')
   })
 }

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { withoutBrowser } from '#test/browser/chromium.ts'
-import { expectAccessible, openConsole, userOf } from '#test/console.ts'
+import { untilLoaded } from '#test/browser/loaded.ts'
+import { expectAccessible, openConsole, requestsOf, userOf } from '#test/console.ts'
 import { withClient } from '#test/database.ts'
 import { eventually } from '#test/embedded.ts'
 
@@ -20,8 +21,7 @@ async function tests(): Promise<void> {
 
   async function visitor(path: string) {
     const visit = await enter(root, path)
-    const asked: string[] = []
-    visit.page.on('request', (request) => void asked.push(request.url()))
+    const asked = requestsOf(visit.page)
     visit.page.on('dialog', (dialog) => assert.fail(dialog.message()))
     return { ...visit, asked }
   }
@@ -40,10 +40,10 @@ async function tests(): Promise<void> {
     await page.getByRole('heading', { level: 1, name: MARKUP.slice(0, 20) }).waitFor()
     // It follows the heading.
     await eventually(async () => (await page.title()).startsWith('<img'))
+    await untilLoaded(page)
     assert.equal(await page.locator('img, main script').count(), 0)
-    await page.waitForLoadState('networkidle')
-    assert.ok(!asked.some((url) => url.includes('stolen')))
     await expectAccessible(page, 'a hostile user')
+    assert.ok(!asked.some((url) => url.includes('stolen')))
     // One agrees to what one reads.
     await page.getByRole('button', { name: 'Delete' }).click()
     await page.getByRole('dialog').locator('.code-point', { hasText: 'U+202E' }).waitFor()
@@ -134,7 +134,7 @@ async function tests(): Promise<void> {
     ]) {
       const { page } = await visitor(path)
       await page.getByRole('heading', { level: 1 }).waitFor()
-      await page.waitForLoadState('networkidle')
+      await untilLoaded(page)
     }
   })
 

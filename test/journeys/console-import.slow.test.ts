@@ -111,23 +111,16 @@ async function tests(): Promise<void> {
     const rows = Array.from({ length: 12_000 }, (_, index) => `${index + 1},w,1`)
     await choose('many.csv', `id,word,n\n${rows.join('\n')}`)
     await whole().uncheck()
-    let held: (() => void) | undefined
-    const holding = new Promise<void>((resolve) => {
-      void page.route('**/gateway/import?*', async (route) => {
-        if (held === undefined) {
-          const gate = new Promise<void>((open) => {
-            held = open
-          })
-          resolve()
-          await gate
-        }
-        await route.continue()
-      })
+    const [holding, held] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    await page.route('**/gateway/import?*', async (route) => {
+      holding.resolve()
+      await held.promise
+      await route.continue()
     })
     await press('Import')
-    await holding
+    await holding.promise
     await press('Stop')
-    held?.()
+    held.resolve()
     await page.getByText('Stopped after 1 batch: 5,000 rows stored.').waitFor()
     assert.deepEqual(await sql('select count(*)::int as n from stopped'), [{ n: 5_000 }])
     await page.unroute('**/gateway/import?*')

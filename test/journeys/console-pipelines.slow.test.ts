@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Locator } from 'playwright-core'
 import { parsePipelines } from '#gateway/pipelines/pipelines-file.ts'
 import { createPipelineRegistry } from '#gateway/pipelines/registry.ts'
 import { defaultConfig } from '#kernel/config/config.ts'
@@ -11,6 +10,7 @@ import {
   expectZoomable,
   openConsole,
   signIn,
+  tabTo,
   userOf,
 } from '#test/console.ts'
 import { withClient } from '#test/database.ts'
@@ -55,21 +55,16 @@ async function tests(): Promise<void> {
     page.evaluate(
       `(({ value, selectionStart, selectionEnd }) => value.slice(selectionStart, selectionEnd))(document.querySelector('textarea'))`,
     )
-  const tabTo = async (target: Locator) => {
-    const focused = target.and(page.locator(':focus'))
-    for (let count = 0; count < 60 && (await focused.count()) === 0; count++) await page.keyboard.press('Tab')
-    assert.equal(await focused.count(), 1)
-  }
 
   test('by keyboard alone a named pipeline is tried, its input beside its output, and nothing is stored', async () => {
     await page.getByText('No run yet.').waitFor()
     await expectAccessible(page, 'the list')
     await expectZoomable(page, 'the list')
-    await tabTo(page.getByRole('link', { name: 'totals-by-country' }))
+    await tabTo(page, page.getByRole('link', { name: 'totals-by-country' }))
     await page.keyboard.press('Enter')
     await page.locator('h1:focus', { hasText: 'totals-by-country' }).waitFor()
     assert.match(await definition.inputValue(), /"group_by": "country"/)
-    await tabTo(page.getByRole('button', { name: 'Dry run' }))
+    await tabTo(page, page.getByRole('button', { name: 'Dry run' }))
     await page.keyboard.press('Enter')
     const [input, output] = ['Input', 'Output'].map((name) => page.getByRole('region', { name, exact: true }))
     await input?.getByText('12345678901234567890.10').first().waitFor()

@@ -2,7 +2,14 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { withoutBrowser } from '#test/browser/chromium.ts'
-import { expectAccessible, expectNoOverflow, expectZoomable, openConsole, userOf } from '#test/console.ts'
+import {
+  answerWith,
+  expectAccessible,
+  expectNoOverflow,
+  expectZoomable,
+  openConsole,
+  userOf,
+} from '#test/console.ts'
 import { withClient } from '#test/database.ts'
 
 if (withoutBrowser !== false) test('the public routes of the console in a browser', { skip: withoutBrowser })
@@ -74,8 +81,7 @@ async function tests(): Promise<void> {
     await expectAccessible(page, 'a route')
     await expectZoomable(page, 'a route')
     await press('Try')
-    await page.getByText('200 OK').waitFor()
-    assert.match((await answer.textContent()) ?? '', /"book": "Sketches",\s+"stars": 5/)
+    assert.match(await answerWith(page, '200 OK'), /"book": "Sketches",\s+"stars": 5/)
   })
 
   test('a route is tried as a stranger, not as the person, and a write asks first', async () => {
@@ -104,8 +110,7 @@ async function tests(): Promise<void> {
     await page.getByText('9007199254740993').waitFor()
     await page.getByLabel('Body', { exact: true }).fill('{"columns": ["nothing"]}')
     await press('Try')
-    await page.getByText('400 Bad Request').waitFor()
-    assert.match((await answer.textContent()) ?? '', /unknown_column/)
+    assert.match(await answerWith(page, '400 Bad Request'), /unknown_column/)
   })
 
   test('a route that asks for a key is tried with one, which no address and no storage has', async () => {

@@ -184,6 +184,8 @@ async function tests(): Promise<void> {
     const { page: other } = await enter(rea, '', { viewport: { width: 360, height: 740 } })
     await open('/data?table=books&view=structure', other)
     await other.getByRole('cell', { name: 'author_id', exact: true }).waitFor()
+    // It comes last, and the button beside it with it.
+    await other.getByRole('region', { name: 'Live rows' }).getByText('off', { exact: true }).waitFor()
     const buttons = await other.locator('.views').getByRole('button').allTextContents()
     assert.deepEqual(buttons, [])
     assert.equal(await other.getByRole('link', { name: 'New table' }).count(), 0)

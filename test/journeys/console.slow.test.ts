@@ -8,6 +8,7 @@ import {
   expectNoOverflow,
   expectZoomable,
   openConsole,
+  requestsOf,
   signIn,
   userOf,
 } from '#test/console.ts'
@@ -57,6 +58,7 @@ async function tests(): Promise<void> {
     await page.keyboard.press('/')
     await page.locator('input[type=search]:focus').waitFor()
     await page.keyboard.type('g?')
+    assert.equal(await page.locator('input[type=search]').inputValue(), 'g?')
     assert.equal(await page.getByRole('dialog').count(), 0, 'keys that are typed move nothing')
     await page.keyboard.press('Escape')
     await page.reload()
@@ -89,7 +91,6 @@ async function tests(): Promise<void> {
       for (const name of SCREENS) {
         await page.getByRole('navigation', { name: 'Screens' }).getByRole('link', { name }).click()
         await page.getByRole('heading', { name, level: 1 }).waitFor()
-        await page.waitForLoadState('networkidle')
         await expectAccessible(page, `${name}, ${colorScheme}`)
         if (colorScheme === 'light') await expectZoomable(page, name)
       }
@@ -176,8 +177,7 @@ async function tests(): Promise<void> {
 
   test('a key acts until the page is closed, and no storage or address has it, nor a session’s token', async () => {
     const { page } = await visit()
-    const urls: string[] = []
-    page.on('request', (request) => void urls.push(request.url()))
+    const urls = requestsOf(page)
     await page.goto(at)
     await page.getByText('Use a key instead').click()
     await page.getByLabel('Key', { exact: true }).fill('wrong')
