@@ -658,7 +658,7 @@ test('imports form no cycle, not even type imports', () => {
   assert.deepEqual(cycleIn(imports), undefined)
   const assets = sources(new URL('console/assets/', SRC), '.js')
   const ofConsole = new Map(assets.map((source) => [source.file, importsOf(source)]))
-  assert.ok(ofConsole.get('screens.js')?.includes('screens/users.js'))
+  assert.ok(ofConsole.get('shell.js')?.includes('screens/users.js'))
   assert.deepEqual(cycleIn(ofConsole), undefined)
 })
 

@@ -57,6 +57,6 @@ async function unpack(folder: string): Promise<string> {
 }
 
 async function titlesIn(root: string): Promise<readonly string[]> {
-  const text = await readFile(path.join(root, 'src/console/assets/screens.js'), 'utf8')
-  return [...text.matchAll(/title: '([^']+)'/g)].map(([, title = '']) => title)
+  const text = await readFile(path.join(root, 'src/console/assets/shell.js'), 'utf8')
+  return [...text.matchAll(/^ {2}screen\(\s*'[^']+',\s*'([^']+)'/gm)].map(([, title = '']) => title)
 }

@@ -5,12 +5,67 @@ import { Brand, Dialog, Failure, Link, Loading, later, Messages, Title } from '.
 import { useAct, useStore } from './hooks.js'
 import { html } from './html.js'
 import { addressOf, followLink, go, goWith, place } from './router.js'
-import { SCREENS, screenAt } from './screens.js'
 import { loadSession, may, session, signOut } from './session.js'
 import { KeyForm, Questions, SignInForm } from './sign-in.js'
 import { Value } from './values.js'
 
-const VIEWS = new Map(SCREENS.map((screen) => [screen, later(screen.title, screen.load)]))
+/**
+ * A part of the console. To add one: a module in screens/ that exports `View`, and a line here.
+ * @param {string} path
+ * @param {string} title
+ * @param {string} letter g and this letter open it
+ * @param {readonly string[]} needs one of these permissions shows it (session.js `may`)
+ * @param {() => Promise<{ View: import('preact').FunctionComponent<import('./router.js').ViewProps> }>} load
+ */
+const screen = (path, title, letter, needs, load) => ({
+  path,
+  title,
+  letter,
+  needs,
+  View: later(title, load),
+})
+/** @typedef {ReturnType<typeof screen>} Screen */
+
+/** The outbox of development is open to all on its machine. */
+const TO_MAIL = facts.mail ? [] : ['operator:settings']
+
+/** @type {readonly Screen[]} */
+const SCREENS = [
+  screen('/', 'Home', 'h', [], () => import('./screens/home.js')),
+  screen('/users', 'Users', 'u', ['user:list'], () => import('./screens/users.js')),
+  screen(
+    '/organizations',
+    'Organizations',
+    'o',
+    ['organization:list'],
+    () => import('./screens/organizations.js'),
+  ),
+  screen('/data', 'Data', 'd', ['gateway'], () => import('./screens/data.js')),
+  screen('/sql', 'SQL', 'q', ['gateway.query', 'gateway.query.read'], () => import('./screens/sql.js')),
+  screen('/api', 'API', 'i', [], () => import('./screens/api.js')),
+  screen('/keys', 'Keys', 'k', ['operator:keys'], () => import('./screens/keys.js')),
+  screen('/pipelines', 'Pipelines', 'p', ['pipelines.run'], () => import('./screens/pipelines.js')),
+  screen('/webhooks', 'Webhooks', 'w', ['operator:webhooks'], () => import('./screens/webhooks.js')),
+  screen(
+    '/public-routes',
+    'Public routes',
+    'r',
+    ['operator:routes'],
+    () => import('./screens/public-routes.js'),
+  ),
+  screen('/backups', 'Backups', 'b', ['operator:backups'], () => import('./screens/backups.js')),
+  screen('/mail', 'Mail', 'm', TO_MAIL, () => import('./screens/mail.js')),
+  screen('/audit', 'Audit', 'a', ['audit:list'], () => import('./screens/audit.js')),
+  screen('/settings', 'Settings', 's', ['operator:settings'], () => import('./screens/settings.js')),
+]
+
+/** The screen of a place, and the rest of its path. @param {string} path */
+function screenAt(path) {
+  const screen = SCREENS.find(
+    (one) => one.path === path || (one.path !== '/' && path.startsWith(`${one.path}/`)),
+  )
+  return screen && { screen, rest: path.slice(screen.path.length).replace(/^\//, '') }
+}
 
 /** Few need it. */
 const FirstAdmin = later('The page', () => import('./screens/first-admin.js'), 'FirstAdminPage')
@@ -116,7 +171,7 @@ function Inside({ caller }) {
       ${
         found === undefined || !may(caller, found.screen.needs)
           ? html`<${Absent} />`
-          : html`<${VIEWS.get(found.screen)} key=${found.screen.path} caller=${caller} rest=${found.rest} query=${query} />`
+          : html`<${found.screen.View} key=${found.screen.path} caller=${caller} rest=${found.rest} query=${query} />`
       }
     </main>
   </div>`
@@ -144,7 +199,7 @@ function OtherUser() {
   </div>`
 }
 
-/** @param {{ caller: import('./session.js').Caller, screens: readonly import('./screens.js').Screen[] }} props */
+/** @param {{ caller: import('./session.js').Caller, screens: readonly Screen[] }} props */
 function Foot({ caller, screens }) {
   const { run, isBusy, failure } = useAct()
   return html`<div class="foot">
@@ -195,7 +250,7 @@ function ThemeSwitch() {
   )}</select></label>`
 }
 
-/** Keys that move through the console. They do nothing while one types. @param {{ screens: readonly import('./screens.js').Screen[] }} props */
+/** Keys that move through the console. They do nothing while one types. @param {{ screens: readonly Screen[] }} props */
 function Shortcuts({ screens }) {
   const [isListed, setListed] = useState(false)
   useEffect(() => {
