@@ -8,7 +8,7 @@ import type { Side, Work } from '../turns.ts'
 const RATE = 300
 const CALLERS = 200
 /** Times the length of a turn, since a hundredth of fewer requests would be some of them. */
-const LONGER = 5
+const LONGER = 10
 /** While 200 callers arrive, the load process that measures is slow itself. */
 const ARRIVAL = 2_000
 const IDLE = 'idle'
