@@ -1,5 +1,6 @@
 import { type RawBuilder, sql } from 'kysely'
 import type { Db } from '#kernel/db/connect.ts'
+import { deleteExpired } from '#kernel/db/delete-expired.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { randomToken, uuidv7 } from '#kernel/random.ts'
 import { tokenHash } from './tokens.ts'
@@ -107,12 +108,6 @@ export async function deleteKnownDevices(kernel: Kernel, userId: string, exceptO
     .execute()
 }
 
-/** Deletes at most `batch` expired devices; returns their number. One that signs in meanwhile has a lock, and stays. */
-export async function deleteExpiredKnownDevices(db: Db, now: Date, batch: number): Promise<number> {
-  const { numAffectedRows } = await sql`
-    delete from service.known_device where id = any (array(
-      select id from service.known_device where expires_at <= ${now} limit ${batch} for update skip locked))`.execute(
-    db,
-  )
-  return Number(numAffectedRows ?? 0n)
-}
+/** One that signs in meanwhile stays. */
+export const deleteExpiredKnownDevices = (db: Db, before: Date, batch: number): Promise<number> =>
+  deleteExpired(db, { table: 'service.known_device', key: 'id', before, batch })

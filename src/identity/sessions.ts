@@ -232,8 +232,7 @@ export async function deleteUserSessions(db: Db, userId: string, keep?: string):
 
 /**
  * Deletes at most `batch` expired sessions; returns their number. It is not notified (0129_fewer_notifications.sql), so that one which is extended
- * meanwhile has to stay: caches hold it. In this and other prunes the sub-query runs once, also by a plan that was kept from when the table was
- * small: it passes over what the statement has deleted, so with `in` it may run for each row, and all rows would be one batch.
+ * meanwhile has to stay: caches hold it. Otherwise as `deleteExpired`.
  */
 export async function deleteExpiredSessions(db: Db, now: Date, batch: number): Promise<number> {
   const { rows } = await sql<{ readonly count: number }>`

@@ -1,5 +1,5 @@
-import { sql } from 'kysely'
 import type { Db } from '#kernel/db/connect.ts'
+import { deleteExpired } from '#kernel/db/delete-expired.ts'
 import { isTokenShaped, tokenHash } from './tokens.ts'
 
 /** A browser of the user that needs no second factor, while its token is valid. The id stays when the token is replaced. */
@@ -60,12 +60,6 @@ export async function deleteTrustedDevices(db: Db, userId: string): Promise<void
   await db.deleteFrom('trustedDevice').where('userId', '=', userId).execute()
 }
 
-/** Deletes at most `batch` expired devices; returns their number. One that is extended meanwhile has a lock, and stays. */
-export async function deleteExpiredTrustedDevices(db: Db, now: Date, batch: number): Promise<number> {
-  const { numAffectedRows } = await sql`
-    delete from service.trusted_device where id = any (array(
-      select id from service.trusted_device where expires_at <= ${now} limit ${batch} for update skip locked))`.execute(
-    db,
-  )
-  return Number(numAffectedRows ?? 0n)
-}
+/** One that is extended meanwhile stays. */
+export const deleteExpiredTrustedDevices = (db: Db, before: Date, batch: number): Promise<number> =>
+  deleteExpired(db, { table: 'service.trusted_device', key: 'id', before, batch })

@@ -1,5 +1,6 @@
 import { type Insertable, sql } from 'kysely'
 import type { Db } from '#kernel/db/connect.ts'
+import { deleteExpired } from '#kernel/db/delete-expired.ts'
 import type { InvitationTable } from '#kernel/db/tables.ts'
 import type { Invitation } from './store.ts'
 
@@ -138,13 +139,11 @@ export async function deleteInvitationsTo(db: Db, email: string): Promise<void> 
 /** Milliseconds for which an organization still lists an invitation after its end. */
 const LISTED = 30 * 86_400_000
 
-/** Deletes at most `batch` invitations that expired 30 days ago; returns their number. One that is renewed meanwhile has a lock, and stays. */
-export async function deleteOldInvitations(db: Db, now: Date, batch: number): Promise<number> {
-  const before = new Date(now.getTime() - LISTED)
-  const { numAffectedRows } = await sql`
-    delete from service.invitation where id = any (array(
-      select id from service.invitation where expires_at <= ${before} limit ${batch} for update skip locked))`.execute(
-    db,
-  )
-  return Number(numAffectedRows ?? 0n)
-}
+/** Those that expired 30 days ago. One that is renewed meanwhile stays. */
+export const deleteOldInvitations = (db: Db, now: Date, batch: number): Promise<number> =>
+  deleteExpired(db, {
+    table: 'service.invitation',
+    key: 'id',
+    before: new Date(now.getTime() - LISTED),
+    batch,
+  })

@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import type { Db } from '#kernel/db/connect.ts'
+import { deleteExpired } from '#kernel/db/delete-expired.ts'
 
 type TicketRow = {
   /** SHA-256 of the ticket. */
@@ -43,15 +44,9 @@ export const reuseTicket = (
     .returning(['ticketHash', 'sealed', 'body'])
     .executeTakeFirst()
 
-/** Deletes at most `batch` expired tickets; returns their number. One that is redeemed meanwhile has a lock, and stays. */
-export async function deleteExpiredRealtimeTickets(db: Db, now: Date, batch: number): Promise<number> {
-  const { numAffectedRows = 0n } =
-    await sql`delete from service.realtime_ticket where ticket_hash = any (array(
-      select ticket_hash from service.realtime_ticket where expires_at <= ${now} limit ${batch} for update skip locked))`.execute(
-      db,
-    )
-  return Number(numAffectedRows)
-}
+/** One that is redeemed meanwhile stays. */
+export const deleteExpiredRealtimeTickets = (db: Db, before: Date, batch: number): Promise<number> =>
+  deleteExpired(db, { table: 'service.realtime_ticket', key: 'ticket_hash', before, batch })
 
 /** Tells every process that listens to the channel. */
 export const notify = async (db: Db, channel: string, payload: string): Promise<void> =>

@@ -1,11 +1,11 @@
 import { hash } from 'node:crypto'
 import { isIPv6 } from 'node:net'
-import { sql } from 'kysely'
 import type pg from 'pg'
 import { RateLimiterPostgres, RateLimiterRes } from 'rate-limiter-flexible'
 import type { Clock } from '../../clock.ts'
 import type { Config } from '../../config/config.ts'
 import type { Db } from '../../db/connect.ts'
+import { deleteExpired } from '../../db/delete-expired.ts'
 import { tooMany } from '../failures.ts'
 import { type AttemptBucket, type AttemptLimit, createAttemptLimit, type Verdict } from './attempt-limits.ts'
 import { createLimiterTable, type LimiterTableFor } from './limiter-table.ts'
@@ -175,12 +175,12 @@ export function networkOf(address: string): string {
     .join(':')
 }
 
-/** Deletes at most `batch` buckets whose window is over; returns their number. A window that begins anew meanwhile has a lock, and stays. */
-export async function deleteExpiredLimits(db: Db, now: Date, batch: number): Promise<number> {
-  const { numAffectedRows } = await sql`
-    delete from service.rate_limit where key = any (array(
-      select key from service.rate_limit where expire <= ${String(now.getTime())} limit ${batch} for update skip locked))`.execute(
-    db,
-  )
-  return Number(numAffectedRows ?? 0n)
-}
+/** Buckets whose window is over. One that begins anew meanwhile stays. */
+export const deleteExpiredLimits = (db: Db, now: Date, batch: number): Promise<number> =>
+  deleteExpired(db, {
+    table: 'service.rate_limit',
+    key: 'key',
+    until: 'expire',
+    before: String(now.getTime()),
+    batch,
+  })
