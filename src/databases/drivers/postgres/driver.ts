@@ -7,7 +7,6 @@ import type {
   RowLevelSecurity,
   SqlRole,
 } from '#databases/drivers/driver.ts'
-import { memoizeAsync } from '#databases/drivers/memoize-async.ts'
 import { createReadAheadBudgets, type MemoryBudget } from '#databases/drivers/memory-budget.ts'
 import { createPlanner } from '#databases/drivers/planner.ts'
 import { callerOperations } from '#databases/drivers/postgres/caller-operations.ts'
@@ -45,6 +44,7 @@ import type { DatabaseFailureCode } from '#databases/failures.ts'
 import { EVERY_RIGHT } from '#databases/plan/rights.ts'
 import { IDENTITY_SQL } from '#kernel/db/database-identity.ts'
 import { Failure } from '#kernel/errors.ts'
+import { openedOnce } from '#kernel/opened-once.ts'
 
 export type PostgresOptions = {
   /** The client, for messages. */
@@ -108,14 +108,14 @@ export function createPostgresDriver(given: PostgresOptions): PostgresDriver {
   ) // as the statement builds it
   const { plan, attempt } = createPlanner(tables, ({ code }) => MOVED.has(code))
   const defaultsFor = createDefaultsReader(run)
-  const identity = memoizeAsync(() => readIdentity(run))
+  const identity = openedOnce(() => readIdentity(run)).get
   const readDefinitions = createDefinitionReader(options)
   const direct = createDirectConnections(options.directUrl, pool, {
     ...options,
     name: options.name ?? '',
     terminate: createTerminator({ ...options, url: options.directUrl ?? options.url }),
     checkRole: createRoleCheck(options),
-    reached: memoizeAsync(() => Promise.all([identity(), run.systemValue(createSql(REACHED_SQL))])),
+    reached: openedOnce(() => Promise.all([identity(), run.systemValue(createSql(REACHED_SQL))])).get,
   })
   const runDirect = direct.pool === pool ? run : createRunner(direct.pool, ownPersona)
   const management = createManagement(direct.pool, runDirect, {

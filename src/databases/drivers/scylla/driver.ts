@@ -1,7 +1,6 @@
 import { createCatalogueCache } from '#databases/drivers/catalogue-cache.ts'
 import { createConcurrencyLimit } from '#databases/drivers/concurrency-limit.ts'
 import type { Driver, Presence, SqlRequest, SqlResult } from '#databases/drivers/driver.ts'
-import { memoizeAsync } from '#databases/drivers/memoize-async.ts'
 import { createPlanner } from '#databases/drivers/planner.ts'
 import { requirePresence } from '#databases/drivers/presence.ts'
 import { runCql } from '#databases/drivers/scylla/caller-cql.ts'
@@ -17,6 +16,7 @@ import type { PlanOf } from '#databases/plan/plan.ts'
 import type { Rights } from '#databases/plan/rights.ts'
 import type { DataRequest } from '#databases/request/request.ts'
 import { isSystem } from '#kernel/config/scylla-url.ts'
+import { openedOnce } from '#kernel/opened-once.ts'
 
 export type ScyllaOptions = SessionOptions & {
   /** Statements of callers' own CQL (gateway.md 6) that may run at once. */
@@ -48,10 +48,10 @@ export function createScyllaDriver(options: ScyllaOptions): Driver {
   }
 
   /** Clusters of the same name count as one. Then a write invalidates more cached answers than necessary. */
-  const identity = memoizeAsync(async () => {
+  const identity = openedOnce(async () => {
     const [row] = await session.system<{ cluster_name: string }>('select cluster_name from system.local')
     return `${row?.cluster_name}/${keyspace}`
-  })
+  }).get
 
   async function sql(request: SqlRequest): Promise<SqlResult> {
     requireDatabase(request.database, keyspace)

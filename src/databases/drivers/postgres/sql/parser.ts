@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module'
 import { setImmediate } from 'node:timers/promises'
 import type { ParseResult } from 'libpg-query'
-import { memoizeAsync } from '#databases/drivers/memoize-async.ts'
+import { openedOnce } from '#kernel/opened-once.ts'
 
 /** The grammar does not accept the text. The message is PostgreSQL's own. */
 export class SyntaxFailure extends Error {}
@@ -45,10 +45,10 @@ type Parser = {
 
 /** Loaded with the first text: a parser takes 5 MB. */
 const loader = () =>
-  memoizeAsync(async (): Promise<Parser> => {
+  openedOnce(async (): Promise<Parser> => {
     const create: () => Promise<Parser> = createRequire(import.meta.url)('libpg-query/wasm/libpg-query.js')
     return create()
-  })
+  }).get
 
 let current = loader()
 
