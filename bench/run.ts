@@ -1,7 +1,8 @@
 /**
  * `npm run bench`: all scenarios, and again after an interruption those that are left. `npm run bench -- NAME …`: only these, anew.
- * `npm run bench -- --quick`: a look at four of them in three minutes. `npm run bench -- growth`: what requests cost as tables grow to a
- * million rows, with `--rows N` or `--huge` (ten million) to others. `npm run bench -- report FILE`: the page and the charts of a file.
+ * `npm run bench -- NAME --rounds 27`: in more turns than nine, for a narrower interval. `npm run bench -- --quick`: a look at four of
+ * them in three minutes. `npm run bench -- growth`: what requests cost as tables grow to a million rows, with `--rows N` or `--huge` (ten
+ * million) to others. `npm run bench -- report FILE`: the page and the charts of a file.
  * `npm run bench -- peers`: installs the products to compare with.
  */
 import { parseArgs } from 'node:util'
@@ -24,6 +25,7 @@ const withoutPeers = async () => ({ sides: [], missing: {} })
 const { values, positionals } = parseArgs({
   options: {
     quick: { type: 'boolean', default: false },
+    rounds: { type: 'string', default: `${WHOLE.rounds}` },
     huge: { type: 'boolean', default: false },
     rows: { type: 'string' },
   },
@@ -40,7 +42,9 @@ async function measure(names: readonly string[]): Promise<void> {
   const unknown = names.filter((name) => !(name in SCENARIOS))
   if (unknown.length > 0)
     throw new Error(`Unknown: ${unknown.join(', ')}. There are ${Object.keys(SCENARIOS).join(', ')}.`)
-  const size = values.quick ? A_LOOK : WHOLE
+  const rounds = Number(values.rounds)
+  if (!Number.isInteger(rounds) || rounds < 1) throw new Error('--rounds takes a number from 1 on.')
+  const size = { ...(values.quick ? A_LOOK : WHOLE), rounds }
   const file = await openResults({ quick: values.quick, seed: size.seed, seconds: size.seconds })
   const asked = names.length > 0 ? names : values.quick ? QUICK : file.left(Object.keys(SCENARIOS))
   if (asked.length === 0) return console.log(`${file.path} has all scenarios of this commit.`)
