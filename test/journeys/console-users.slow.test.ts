@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import { isDeepStrictEqual } from 'node:util'
 import type { Page } from 'playwright-core'
 import { otherOrigin, withoutBrowser } from '#test/browser/chromium.ts'
+import { untilLoaded } from '#test/browser/loaded.ts'
 import { expectAccessible, expectZoomable, openConsole, signIn, userOf } from '#test/console.ts'
 import { eventually } from '#test/embedded.ts'
 import { PASSWORD } from '#test/harness.ts'
@@ -25,13 +26,6 @@ async function tests(): Promise<void> {
     (await db.selectFrom('user').select(['banned', 'banReason', 'role']).where('id', '=', id).execute())[0]
   const press = (page: Page, name: string) => page.getByRole('button', { name, exact: true }).click()
   const sessionsOf = (id: string) => db.selectFrom('session').select('id').where('userId', '=', id).execute()
-
-  /** Waits for each part of the page of a user, which would otherwise ask for the sign-in, or meet the other user, in place of the act. */
-  const untilWhole = async (page: Page) => {
-    for (const name of ['Live sessions', 'Last acts']) await page.getByRole('region', { name }).waitFor()
-    for (const text of ['Password', 'Second factor', 'A member of none.'])
-      await page.getByText(text, { exact: true }).waitFor()
-  }
 
   test('users are searched, filtered, sorted and paged by the address, which a colleague can open', async () => {
     for (let count = 0; count < 60; count++) await userOf(t, `P${String(count).padStart(2, '0')}`, 'user')
@@ -104,6 +98,34 @@ async function tests(): Promise<void> {
     await page.locator('button:focus', { hasText: 'Change role' }).waitFor()
   })
 
+  test('each panel says that it loads, and one that has failed offers to try again', async () => {
+    const ada = await userOf(t, 'Ann', 'user')
+    const { page } = await enter()
+    const { promise: held, resolve: release } = Promise.withResolvers<void>()
+    await page.route(
+      /list-user-(sessions|accounts|factors|organizations)|list-audit-events/,
+      async (route) => {
+        await held
+        const json = { code: 404, message: { text: 'No' }, error: 7 }
+        await (route.request().url().includes('factors')
+          ? route.fulfill({ status: 404, json })
+          : route.continue())
+      },
+    )
+    await page.goto(`${at}/users/${ada.id}`)
+    const panel = (name: string) => page.getByRole('region', { name, exact: true })
+    for (const name of ['Sessions', 'Ways in', 'Factors', 'Organizations', 'Audit'])
+      await panel(name)
+        .getByText(/^Loading the /)
+        .waitFor()
+    release()
+    await panel('Factors').getByText('The service has answered 404').waitFor()
+    await page.unrouteAll()
+    await panel('Factors').getByRole('button', { name: 'Try again' }).click()
+    await panel('Factors').getByText('Second factor').waitFor()
+    await untilLoaded(page)
+  })
+
   test('sessions are listed and ended one by one', async () => {
     const ada = await userOf(t, 'Alma', 'user')
     await t.anon.post('/api/auth/sign-in/email', { email: ada.email, password: PASSWORD })
@@ -121,7 +143,7 @@ async function tests(): Promise<void> {
   test('when the session has ended, the act goes on after a sign-in', async () => {
     const ada = await userOf(t, 'Abe', 'user')
     const { page } = await enter(root, `/users/${ada.id}`)
-    await untilWhole(page)
+    await untilLoaded(page)
     await press(page, 'Ban')
     await page.getByLabel('Reason').fill('late')
     await db.deleteFrom('session').where('userId', '=', root.id).execute()
@@ -169,7 +191,7 @@ async function tests(): Promise<void> {
     await page.getByRole('heading', { name: 'Sign in' }).waitFor()
     await signIn(page, root)
     await page.getByRole('heading', { name: 'Arno', level: 1 }).waitFor()
-    await untilWhole(page)
+    await untilLoaded(page)
     await press(page, 'Ban')
     // As if this tab had been asleep: the cookie is another user's by now, and no message has come.
     const answer = await t.anon.post(

@@ -122,6 +122,15 @@ export const Link = ({ to, query, children }) => html`<a href=${addressOf(to, qu
 export const Loading = ({ of }) => html`<p class="loading" role="status">Loading ${of} …</p>`
 
 /**
+ * In place of what has not come: that it is loading, or why it has not come. Above what has come: why a later reading of it has failed.
+ * @param {{ of: string, data?: unknown, failure: unknown, again?: () => void }} props
+ */
+export function Pending({ of, data, failure, again }) {
+  if (failure !== undefined) return html`<${Failure} of=${failure} again=${again} />`
+  return data === undefined && html`<${Loading} of=${of} />`
+}
+
+/**
  * A component that is loaded when it is first shown: `name` of a module.
  * @param {string} title
  * @param {() => Promise<any>} load

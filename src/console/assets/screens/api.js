@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks'
 import { facts } from '../api.js'
-import { Failure, Loading, Title, take } from '../controls.js'
+import { Pending, Title, take } from '../controls.js'
 import { useLoad } from '../hooks.js'
 import { html } from '../html.js'
 import { addressOf } from '../router.js'
@@ -21,11 +21,7 @@ export function View({ caller, rest }) {
 function Reference({ caller, id }) {
   const { data, failure, reload } = useLoad(loadDocument, [])
   if (data === undefined)
-    return html`<${Title} title="API" />${
-      failure === undefined
-        ? html`<${Loading} of="the reference" />`
-        : html`<${Failure} of=${failure} again=${reload} />`
-    }`
+    return html`<${Title} title="API" /><${Pending} of="the reference" failure=${failure} again=${reload} />`
   const operation = data.operations.find((one) => one.id === id)
   return html`<div class="split">
     <${Operations} document=${data} shown=${operation} />

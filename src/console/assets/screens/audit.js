@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks'
 import { auth, call } from '../api.js'
-import { Failure, Link, Loading, Mark, Table, Title, take } from '../controls.js'
+import { Link, Mark, Pending, Table, Title, take } from '../controls.js'
 import { useLoad } from '../hooks.js'
 import { html } from '../html.js'
 import { goWith } from '../router.js'
@@ -90,8 +90,7 @@ export function View({ caller, query }) {
   return html`<${Title} title="Audit" />
     <${Filters} key=${JSON.stringify([actor, target, action, organization, from])} actor=${actor} target=${target} action=${action}
       organization=${organization} from=${from} />
-    <${Failure} of=${failure} again=${reload} />
-    ${data === undefined && failure === undefined && html`<${Loading} of="the trail" />`}
+    <${Pending} of="the trail" data=${data} failure=${failure} again=${reload} />
     ${
       data !== undefined &&
       html`<${Table} label="Audit events" columns=${columnsFor(linksUsers)} rows=${data.events} keyOf=${idOf}

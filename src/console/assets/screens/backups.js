@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'preact/hooks'
 import { call } from '../api.js'
-import { Failure, Link, Loading, Mark, Pager, Panel, Table, Title, take } from '../controls.js'
+import { Link, Mark, Pager, Panel, Pending, Table, Title, take } from '../controls.js'
 import { useLoad } from '../hooks.js'
 import { html } from '../html.js'
 import { goWith } from '../router.js'
@@ -49,8 +49,7 @@ export function View({ caller, query }) {
         <option value="">All</option>${STATUSES.map((name) => html`<option value=${name}>${name}</option>`)}
       </select></label>
     </div>
-    <${Failure} of=${failure} again=${reload} />
-    ${data === undefined && failure === undefined && html`<${Loading} of="the backups" />`}
+    <${Pending} of="the backups" data=${data} failure=${failure} again=${reload} />
     ${
       data !== undefined &&
       html`<${Table} label="Backups" columns=${columnsFor(reload)} rows=${jobs} keyOf=${idOf}
@@ -119,7 +118,7 @@ function Schedules() {
   const location = settings.find(({ setting }) => setting === 'backups.location')
   const rows = schedulesIn(settings)
   return html`<${Panel} title="Schedules" actions=${html`<${Link} to="/settings" query=${{ search: 'backups.' }}>All settings<//>`}>
-    <${Failure} of=${failure} again=${reload} />
+    <${Pending} of="the schedules" data=${data} failure=${failure} again=${reload} />
     ${data !== undefined && html`<${Table} label="Schedules that are configured" columns=${SCHEDULE_COLUMNS} rows=${rows} keyOf=${nameOf} empty=${html`None: <code>backups.schedules.NAME</code> in the file of the configuration makes backups by themselves.`} />`}
     ${location !== undefined && html`<p class="fine">Files go to <code><${Value} value=${location.value ?? location.default ?? location.absent} /></code> (<code>backups.location</code>, from ${location.source}).</p>`}
   <//>`

@@ -1,5 +1,5 @@
 import { call } from '../api.js'
-import { Failure, Loading, later, Title, take } from '../controls.js'
+import { later, Pending, Title, take } from '../controls.js'
 import { useLoad, useStore } from '../hooks.js'
 import { html } from '../html.js'
 import { addressOf, go } from '../router.js'
@@ -27,8 +27,7 @@ export function View({ caller, query }) {
         )}</select></label>`
       }
     <//>
-    <${Failure} of=${clients.failure} again=${clients.reload} />
-    ${clients.isLoading && clients.data === undefined && html`<${Loading} of="the clients" />`}
+    <${Pending} of="the clients" data=${clients.data} failure=${clients.failure} again=${clients.reload} />
     ${client !== undefined && html`<${Client} key=${client} client=${client} schema=${schema} table=${table} caller=${caller} query=${query} />`}
     ${clients.data?.length === 0 && html`<p>There is no client whose rows you may read.</p>`}`
 }
@@ -43,8 +42,7 @@ function Client({ client, schema, table, caller, query }) {
   const tables = data?.tables
   return html`<div class="split">
     <nav class="tables" aria-label="Tables">
-      <${Failure} of=${failure} again=${reload} />
-      ${tables === undefined && failure === undefined && html`<${Loading} of="the tables" />`}
+      <${Pending} of="the tables" data=${tables} failure=${failure} again=${reload} />
       ${tables !== undefined && tables.length > 0 && html`<${Tables} tables=${tables} client=${client} schema=${schema} table=${table} />`}
       ${
         holds(caller, client, 'management.tables.write') &&

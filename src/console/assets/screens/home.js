@@ -1,5 +1,5 @@
 import { call } from '../api.js'
-import { Failure, Line, Link, Loading, Mark, Panel, Table, Title } from '../controls.js'
+import { Line, Link, Mark, Panel, Pending, Table, Title } from '../controls.js'
 import { useLoad } from '../hooks.js'
 import { html } from '../html.js'
 import { may } from '../session.js'
@@ -42,8 +42,8 @@ const responses = ({ requests: { auth, gateway } }, classes = CLASSES) =>
 /** The last hour, in four figures with their minutes. */
 function Activity() {
   const { data, failure, reload } = useLoad((signal) => call('/admin/activity', { signal }), [])
-  if (failure !== undefined) return html`<${Failure} of=${failure} again=${reload} />`
-  if (data === undefined) return html`<${Loading} of="the last hour" />`
+  if (failure !== undefined || data === undefined)
+    return html`<${Pending} of="the last hour" failure=${failure} again=${reload} />`
   const { total, minutes } = /** @type {{ total: Counts, minutes: readonly Counts[] }} */ (data.data)
   const [refused, failed] = [responses(total, ['4xx']), responses(total, ['5xx'])]
   return html`<section class="figures" aria-label="The last hour">
@@ -98,8 +98,7 @@ function Findings() {
       ? html`<${Mark} tone="good">healthy<//>`
       : html`<${Mark} tone="bad">${countOf(problems.length, 'problem')}<//>`
   return html`<${Panel} title="Findings" actions=${again} note=${data && verdict}>
-    <${Failure} of=${failure} />
-    ${data === undefined && failure === undefined && html`<${Loading} of="the checks" />`}
+    <${Pending} of="the checks" data=${data} failure=${failure} />
     <ul class="list">${problems.map((finding) => html`<${Finding} of=${finding} />`)}</ul>
     ${
       fine.length > 0 &&
@@ -123,8 +122,7 @@ function Components() {
   const components = data?.components ?? []
   const isFine = data?.status === 'ok'
   return html`<${Panel} title="Components" note=${data && html`<${Mark} tone=${isFine ? 'good' : 'bad'}>${data.status}<//>`}>
-    <${Failure} of=${failure} again=${reload} />
-    ${data === undefined && failure === undefined && html`<${Loading} of="the components" />`}
+    <${Pending} of="the components" data=${data} failure=${failure} again=${reload} />
     <ul class="list">${components.map(
       ({ name, status, message }) => html`<${Line} left=${html`<${Value} value=${name} />`}
         note=${message === undefined ? undefined : html`<${Value} value=${message} />`}
@@ -149,7 +147,7 @@ function Webhooks({ caller }) {
   /** @type {readonly { id: string, url: string, consecutive_failures: number, disabled_reason: string | null }[]} */
   const failing = data?.data.webhooks ?? []
   return html`<${Panel} title="Failing deliveries" actions=${html`<${Link} to="/webhooks">Webhooks<//>`}>
-    <${Failure} of=${failure} again=${reload} />
+    <${Pending} of="the webhooks" data=${data} failure=${failure} again=${reload} />
     ${data !== undefined && failing.length === 0 && html`<p class="empty">No webhook fails.</p>`}
     <ul class="list">${failing.map(
       ({ id, url, consecutive_failures, disabled_reason }) => html`<${Line} key=${id}
@@ -184,7 +182,7 @@ function Statements() {
     [],
   )
   return html`<${Panel} title="Slowest statements" note="by p95, since the start">
-    <${Failure} of=${failure} again=${reload} />
+    <${Pending} of="the statements" data=${data} failure=${failure} again=${reload} />
     ${
       data !== undefined &&
       html`<${Table} label="Statements by time" columns=${COLUMNS} rows=${data.data.statements}

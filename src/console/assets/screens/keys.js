@@ -1,5 +1,5 @@
 import { call } from '../api.js'
-import { Failure, Link, Loading, later, Pager, Search, Table, Title, take } from '../controls.js'
+import { Link, later, Pager, Pending, Search, Table, Title, take } from '../controls.js'
 import { useLoad } from '../hooks.js'
 import { html } from '../html.js'
 import { addressOf, go, goWith } from '../router.js'
@@ -75,8 +75,7 @@ function Keys({ caller, query }) {
         <option value="">All</option>${['active', 'inactive', 'expired'].map((name) => html`<option value=${name}>${name}</option>`)}
       </select></label>
     </div>
-    <${Failure} of=${failure} again=${reload} />
-    ${data === undefined && failure === undefined && html`<${Loading} of="the keys" />`}
+    <${Pending} of="the keys" data=${data} failure=${failure} again=${reload} />
     ${
       keys &&
       html`<${Table} label="Keys" columns=${COLUMNS} rows=${shown} keyOf=${idOf} sort=${sort} dir=${dir} isBusy=${isLoading}

@@ -1,5 +1,5 @@
 import { call, facts } from '../api.js'
-import { Fact, Failure, Link, Loading, Mark, Panel, Table, Title } from '../controls.js'
+import { Fact, Failure, Link, Mark, Panel, Pending, Table, Title } from '../controls.js'
 import { useLoad } from '../hooks.js'
 import { html } from '../html.js'
 import { may } from '../session.js'
@@ -33,8 +33,7 @@ const idOf = ({ id }) => id
 function Outbox() {
   const { data, failure, isLoading, reload } = useLoad((signal) => call('/dev/mails', { signal }), [])
   return html`<${Title} title="Mail"><button type="button" onClick=${reload}>Read again</button><//>
-    <${Failure} of=${failure} again=${reload} />
-    ${data === undefined && failure === undefined && html`<${Loading} of="the outbox" />`}
+    <${Pending} of="the outbox" data=${data} failure=${failure} again=${reload} />
     ${
       data !== undefined &&
       html`<${Table} label="Mails of the outbox" columns=${COLUMNS} rows=${data.mails} keyOf=${idOf} isBusy=${isLoading}
@@ -52,8 +51,7 @@ function Mail({ id }) {
   const mail = /** @type {OutboxMail | undefined} */ (data)
   return html`<p class="crumb"><${Link} to="/mail">Mail<//></p>
     <${Title} title=${mail?.subject || 'Mail'} />
-    <${Failure} of=${failure} again=${reload} />
-    ${mail === undefined && failure === undefined && html`<${Loading} of="the mail" />`}
+    <${Pending} of="the mail" data=${mail} failure=${failure} again=${reload} />
     ${
       mail !== undefined &&
       html`<${Panel} title="Mail">

@@ -1,19 +1,6 @@
 import { useState } from 'preact/hooks'
 import { ApiError, auth, call } from '../api.js'
-import {
-  ActForm,
-  Failure,
-  Field,
-  Link,
-  Loading,
-  Mark,
-  Pager,
-  Search,
-  say,
-  Table,
-  Title,
-  take,
-} from '../controls.js'
+import { ActForm, Field, Link, Mark, Pager, Pending, Search, say, Table, Title, take } from '../controls.js'
 import { useExactCount, useLoad } from '../hooks.js'
 import { html } from '../html.js'
 import { addressOf, go, offsetIn } from '../router.js'
@@ -69,8 +56,7 @@ function Organizations({ caller, query }) {
       ${mayAdd && html`<button type="button" class="primary" onClick=${() => setAdding(true)}>New organization</button>`}
     <//>
     <div class="tools" role="search"><${Search} search=${search} placeholder="Part of a name or slug" /></div>
-    <${Failure} of=${failure} again=${reload} />
-    ${data === undefined && failure === undefined && html`<${Loading} of="the organizations" />`}
+    <${Pending} of="the organizations" data=${data} failure=${failure} again=${reload} />
     ${
       data !== undefined &&
       html`<${Table} label="Organizations" columns=${COLUMNS} rows=${data.organizations} keyOf=${idOf}

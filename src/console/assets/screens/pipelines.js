@@ -1,5 +1,5 @@
 import { call } from '../api.js'
-import { Failure, Link, Loading, Table, Title } from '../controls.js'
+import { Link, Pending, Table, Title } from '../controls.js'
 import { useLoad } from '../hooks.js'
 import { html } from '../html.js'
 import { addressOf, go } from '../router.js'
@@ -55,8 +55,7 @@ function List({ caller, query }) {
   return html`<${Title} title="Pipelines">
       <button type="button" class="primary" onClick=${() => go(addressOf('/pipelines/edit'))}>New pipeline</button>
     <//>
-    <${Failure} of=${failure} again=${reload} />
-    ${data === undefined && failure === undefined && html`<${Loading} of="the pipelines" />`}
+    <${Pending} of="the pipelines" data=${data} failure=${failure} again=${reload} />
     ${
       data !== undefined &&
       html`<div class="acts"><${Table} label="Named pipelines" columns=${COLUMNS} rows=${data.templates} keyOf=${(/** @type {Named} */ { name }) => name}
@@ -71,7 +70,6 @@ function EditView({ caller, query }) {
   const { from = 'copy' } = query
   return html`<p class="crumb"><${Link} to="/pipelines">Pipelines<//></p>
     <${Title} title=${from.startsWith('named:') ? from.slice('named:'.length) : 'New pipeline'} />
-    <${Failure} of=${failure} again=${reload} />
-    ${data === undefined && failure === undefined && html`<${Loading} of="the pipelines" />`}
+    <${Pending} of="the pipelines" data=${data} failure=${failure} again=${reload} />
     ${data !== undefined && html`<${Editor} key=${from} from=${from} named=${data.templates} caller=${caller} client=${query.client} />`}`
 }

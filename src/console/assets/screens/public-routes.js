@@ -1,5 +1,5 @@
 import { call } from '../api.js'
-import { Failure, Link, Loading, later, Pager, Search, Table, Title, take } from '../controls.js'
+import { Link, later, Pager, Pending, Search, Table, Title, take } from '../controls.js'
 import { useLoad } from '../hooks.js'
 import { html } from '../html.js'
 import { addressOf, go, goWith } from '../router.js'
@@ -67,8 +67,7 @@ function Routes({ caller, query }) {
         <option value="">All</option><option value="active">active</option><option value="closed">closed</option>
       </select></label>
     </div>
-    <${Failure} of=${failure} again=${reload} />
-    ${data === undefined && failure === undefined && html`<${Loading} of="the public routes" />`}
+    <${Pending} of="the public routes" data=${data} failure=${failure} again=${reload} />
     ${
       routes &&
       html`<${Table} label="Public routes" columns=${COLUMNS} rows=${routes.public_routes} keyOf=${keyOf} isBusy=${isLoading}

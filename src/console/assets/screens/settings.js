@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks'
 import { call } from '../api.js'
-import { Check, Failure, Loading, Mark, Table, Title, take } from '../controls.js'
+import { Check, Mark, Pending, Table, Title, take } from '../controls.js'
 import { useLoad } from '../hooks.js'
 import { html } from '../html.js'
 import { goWith } from '../router.js'
@@ -51,8 +51,7 @@ export function View({ query: { search = '', changed = '' } }) {
       <label>Search <input type="search" value=${text} onInput=${take(find)} placeholder="Part of a name or value" /></label>
       <${Check} label="Only those that differ from the default" checked=${changed !== ''} onChange=${() => goWith({ changed: changed === '' ? '1' : undefined }, { replaces: true })} />
     </div>
-    <${Failure} of=${failure} again=${reload} />
-    ${data === undefined && failure === undefined && html`<${Loading} of="the settings" />`}
+    <${Pending} of="the settings" data=${data} failure=${failure} again=${reload} />
     ${
       data !== undefined &&
       html`<${Table} label="Settings" columns=${COLUMNS} rows=${shown} keyOf=${nameOf} empty="No setting matches." />

@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { Check, Failure, Loading, Title, take } from '../controls.js'
+import { Check, Failure, Pending, Title, take } from '../controls.js'
 import { useLoad } from '../hooks.js'
 import { html } from '../html.js'
 import { addressOf, go } from '../router.js'
@@ -22,8 +22,7 @@ export function View({ caller, query }) {
   return html`<${Title} title="SQL">
       ${client !== undefined && html`<label>Client <select value=${client} onChange=${choose}>${names.map((name) => html`<option value=${name}>${name}</option>`)}</select></label>`}
     <//>
-    <${Failure} of=${failure} again=${reload} />
-    ${data === undefined && failure === undefined && html`<${Loading} of="the clients" />`}
+    <${Pending} of="the clients" data=${data} failure=${failure} again=${reload} />
     ${data !== undefined && client === undefined && html`<p>There is no client on which you may run SQL.</p>`}
     ${data !== undefined && client !== undefined && html`<${Workbench} key=${client} client=${client} />`}`
 }

@@ -5,9 +5,9 @@ import {
   Failure,
   Field,
   Link,
-  Loading,
   Mark,
   Pager,
+  Pending,
   Search,
   say,
   Table,
@@ -95,8 +95,7 @@ function Users({ caller, query }) {
         <option value="">All</option>${Object.entries(FILTERS).map(([name, [label]]) => html`<option value=${name}>${label}</option>`)}
       </select></label>
     </div>
-    <${Failure} of=${failure} again=${reload} />
-    ${data === undefined && failure === undefined && html`<${Loading} of="the users" />`}
+    <${Pending} of="the users" data=${data} failure=${failure} again=${reload} />
     ${
       data !== undefined &&
       html`<${Table} label="Users" columns=${COLUMNS} rows=${data.users} keyOf=${idOf}

@@ -1,5 +1,5 @@
 import { facts } from '../api.js'
-import { Failure, Link, Loading, later, Pager, Table, Title, take } from '../controls.js'
+import { Link, later, Pager, Pending, Table, Title, take } from '../controls.js'
 import { useLoad } from '../hooks.js'
 import { html } from '../html.js'
 import { addressOf, go, goWith } from '../router.js'
@@ -96,8 +96,7 @@ function Webhooks({ caller, query }) {
         <option value="">All, and users</option>${names.map((name) => html`<option value=${name}>${name}</option>`)}
       </select></label>
     </div>
-    <${Failure} of=${failure} again=${reload} />
-    ${data === undefined && failure === undefined && html`<${Loading} of="the webhooks" />`}
+    <${Pending} of="the webhooks" data=${data} failure=${failure} again=${reload} />
     ${
       data !== undefined &&
       html`<${Table} label="Webhooks" columns=${COLUMNS} rows=${data.webhooks} keyOf=${(/** @type {ListedWebhook} */ { id }) => id}

@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'preact/hooks'
 import { ask } from '../../api.js'
-import { Failure, Loading, later, Pager } from '../../controls.js'
+import { Failure, later, Pager, Pending } from '../../controls.js'
 import { useAct, useExactCount, useLoad, useStore } from '../../hooks.js'
 import { html } from '../../html.js'
 import { goWith } from '../../router.js'
@@ -27,8 +27,8 @@ const RowDialog = later('The row', () => import('./relations.js'), 'RowDialog')
 export function Grid({ caller, client, schema, table, query }) {
   const [place] = useState({ client, schema, table })
   const { data, failure, reload } = useLoad((signal) => readStructure(place, signal), [place])
-  if (failure !== undefined) return html`<${Failure} of=${failure} again=${reload} />`
-  if (data === undefined) return html`<${Loading} of="the table" />`
+  if (failure !== undefined || data === undefined)
+    return html`<${Pending} of="the table" failure=${failure} again=${reload} />`
   return html`<${Rows} caller=${caller} place=${place} structure=${data} query=${query} />`
 }
 
@@ -107,9 +107,8 @@ function Rows({ caller, place, structure, query }) {
     </div>
     <${Failure} of=${removing.failure} />
     ${readOnly !== undefined && data !== undefined && html`<p class="fine">${readOnly}</p>`}
-    <${Failure} of=${failure} again=${reload} />
+    <${Pending} of="the rows" data=${data} failure=${failure} again=${reload} />
     ${isTooLarge(failure) && sizeOf(query) !== FEW && html`<p><button type="button" onClick=${() => goWith({ rows: FEW, offset: undefined })}>Show ${FEW} rows a page</button></p>`}
-    ${data === undefined && failure === undefined && html`<${Loading} of="the rows" />`}
     ${edit !== undefined && data !== undefined && !shown && html`<${StrayEditor} table=${id} keyNames=${structure.key} edit=${edit} acts=${acts} />`}
     ${
       data !== undefined &&

@@ -1,5 +1,5 @@
 import { useRef, useState } from 'preact/hooks'
-import { Check, Failure, Field, Loading, Panel, Table, take } from '../../controls.js'
+import { Check, Field, Panel, Pending, Table, take } from '../../controls.js'
 import { useLoad } from '../../hooks.js'
 import { html } from '../../html.js'
 import { counted, Value } from '../../values.js'
@@ -27,8 +27,7 @@ export function View({ at }) {
     <div class="padded">
       <${Field} label="File" type="file" accept=".csv,.tsv,.txt,.json,.jsonl,.ndjson" onChange=${choose}
         hint="CSV with a line of names, a JSON array of rows, or JSON lines, in UTF-8. It is read piece by piece, whatever its size." />
-      <${Failure} of=${failure} again=${reload} />
-      ${data === undefined && failure === undefined && html`<${Loading} of="the columns" />`}
+      <${Pending} of="the columns" data=${data} failure=${failure} again=${reload} />
       ${
         chosen !== undefined &&
         data !== undefined &&
@@ -73,8 +72,8 @@ function Options({ at, description, chosen, change }) {
     event.preventDefault()
     return begin()
   }
-  if (failure !== undefined) return html`<${Failure} of=${failure} />`
-  if (data === undefined) return html`<${Loading} of="the first rows" />`
+  if (failure !== undefined || data === undefined)
+    return html`<${Pending} of="the first rows" failure=${failure} />`
   const isMapped = data.names.some((name) => targetOf(name) !== '')
   const unique = description.constraints.filter(
     ({ constraint_type: kind }) => kind === 'PRIMARY KEY' || kind === 'UNIQUE',

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks'
 import { ask, call } from '../../api.js'
-import { ActForm, Check, Failure, Field, Loading, Mark, Panel, say, Table, take } from '../../controls.js'
+import { ActForm, Check, Failure, Field, Mark, Panel, Pending, say, Table, take } from '../../controls.js'
 import { useAct, useLoad } from '../../hooks.js'
 import { html } from '../../html.js'
 import { holds } from '../../session.js'
@@ -58,8 +58,8 @@ export function View({ at, caller }) {
     holds(caller, client, 'management.indexes.write') &&
     html`<button type="button" onClick=${() => setAdding(true)}>New index</button>`
   return html`<${Panel} title="Indexes" note=${data && countOf(data.indexes.length, 'index', 'indexes')} actions=${add}>
-      <${Failure} of=${failure ?? act.failure} again=${failure && reload} />
-      ${data === undefined && failure === undefined && html`<${Loading} of="the indexes" />`}
+      <${Pending} of="the indexes" data=${data} failure=${failure} again=${reload} />
+      <${Failure} of=${act.failure} />
       ${
         data !== undefined &&
         html`<${Table} label="Indexes of the table" columns=${columns} rows=${data.indexes} empty="No index: every search reads the whole table."

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks'
 import { ApiError, ask } from '../../api.js'
-import { Failure, Line, Loading, Mark, Panel, say } from '../../controls.js'
+import { Failure, Line, Mark, Panel, Pending, say } from '../../controls.js'
 import { useAct, useLoad } from '../../hooks.js'
 import { html } from '../../html.js'
 import { holds } from '../../session.js'
@@ -25,8 +25,7 @@ export function View({ at, caller }) {
   const maySee = holds(caller, at.client, 'gateway.bypass_row_level_security')
   if (failure instanceof ApiError && failure.code === 'row_level_security_off')
     return html`<${Unprotected} at=${at} caller=${caller} failure=${failure} onProtected=${reload} />`
-  return html`<${Failure} of=${failure} again=${reload} />
-    ${data === undefined && failure === undefined && html`<${Loading} of="the policies" />`}
+  return html`<${Pending} of="the policies" data=${data} failure=${failure} again=${reload} />
     ${
       data !== undefined &&
       html`<${Policies} at=${at} caller=${caller} security=${data.security} columns=${data.columns} isTable=${data.isTable} reload=${reload} />

@@ -1,5 +1,5 @@
 import { ApiError, call } from '../../api.js'
-import { Failure, Mark, Panel, say } from '../../controls.js'
+import { Failure, Mark, Panel, Pending, say } from '../../controls.js'
 import { useAct, useLoad } from '../../hooks.js'
 import { html } from '../../html.js'
 import { pathOf } from './described.js'
@@ -28,7 +28,8 @@ export function Realtime({ at, mayWrite }) {
     html`<button type="button" disabled=${act.isBusy} onClick=${turn}>${isLive ? 'End live rows' : 'Make it live'}</button>`
   return html`<${Panel} title="Live rows" actions=${button}
       note=${data && html`<${Mark} tone=${isLive ? 'good' : 'plain'}>${isLive ? 'on' : 'off'}<//>`}>
-    <${Failure} of=${failure ?? act.failure} />
+    <${Pending} of="its state" data=${data} failure=${failure} again=${reload} />
+    <${Failure} of=${act.failure} />
     <p class="soft padded">${isLive ? 'Readers who follow this table are told of each changed row that they may read. Ending it removes the triggers, and ends their streams.' : 'Triggers can note which rows change, so that readers who follow the table are told.'}</p>
   <//>`
 }

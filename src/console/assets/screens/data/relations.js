@@ -1,5 +1,5 @@
 import { call } from '../../api.js'
-import { Dialog, Failure, Loading } from '../../controls.js'
+import { Dialog, Pending } from '../../controls.js'
 import { useLoad } from '../../hooks.js'
 import { html } from '../../html.js'
 import { Value } from '../../values.js'
@@ -48,8 +48,7 @@ export function RowDialog({ place, structure, row, onClose }) {
         html`<li><a href=${addressOfReference(client, reference, row)} onClick=${onClose}><${Value} value=${reference.table} /></a> <span class="fine">by <${Value} value=${reference.columns.join(', ')} /></span></li>`,
     )}</ul>
     <h3>Referred to by</h3>
-    <${Failure} of=${failure} again=${reload} />
-    ${data === undefined && failure === undefined && html`<${Loading} of="the tables that refer to it" />`}
+    <${Pending} of="the tables that refer to it" data=${data} failure=${failure} again=${reload} />
     ${data !== undefined && others.length === 0 && html`<p class="soft">No table refers to this row.</p>`}
     <ul class="relations">${others.map(({ schema, table, columns, target }) => {
       const values = columns.map((name, index) => /** @type {const} */ ([name, row[target[index] ?? '']]))

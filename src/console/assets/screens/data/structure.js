@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import { Failure, Link, Loading, later, Mark, Panel, say, Table } from '../../controls.js'
+import { Failure, Link, later, Mark, Panel, Pending, say, Table } from '../../controls.js'
 import { useLoad, useStore } from '../../hooks.js'
 import { html } from '../../html.js'
 import { holds, holdsTable } from '../../session.js'
@@ -21,10 +21,7 @@ const ChangeColumn = later('The form', () => import('./column-acts.js'), 'Change
 /** The columns, keys and references of a table, and what may be changed of it. @param {import('./described.js').TableViewProps} props */
 export function View({ at, caller }) {
   const { data, failure, reload } = useLoad((signal) => describe(at, signal), [useStore(changes)])
-  if (data === undefined)
-    return failure === undefined
-      ? html`<${Loading} of="the structure" />`
-      : html`<${Failure} of=${failure} again=${reload} />`
+  if (data === undefined) return html`<${Pending} of="the structure" failure=${failure} again=${reload} />`
   const mayWrite = data.isTable && holds(caller, at.client, 'management.tables.write')
   return html`<${Failure} of=${failure} again=${reload} />
     <${Columns} at=${at} caller=${caller} description=${data} mayWrite=${mayWrite} />

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks'
 import { call } from '../../api.js'
-import { Fact, Failure, Link, Loading, Panel, say, Title } from '../../controls.js'
+import { Fact, Failure, Link, Panel, Pending, say, Title } from '../../controls.js'
 import { useLoad } from '../../hooks.js'
 import { html } from '../../html.js'
 import { may } from '../../session.js'
@@ -24,11 +24,7 @@ export function KeyView({ id, caller }) {
   const [isEdited, setEdited] = useState(false)
   const key = /** @type {Key | undefined} */ (data?.data)
   if (key === undefined)
-    return html`<p class="crumb"><${Link} to="/keys">Keys<//></p><${Title} title="Key" />${
-      failure === undefined
-        ? html`<${Loading} of="the key" />`
-        : html`<${Failure} of=${failure} again=${reload} />`
-    }`
+    return html`<p class="crumb"><${Link} to="/keys">Keys<//></p><${Title} title="Key" /><${Pending} of="the key" failure=${failure} again=${reload} />`
   const save = async (/** @type {import('./form.js').Facts} */ facts) => {
     const body = changesOf(key, facts)
     if (Object.keys(body).length > 0) {

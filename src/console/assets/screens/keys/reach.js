@@ -1,5 +1,5 @@
 import { call } from '../../api.js'
-import { Failure, Loading, Mark } from '../../controls.js'
+import { Mark, Pending } from '../../controls.js'
 import { useLoad } from '../../hooks.js'
 import { html } from '../../html.js'
 import { Value } from '../../values.js'
@@ -21,8 +21,8 @@ export function Reach({ clientName, rights, overrides }) {
     (signal) => call('/admin/rights/resolve', { method: 'POST', body, signal }),
     [JSON.stringify(body)],
   )
-  if (failure !== undefined) return html`<${Failure} of=${failure} />`
-  if (data === undefined) return html`<${Loading} of="what the key can reach" />`
+  if (failure !== undefined || data === undefined)
+    return html`<${Pending} of="what the key can reach" failure=${failure} />`
   /** @type {readonly Reached[]} */
   const reach = data.data.reach
   return html`<ul class="list reach">${reach.map((reached) => html`<${ReachedClient} of=${reached} />`)}</ul>`

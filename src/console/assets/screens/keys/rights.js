@@ -1,5 +1,5 @@
 import { useLayoutEffect, useRef, useState } from 'preact/hooks'
-import { Failure, Loading, take } from '../../controls.js'
+import { Pending, take } from '../../controls.js'
 import { html } from '../../html.js'
 import { Value } from '../../values.js'
 import { useTableNames } from '../client-field.js'
@@ -19,11 +19,11 @@ const GROUPS = [
  * `client`: the only one of the key; empty for all.
  */
 export function RightsPicker({ rights, onChange, catalogue, client, caller }) {
-  if (catalogue.failure !== undefined)
-    return html`<${Failure} of=${catalogue.failure} again=${catalogue.reload} />`
-  if (catalogue.data === undefined) return html`<${Loading} of="the rights" />`
+  const { data, failure, reload } = catalogue
+  if (failure !== undefined || data === undefined)
+    return html`<${Pending} of="the rights" failure=${failure} again=${reload} />`
   /** @type {readonly Right[]} */
-  const known = catalogue.data.data.rights
+  const known = data.data.rights
   const toggle = (/** @type {string} */ right) =>
     onChange(rights.includes(right) ? rights.filter((one) => one !== right) : [...rights, right])
   const box = (/** @type {Right} */ { right, description }, isDisabled = false) => html`<label class="right">

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks'
 import { ask, auth, call } from '../../api.js'
-import { ActForm, Failure, Field, Mark, Pager, Panel, say, Table, take } from '../../controls.js'
+import { ActForm, Failure, Field, Mark, Pager, Panel, Pending, say, Table, take } from '../../controls.js'
 import { useAct, useLoad } from '../../hooks.js'
 import { html } from '../../html.js'
 import { may } from '../../session.js'
@@ -85,7 +85,8 @@ export function Invitations({ organization: { id: organizationId, name }, caller
   }
   const invite = mayManage && html`<button type="button" onClick=${() => setInviting(true)}>Invite</button>`
   return html`<${Panel} title="Invitations" actions=${invite}>
-    <${Failure} of=${failure ?? act.failure} />
+    <${Pending} of="the invitations" data=${data} failure=${failure} again=${reload} />
+    <${Failure} of=${act.failure} />
     ${
       data !== undefined &&
       html`<${Table} label="List of invitations" columns=${mayManage ? [...COLUMNS, acts] : COLUMNS} rows=${shown} keyOf=${idOf} isBusy=${isLoading} empty="Nobody is invited." />

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks'
 import { ask, auth, call } from '../../api.js'
-import { ActForm, Failure, Field, Link, Pager, Panel, say, Table, take } from '../../controls.js'
+import { ActForm, Failure, Field, Link, Pager, Panel, Pending, say, Table, take } from '../../controls.js'
 import { useAct, useLoad } from '../../hooks.js'
 import { html } from '../../html.js'
 import { may } from '../../session.js'
@@ -67,7 +67,8 @@ export function Members({ organization: { id: organizationId, name }, caller, of
     </span>`,
   }
   return html`<${Panel} title="Members" note=${data && countOf(data.total, 'member')}>
-    <${Failure} of=${failure ?? act.failure} />
+    <${Pending} of="the members" data=${data} failure=${failure} again=${reload} />
+    <${Failure} of=${act.failure} />
     ${
       data !== undefined &&
       html`<${Table} label="List of members" columns=${mayManage ? [...columns, acts] : columns} rows=${members} keyOf=${idOf} isBusy=${isLoading} />

@@ -1,5 +1,5 @@
 import { auth, call } from '../../api.js'
-import { Fact, Failure, Link, Loading, Mark, Panel, Table, Title } from '../../controls.js'
+import { Fact, Failure, Link, Mark, Panel, Pending, Table, Title } from '../../controls.js'
 import { useLoad } from '../../hooks.js'
 import { html } from '../../html.js'
 import { offsetIn } from '../../router.js'
@@ -21,11 +21,7 @@ export function OrganizationView({ id, caller, query }) {
   const organization = /** @type {Organization | undefined} */ (data)
   const crumb = html`<p class="crumb"><${Link} to="/organizations">Organizations<//></p>`
   if (organization === undefined)
-    return html`${crumb}<${Title} title="Organization" />${
-      failure === undefined
-        ? html`<${Loading} of="the organization" />`
-        : html`<${Failure} of=${failure} again=${reload} />`
-    }`
+    return html`${crumb}<${Title} title="Organization" /><${Pending} of="the organization" failure=${failure} again=${reload} />`
   // Members and invitations are addresses of people.
   const seesPeople = may(caller, ['user:list'])
   return html`${crumb}
@@ -72,12 +68,12 @@ const idOf = ({ id }) => id
 /** The last acts in the organization. @param {{ id: string }} props */
 function Trail({ id }) {
   const query = { organizationId: id, limit: 20 }
-  const { data, failure } = useLoad(
+  const { data, failure, reload } = useLoad(
     (signal) => call(auth('/admin/list-audit-events'), { query, signal }),
     [id],
   )
   return html`<${Panel} title="Audit" actions=${html`<${Link} to="/audit" query=${{ organization: id }}>All of it<//>`}>
-    <${Failure} of=${failure} />
+    <${Pending} of="the trail" data=${data} failure=${failure} again=${reload} />
     ${data !== undefined && html`<${Table} label="Last acts" columns=${TRAIL} rows=${data.events} keyOf=${idOf} />`}
   <//>`
 }

@@ -1,5 +1,5 @@
 import { call } from '../../api.js'
-import { Failure, Link, Loading, Mark, Pager, Panel, Table, Title } from '../../controls.js'
+import { Link, Mark, Pager, Panel, Pending, Table, Title } from '../../controls.js'
 import { useLoad } from '../../hooks.js'
 import { html } from '../../html.js'
 import { may } from '../../session.js'
@@ -85,8 +85,7 @@ export function Runs({ caller, query }) {
   const rows = data?.slice(0, LIMIT) ?? []
   const again = html`<button type="button" class="plain" disabled=${isLoading} onClick=${reload}>Read again</button>`
   return html`<${Panel} title="Past runs" note="those that have failed are not in the log" actions=${again}>
-      <${Failure} of=${failure} again=${reload} />
-      ${data === undefined && failure === undefined && html`<${Loading} of="the log" />`}
+      <${Pending} of="the log" data=${data} failure=${failure} again=${reload} />
       ${data !== undefined && html`<${Table} label="Runs by time" columns=${RUNS} rows=${rows} isBusy=${isLoading} keyOf=${(/** @type {Step} */ { id }) => textOf(id)} empty="No run yet." />`}
     <//>
     ${data !== undefined && html`<${Pager} shown=${rows.length} offset=${offset} limit=${LIMIT} hasMore=${data.length > LIMIT} />`}`
@@ -132,8 +131,7 @@ export function RunView({ id, caller }) {
   return html`<p class="crumb"><${Link} to="/pipelines">Pipelines<//></p>
     <${Title} title="Run"><button type="button" disabled=${isLoading} onClick=${reload}>Read again</button><//>
     <p class="acts"><${ShortId} of=${id} />${typeof name === 'string' && html` of <${Value} value=${name} />`}${data?.[0] && html` · <${Time} at=${data[0].created_at} />`}</p>
-    <${Failure} of=${failure} again=${reload} />
-    ${data === undefined && failure === undefined && html`<${Loading} of="the log" />`}
+    <${Pending} of="the log" data=${data} failure=${failure} again=${reload} />
     ${
       data !== undefined &&
       html`<${Table} label="Steps" columns=${STEPS} rows=${data} isBusy=${isLoading} keyOf=${(/** @type {Step} */ step) => step.step}

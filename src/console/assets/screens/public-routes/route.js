@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks'
 import { ask, call } from '../../api.js'
-import { Fact, Failure, Link, Loading, Panel, say, Title } from '../../controls.js'
+import { Fact, Failure, Link, Panel, Pending, say, Title } from '../../controls.js'
 import { useAct, useLoad } from '../../hooks.js'
 import { html } from '../../html.js'
 import { addressOf, go } from '../../router.js'
@@ -22,11 +22,7 @@ export function RouteView({ routeKey, caller }) {
   const route = /** @type {Route | undefined} */ (data?.data)
   const crumb = html`<p class="crumb"><${Link} to="/public-routes">Public routes<//></p>`
   if (route === undefined)
-    return html`${crumb}<${Title} title="Public route" />${
-      failure === undefined
-        ? html`<${Loading} of="the route" />`
-        : html`<${Failure} of=${failure} again=${reload} />`
-    }`
+    return html`${crumb}<${Title} title="Public route" /><${Pending} of="the route" failure=${failure} again=${reload} />`
   const save = async (/** @type {import('./facts.js').Typed} */ typed) => {
     const body = changesOf(typedOf(route), typed)
     if (Object.keys(body).length > 0) {

@@ -1,5 +1,5 @@
 import { ask, auth, call } from '../../api.js'
-import { Fact, Failure, Line, Link, Loading, Mark, Pager, Panel, say, Table, Title } from '../../controls.js'
+import { Fact, Failure, Line, Link, Mark, Pager, Panel, Pending, say, Table, Title } from '../../controls.js'
 import { useAct, useLoad } from '../../hooks.js'
 import { html } from '../../html.js'
 import { offsetIn } from '../../router.js'
@@ -21,11 +21,7 @@ export function UserView({ id, caller, query }) {
   )
   const user = /** @type {FullUser | undefined} */ (data)
   if (user === undefined)
-    return html`<p><${Link} to="/users">Users<//></p><${Title} title="User" />${
-      failure === undefined
-        ? html`<${Loading} of="the user" />`
-        : html`<${Failure} of=${failure} again=${reload} />`
-    }`
+    return html`<p><${Link} to="/users">Users<//></p><${Title} title="User" /><${Pending} of="the user" failure=${failure} again=${reload} />`
   const isSelf = caller.person?.id === user.id
   return html`<p class="crumb"><${Link} to="/users">Users<//></p>
     <${Title} title=${user.name}><${State} user=${user} /><//>
@@ -125,7 +121,8 @@ function Sessions({ user, caller }) {
     },
   ]
   return html`<${Panel} title="Sessions" note=${data && countOf(sessions.length, 'session')} actions=${revoke}>
-    <${Failure} of=${failure ?? act.failure} />
+    <${Pending} of="the sessions" data=${data} failure=${failure} again=${reload} />
+    <${Failure} of=${act.failure} />
     ${
       data !== undefined &&
       html`<${Table} label="Live sessions" columns=${columns} rows=${sessions} keyOf=${idOf} empty="Not signed in anywhere." />`
@@ -135,14 +132,14 @@ function Sessions({ user, caller }) {
 
 /** @param {{ id: string }} props */
 function Accounts({ id }) {
-  const { data, failure } = useLoad(
+  const { data, failure, reload } = useLoad(
     (signal) => call(auth('/admin/list-user-accounts'), { query: { userId: id }, signal }),
     [id],
   )
   /** @type {readonly { id: string, providerId: string, accountId: string, createdAt: string }[]} */
   const accounts = data?.accounts ?? []
   return html`<${Panel} title="Ways in">
-    <${Failure} of=${failure} />
+    <${Pending} of="the ways in" data=${data} failure=${failure} again=${reload} />
     ${data !== undefined && accounts.length === 0 && html`<p class="empty">No password and no account at a provider.</p>`}
     <ul class="list">${accounts.map(
       ({
@@ -159,7 +156,7 @@ function Accounts({ id }) {
 
 /** @param {{ id: string }} props */
 function Factors({ id }) {
-  const { data, failure } = useLoad(
+  const { data, failure, reload } = useLoad(
     (signal) => call(auth('/admin/list-user-factors'), { query: { userId: id }, signal }),
     [id],
   )
@@ -168,7 +165,7 @@ function Factors({ id }) {
   const factor = data?.twoFactor
   const said = factor ? `${factor.method}, ${countOf(factor.backupCodes, 'backup code')} left` : 'none'
   return html`<${Panel} title="Factors">
-    <${Failure} of=${failure} />
+    <${Pending} of="the factors" data=${data} failure=${failure} again=${reload} />
     ${
       data !== undefined &&
       html`<ul class="list">
@@ -189,7 +186,7 @@ const LIMIT = 20
 /** @param {{ id: string, offset: number }} props */
 function Organizations({ id, offset }) {
   const query = { userId: id, limit: LIMIT + 1, offset }
-  const { data, failure } = useLoad(
+  const { data, failure, reload } = useLoad(
     (signal) => call(auth('/admin/list-user-organizations'), { query, signal }),
     [id, offset],
   )
@@ -198,7 +195,7 @@ function Organizations({ id, offset }) {
   const organizations = found.slice(0, LIMIT)
   const hasMore = found.length > LIMIT
   return html`<${Panel} title="Organizations">
-    <${Failure} of=${failure} />
+    <${Pending} of="the organizations" data=${data} failure=${failure} again=${reload} />
     ${data !== undefined && organizations.length === 0 && html`<p class="empty">A member of none.</p>`}
     <ul class="list">${organizations.map(
       ({ id, name, slug, role }) =>
@@ -226,12 +223,12 @@ const TRAIL = [
 /** The last acts on this user. @param {{ id: string }} props */
 function Trail({ id }) {
   const query = { targetId: id, limit: 20 }
-  const { data, failure } = useLoad(
+  const { data, failure, reload } = useLoad(
     (signal) => call(auth('/admin/list-audit-events'), { query, signal }),
     [id],
   )
   return html`<${Panel} title="Audit" actions=${html`<${Link} to="/audit" query=${{ target: id }}>All of it<//>`}>
-    <${Failure} of=${failure} />
+    <${Pending} of="the trail" data=${data} failure=${failure} again=${reload} />
     ${data !== undefined && html`<${Table} label="Last acts" columns=${TRAIL} rows=${data.events} keyOf=${idOf} />`}
   <//>`
 }

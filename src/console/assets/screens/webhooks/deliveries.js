@@ -1,6 +1,6 @@
 import { useRef, useState } from 'preact/hooks'
 import { ask } from '../../api.js'
-import { Failure, Link, Pager, Panel, say, Table, take } from '../../controls.js'
+import { Failure, Link, Pager, Panel, Pending, say, Table, take } from '../../controls.js'
 import { useAct, useLoad } from '../../hooks.js'
 import { html } from '../../html.js'
 import { goWith } from '../../router.js'
@@ -60,7 +60,7 @@ export function Deliveries({ webhook, caller, query, turn }) {
         </select></label>
         ${isActive && mayRead(caller, webhook) && html`<${Replay} id=${id} caller=${caller} onDone=${reload} />`}
       </div>
-      <${Failure} of=${failure} again=${reload} />
+      <${Pending} of="the deliveries" data=${data} failure=${failure} again=${reload} />
       ${
         data !== undefined &&
         html`<${Table} label="Deliveries by time" columns=${columnsFor(id)} rows=${data.deliveries} isBusy=${isLoading}

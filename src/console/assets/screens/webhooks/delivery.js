@@ -1,5 +1,5 @@
 import { facts, parse } from '../../api.js'
-import { Fact, Failure, Link, Loading, Panel, say, Title } from '../../controls.js'
+import { Fact, Failure, Link, Panel, Pending, say, Title } from '../../controls.js'
 import { useAct, useLoad } from '../../hooks.js'
 import { html } from '../../html.js'
 import { duration, Time, Value } from '../../values.js'
@@ -36,8 +36,7 @@ export function DeliveryView({ id, delivery: deliveryId, caller }) {
     data && html`<${Link} to=${`/webhooks/${id}`}><${Value} value=${data.webhook.url} most=${80} /><//>`
   }</p>
     <${Title} title="Delivery">${data && html`<${StatusMark} of=${data.delivery.status} />`}<//>
-    <${Failure} of=${failure} again=${reload} />
-    ${data === undefined && failure === undefined && html`<${Loading} of="the delivery" />`}
+    <${Pending} of="the delivery" data=${data} failure=${failure} again=${reload} />
     ${
       data !== undefined &&
       html`<div class="row acts">

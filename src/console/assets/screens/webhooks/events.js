@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import { Check, Failure, Loading } from '../../controls.js'
+import { Check, Pending } from '../../controls.js'
 import { useLoad } from '../../hooks.js'
 import { html } from '../../html.js'
 import { callWebhooks } from './calls.js'
@@ -52,8 +52,7 @@ export function EventPicker({ events, failure, reload, keys, ofUsers, onChange }
   const hasAll = keys.includes('*')
   return html`<fieldset>
     <legend>Events</legend>
-    <${Failure} of=${failure} again=${reload} />
-    ${events.length === 0 && failure === undefined && html`<${Loading} of="the events" />`}
+    <${Pending} of="the events" data=${events[0]} failure=${failure} again=${reload} />
     ${!ofUsers && offered.length > 0 && choice('*', html`All of them <code>*</code>`, false)}
     ${strange.map((key) => choice(key, html`<code>${key}</code>`, false))}
     ${categories.map((category, at) => {

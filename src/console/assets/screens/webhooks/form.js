@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks'
 import { ApiError, call, facts, parse } from '../../api.js'
-import { Check, Failure, Field, Link, Loading, say, Title, take } from '../../controls.js'
+import { Check, Failure, Field, Link, Pending, say, Title, take } from '../../controls.js'
 import { useAct, useLoad } from '../../hooks.js'
 import { html } from '../../html.js'
 import { addressOf, go } from '../../router.js'
@@ -32,8 +32,7 @@ export function EditView({ id, caller }) {
     webhook && html`<${Link} to=${`/webhooks/${id}`}><${Value} value=${webhook.url} most=${80} /><//>`
   }</p>
     <${Title} title="Edit the webhook" />
-    <${Failure} of=${failure} again=${reload} />
-    ${webhook === undefined && failure === undefined && html`<${Loading} of="the webhook" />`}
+    <${Pending} of="the webhook" data=${webhook} failure=${failure} again=${reload} />
     ${webhook && html`<${Form} caller=${caller} before=${webhook} />`}`
 }
 

@@ -1,5 +1,5 @@
 import { call } from '../../api.js'
-import { Fact, Failure, Link, Loading, Mark, Panel, Table, Title } from '../../controls.js'
+import { Fact, Link, Mark, Panel, Pending, Table, Title } from '../../controls.js'
 import { useLoad } from '../../hooks.js'
 import { html } from '../../html.js'
 import { ShortId, Time, Value } from '../../values.js'
@@ -47,8 +47,7 @@ function All() {
   const { data, failure, isLoading, reload } = useLoad((signal) => call('/dev/webhooks', { signal }), [])
   return html`<p class="crumb"><${Link} to="/webhooks">Webhooks<//></p>
     <${Title} title="Received"><button type="button" onClick=${reload}>Read again</button><//>
-    <${Failure} of=${failure} again=${reload} />
-    ${data === undefined && failure === undefined && html`<${Loading} of="what was received" />`}
+    <${Pending} of="what was received" data=${data} failure=${failure} again=${reload} />
     ${
       data !== undefined &&
       html`<${Table} label="Received webhooks" columns=${COLUMNS} rows=${data.webhooks} keyOf=${(/** @type {Listed} */ { id }) => id} isBusy=${isLoading}
@@ -66,8 +65,7 @@ function One({ id }) {
   const received = /** @type {Received | undefined} */ (data)
   return html`<p class="crumb"><${Link} to="/webhooks">Webhooks<//> / <${Link} to="/webhooks/received">Received<//></p>
     <${Title} title=${received?.type ?? 'Received webhook'} />
-    <${Failure} of=${failure} again=${reload} />
-    ${received === undefined && failure === undefined && html`<${Loading} of="the request" />`}
+    <${Pending} of="the request" data=${received} failure=${failure} again=${reload} />
     ${
       received !== undefined &&
       html`<${Panel} title="Request">

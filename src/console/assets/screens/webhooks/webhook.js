@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks'
 import { facts } from '../../api.js'
-import { Fact, Failure, Link, Loading, Panel, Title } from '../../controls.js'
+import { Fact, Link, Panel, Pending, Title } from '../../controls.js'
 import { useLoad } from '../../hooks.js'
 import { html } from '../../html.js'
 import { counted, ShortId, Time, textOf, Value } from '../../values.js'
@@ -25,8 +25,7 @@ export function WebhookView({ id, caller, query }) {
   }
   return html`<p class="crumb"><${Link} to="/webhooks">Webhooks<//></p>
     <${Title} title=${webhook?.url ?? 'Webhook'}>${webhook && html`<${State} of=${webhook} />`}<//>
-    <${Failure} of=${failure} again=${reload} />
-    ${webhook === undefined && failure === undefined && html`<${Loading} of="the webhook" />`}
+    <${Pending} of="the webhook" data=${webhook} failure=${failure} again=${reload} />
     ${
       webhook !== undefined &&
       html`${secret !== undefined && html`<${Secret} secret=${secret} onClose=${() => setSecret(undefined)} />`}
