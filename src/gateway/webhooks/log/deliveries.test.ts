@@ -6,8 +6,7 @@ import { uuidv7 } from '#kernel/random.ts'
 import { actor, testClock, testService } from '#test/harness.ts'
 import { TO_LOOPBACK } from '#test/identity-provider/visits.ts'
 import { addEvents, addWebhook, startReceiver, verified } from '#test/webhooks.ts'
-import { countReplay, replayDeliveries, replayStep } from './replay.ts'
-import { pruneDeliveries } from './retention.ts'
+import { countReplay, replayDeliveries } from './replay.ts'
 
 const DAY = 86_400_000
 const clock = testClock()
@@ -21,15 +20,6 @@ const unknown = uuidv7(new Date(), kernel.random)
 const refusal = ({ status, body }: { status: number; body: { code: string } }) => [status, body.code]
 const deliveriesOf = async (id: string, query = '') =>
   (await admin.get(`/admin/webhooks/${id}/deliveries${query}`)).body.data
-const eventCount = async () =>
-  Number(
-    (
-      await db
-        .selectFrom('webhookEvent')
-        .select(({ fn }) => fn.countAll().as('n'))
-        .executeTakeFirstOrThrow()
-    ).n,
-  )
 
 test('deliveries are listed newest first, by pages and by status, with a total', async () => {
   let status = 200
@@ -249,43 +239,4 @@ test('a replay makes all failed deliveries due again, and no others', async () =
   assert.equal(due.length, 2_503)
   await db.updateTable('webhook').set({ isActive: false }).where('id', '=', id).execute()
   assert.equal(received.length, 0)
-})
-
-test('events are kept for 30 days, and deliveries of a removed webhook go at once', async () => {
-  // Those of active webhooks are kept until they are delivered.
-  await db.updateTable('webhook').set({ isActive: false }).execute()
-  const { id } = await addWebhook(kernel, { url: 'http://127.0.0.1:1', isActive: false })
-  await addEvents(kernel, id, 5)
-  clock.advance(29.9 * DAY)
-  const { id: removed } = await addWebhook(kernel, { url: 'http://127.0.0.1:1', isActive: false })
-  await addEvents(kernel, removed, 2)
-  await pruneDeliveries(kernel, 10_000)
-  assert.equal((await deliveriesOf(id)).total, 5)
-  clock.advance(0.2 * DAY)
-  await admin.send('DELETE', `/admin/webhooks/${removed}`)
-  await pruneDeliveries(kernel, 10_000)
-  assert.equal((await deliveriesOf(id)).total, 0)
-  assert.equal(await eventCount(), 2, 'their webhook is removed, but they are new')
-  const rows = () => db.selectFrom('webhook').select('id').where('id', '=', removed).execute()
-  assert.equal((await rows()).length, 1)
-  clock.advance(1.1 * DAY)
-  await pruneDeliveries(kernel, 10_000)
-  assert.equal((await rows()).length, 0)
-})
-
-test('a delivery that is made due again while old ones are pruned stays', async () => {
-  const { id } = await addWebhook(kernel, { url: 'http://127.0.0.1:1' })
-  await addEvents(kernel, id)
-  await db.updateTable('webhookDelivery').set({ status: 'failed', nextAttemptAt: null }).execute()
-  clock.advance(31 * DAY)
-  const { pruned } = await db.transaction().execute(async (db) => {
-    const failed = { webhookId: id, status: 'failed', since: new Date(0) } as const
-    await replayStep({ ...kernel, db }, failed, undefined)
-    const pruned = pruneDeliveries(kernel, 10_000)
-    await Promise.race([pruned, sleep(500)])
-    // Not awaited here: it might wait for this transaction.
-    return { pruned }
-  })
-  await pruned
-  assert.equal((await deliveriesOf(id, '?status=retrying')).total, 1)
 })

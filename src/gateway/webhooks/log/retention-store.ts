@@ -15,7 +15,7 @@ export async function deleteOldDeliveries(db: Db, before: Date, max: number): Pr
   return Number(numAffectedRows)
 }
 
-/** Makes at most `max` deliveries due now whose next attempt is after `latest`. */
+/** Makes at most `max` deliveries due now whose next attempt is after `latest`. One that is changed meanwhile has a lock, and stays. */
 export async function hastenDeliveries(
   db: Db,
   { latest, now }: { readonly latest: Date; readonly now: Date },
@@ -24,7 +24,8 @@ export async function hastenDeliveries(
   await sql`
     update service.webhook_delivery set next_attempt_at = ${now}, claimed_until = null where id = any (array(
       select d.id from service.webhook w cross join lateral (
-        select id from service.webhook_delivery where webhook_id = w.id and next_attempt_at > ${latest} limit ${sql.lit(max)}
+        select id from service.webhook_delivery where webhook_id = w.id and next_attempt_at > ${latest}
+        limit ${sql.lit(max)} for update skip locked
       ) d limit ${sql.lit(max)}))`.execute(db)
 }
 
