@@ -38,7 +38,7 @@ const CLASSES: Readonly<Record<string, readonly [status: number, code: string]>>
   '2D': [502, 'database_error'],
   '2F': [502, 'database_error'],
   '34': [502, 'database_error'],
-  '38': [502, 'database_error'],
+  '38': [400, 'rejected_by_database'],
   '39': [502, 'database_error'],
   '3B': [502, 'database_error'],
   '3D': [502, 'client_refused'],
@@ -190,7 +190,11 @@ test('every class of SQLSTATE maps to a failure, and none to status 500', async 
   for (const [found, expected] of Object.entries(CLASSES))
     assert.deepEqual(verdict(`${found}ZZZ`), expected, found)
   for (const [code, expected] of Object.entries(CODES)) assert.deepEqual(verdict(code), expected, code)
-  assert.deepEqual(verdict('QQ123'), [502, 'database_error'], 'a code that a database function invented')
+  assert.deepEqual(
+    verdict('QQ123'),
+    [400, 'rejected_by_database'],
+    'a code that a database function invented',
+  )
   for (const code of codes) assert.notEqual(failureFor(code).status, 500, code)
 })
 
@@ -222,13 +226,34 @@ test("constraint violations are client errors with the constraint's code", async
   refused(await insert('room', { id: 2, during: '[4,9)' }), 409, 'exclusion_violation')
   refused(await insert('ruled', { id: 1, state: 'P0001' }), 400, 'rejected_by_database')
   refused(await insert('ruled', { id: 1, state: 'P0004' }), 400, 'rejected_by_database')
-  refused(await insert('ruled', { id: 1, state: 'ZZ001' }), 502, 'database_error')
   const { rows } = await withClient(client.url, (session) =>
     session.query(
       'select (select count(*) from item) + (select count(*) from ruled) as n, (select count(*) from team) as teams',
     ),
   )
   assert.deepEqual(rows, [{ n: '1', teams: '2' }])
+})
+
+test('a trigger refuses by any SQLSTATE, also by one of connections, with its own words', async () => {
+  for (const state of [
+    'ZZ001',
+    'PT409',
+    '08006',
+    '28000',
+    '53300',
+    '53400',
+    '57P01',
+    '57P03',
+    '58030',
+    'XX000',
+    'HV000',
+  ]) {
+    const answer = await insert('ruled', { id: 1, state })
+    refused(answer, 400, 'rejected_by_database')
+    assert.equal(answer.body.error, 'not on sundays', state)
+  }
+  assert.deepEqual((await fetch(shop, 'ruled')).body.data, [])
+  refused(await insert('ruled', { id: 1, state: '40001' }), 409, 'write_conflict')
 })
 
 test('invalid values get 422 with the name of the column', async () => {

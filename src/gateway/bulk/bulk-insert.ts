@@ -156,25 +156,16 @@ const isPolicyViolation = ({ code, hint, cause }: Failure): boolean =>
 
 /** Whether it is unknown if the rows are stored: the answer to their statement is lost. */
 export const isInDoubt = (error: unknown): boolean =>
-  error instanceof Failure && error.code === 'connection_lost' && !isRaised(error)
+  error instanceof Failure && error.code === 'connection_lost'
 
-/**
- * By RAISE in a function or trigger, whatever its SQLSTATE pretends. PostgREST does not tell the function of the server: there a class that the
- * server has not shows it.
- */
-export const isRaised = ({ cause }: Failure): boolean =>
-  routineOf(cause) === 'exec_stmt_raise' || hasStateOfUser(cause)
-
-/** Only what the server has reported has a severity. */
-const hasStateOfUser = (cause: unknown): boolean =>
-  cause instanceof Error && 'severity' in cause && 'code' in cause && !CLASSES.test(String(cause.code))
-
-/** Of SQLSTATEs of the server. https://www.postgresql.org/docs/18/errcodes-appendix.html */
-const CLASSES = /^(0[0-389ABFLPZ]|10|2[0-8BDF]|3[489BDF]|4[024]|5[34578]|72|F0|HV|P0|XX)/
+/** By RAISE in a function or trigger, which would do it again. */
+const isRaised = ({ cause }: Failure): boolean => routineOf(cause) === 'exec_stmt_raise'
 
 const routineOf = (cause: unknown): unknown =>
   typeof cause === 'object' && cause !== null && 'routine' in cause ? cause.routine : undefined
 
 /** The statement had no effect, and can succeed later. */
 const isTransient = (error: unknown): boolean =>
-  error instanceof Failure && (error.code === 'write_conflict' || error.code === 'client_busy')
+  error instanceof Failure &&
+  (error.code === 'write_conflict' || error.code === 'client_busy') &&
+  !isRaised(error)

@@ -122,15 +122,14 @@ test('if the batch fails, each insert runs alone and only invalid ones fail', as
 })
 
 test('a row that a trigger refuses with any SQLSTATE fails no other insert of the batch', async () => {
-  const refusals = { PT409: 'database_error', 28000: 'client_refused', 53400: 'client_unavailable' }
-  for (const [state, code] of Object.entries(refusals)) {
+  for (const state of ['PT409', '28000', '53400']) {
     await sql('truncate strict')
     const answers = await Promise.all(
       [2, 3, 4].map((id) => insert('150', { table_name: 'strict', insert_body: { id, state } })),
     )
     assert.deepEqual(
       answers.map(({ body }) => body.code),
-      [undefined, code, undefined],
+      [undefined, 'rejected_by_database', undefined],
     )
     assert.deepEqual(await sql('select id from strict order by id'), [{ id: 2 }, { id: 4 }])
   }

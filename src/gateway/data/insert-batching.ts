@@ -4,7 +4,6 @@ import { rowTexts } from '#databases/drivers/json-rows.ts'
 import { callerLeft } from '#databases/drivers/presence.ts'
 import { Failure } from '#kernel/errors.ts'
 import { HEADER, shownHeader } from '#kernel/http/header-names.ts'
-import { isRaised } from '../bulk/bulk-insert.ts'
 import { fail } from '../errors.ts'
 import { joinInserts, type Prepared } from '../prepare.ts'
 
@@ -224,8 +223,8 @@ async function insertTogether(
 }
 
 /**
- * After these failures, the outcome is unknown or a retry is pointless, unless a trigger has raised them for a single row. An SQLSTATE without
- * a meaning here is not among them, for the same reason.
+ * After these failures, the outcome is unknown or a retry is pointless. An SQLSTATE without a meaning here is not among them, since it may be
+ * that of a single row.
  */
 const FINAL = new Set([
   'connection_lost',
@@ -235,5 +234,4 @@ const FINAL = new Set([
   'unsafe_client',
 ])
 
-const isUndone = (error: unknown): boolean =>
-  error instanceof Failure && (!FINAL.has(error.code) || isRaised(error))
+const isUndone = (error: unknown): boolean => error instanceof Failure && !FINAL.has(error.code)

@@ -29,8 +29,8 @@ test('rows that a trigger refuses with any SQLSTATE do not end the run', async (
   assert.deepEqual(
     body.errors.map(({ index, code }: { index: number; code: string }) => [index, code]),
     [
-      [1, 'database_error'],
-      [3, 'client_refused'],
+      [1, 'rejected_by_database'],
+      [3, 'rejected_by_database'],
     ],
   )
   assert.equal(body.rows_inserted, 3)

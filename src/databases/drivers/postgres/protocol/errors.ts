@@ -1,78 +1,9 @@
 import { codeOf } from '#databases/drivers/postgres/protocol/query-errors.ts'
 import { findRefusedColumn, type WrittenValues } from '#databases/drivers/postgres/protocol/refused-column.ts'
+import { isPretended, stateOf } from '#databases/drivers/postgres/protocol/sqlstates.ts'
 import { type DatabaseFailureCode, fail } from '#databases/failures.ts'
 import type { Column, Table } from '#databases/plan/catalogue.ts'
 import { Failure, type FailureFacts } from '#kernel/errors.ts'
-
-/**
- * SQLSTATE to failure code: by the whole code, else by its class (the first two characters).
- * https://www.postgresql.org/docs/18/errcodes-appendix.html
- */
-const SQLSTATES: Readonly<Record<string, DatabaseFailureCode>> = {
-  '08': 'connection_lost',
-  '09': 'rejected_by_database',
-  '0A': 'not_supported',
-  '10': 'invalid_value',
-  '20': 'rejected_by_database', // CASE of a function without an ELSE
-  '21': 'invalid_write', // ON CONFLICT affects one row twice
-  '22': 'invalid_value',
-  '23': 'rejected_by_database',
-  '23001': 'foreign_key_violation', // ON DELETE RESTRICT, since 18
-  '23502': 'not_null_violation',
-  '23503': 'foreign_key_violation',
-  '23505': 'unique_violation',
-  '23514': 'check_violation',
-  '23P01': 'exclusion_violation',
-  '25006': 'read_only',
-  '25P03': 'connection_lost',
-  '25P04': 'statement_timeout',
-  '26': 'connection_lost', // a pooler has lost prepared statements twice in a row
-  '27': 'rejected_by_database',
-  '28': 'client_refused',
-  '2B': 'object_in_use',
-  '3D': 'client_refused',
-  '3F': 'schema_not_found',
-  '40': 'write_conflict',
-  '42': 'rejected_by_database',
-  '42501': 'permission_denied',
-  '42601': 'invalid_definition',
-  '42602': 'invalid_identifier',
-  '42611': 'invalid_definition',
-  '42622': 'invalid_identifier',
-  '42701': 'object_exists',
-  '42703': 'unknown_column',
-  '42704': 'object_not_found',
-  '42710': 'object_exists',
-  '42723': 'object_exists',
-  '42725': 'invalid_operator',
-  '42804': 'invalid_operator',
-  '42830': 'invalid_definition',
-  '42846': 'invalid_cast',
-  '42883': 'invalid_operator',
-  '42939': 'invalid_identifier',
-  '428C9': 'column_not_writable',
-  '42P01': 'table_not_found',
-  '42P06': 'object_exists',
-  '42P07': 'object_exists',
-  '42P10': 'invalid_conflict_target',
-  '42P16': 'invalid_definition',
-  '42P17': 'invalid_definition',
-  '42P18': 'invalid_value',
-  '44': 'check_violation', // WITH CHECK OPTION of a view
-  '53': 'client_unavailable',
-  '53300': 'client_busy',
-  '54': 'too_complex',
-  '55': 'not_supported', // a view that is not updatable
-  '55006': 'object_in_use',
-  '55P03': 'write_conflict',
-  '57': 'connection_lost',
-  // A timeout or a cancel by an operator: the code does not tell which, and the message is in the server's language. Either way the
-  // statement did not end in its time and is undone.
-  '57014': 'statement_timeout',
-  '57P03': 'client_unavailable',
-  '72': 'write_conflict',
-  P0: 'rejected_by_database',
-}
 
 /** Facts about the statement, so that its failure can name a column. */
 export type About = {
@@ -111,10 +42,6 @@ export function connectFailure(error: unknown): unknown {
   return isLost ? fail('client_unavailable', { cause: error }) : failure
 }
 
-function stateOf(code: string): DatabaseFailureCode {
-  return (Object.hasOwn(SQLSTATES, code) ? SQLSTATES[code] : SQLSTATES[code.slice(0, 2)]) ?? 'database_error'
-}
-
 type ServerError = Error & {
   readonly code: string
   readonly where?: string
@@ -129,7 +56,7 @@ type ServerError = Error & {
 }
 
 function serverFailure(state: DatabaseFailureCode, error: ServerError, about: About): Failure {
-  const code = about.table ? ofPlan(state, error) : state
+  const code = isPretended(error, state) ? 'rejected_by_database' : about.table ? ofPlan(state, error) : state
   const column = error.column ?? columnOf(error, about)?.name
   const columns =
     about.table?.constraints.find(({ name }) => name === error.constraint)?.columns ??
