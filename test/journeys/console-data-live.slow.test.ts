@@ -34,7 +34,7 @@ async function tests(): Promise<void> {
       const look = () => document.querySelectorAll('td.changed').forEach((cell) => window.marked.add(cell.textContent))
       new MutationObserver(look).observe(document.body, { subtree: true, childList: true, attributes: true, characterData: true })
     })()`)
-  /** Waits for them, since they come after the rows, and the next change takes those of the one before. */
+  /** Waits for them, since they come after the rows. */
   const marks = (...texts: string[]) =>
     eventually(async () => isDeepStrictEqual(await page.evaluate('[...window.marked].sort()'), texts))
 
@@ -51,6 +51,22 @@ async function tests(): Promise<void> {
     await sql('delete from board where id = 2')
     await page.getByRole('gridcell', { name: 'two' }).waitFor({ state: 'detached' })
     await marks('3', 'three', 'uno')
+  })
+
+  test('a mark stays for its time when another change comes', async () => {
+    await page.evaluate(`(() => {
+      const wait = window.setTimeout
+      window.setTimeout = (work, time) => wait(work, time === 4_000 ? 600_000 : time)
+    })()`)
+    await sql(`update board set n = 7 where id = 3`)
+    await page.locator('td.changed', { hasText: '7' }).waitFor()
+    await sql(`update board set text = 'eins' where id = 1`)
+    await page.locator('td.changed', { hasText: 'eins' }).waitFor()
+    assert.equal(await page.locator('td.changed', { hasText: '7' }).count(), 1)
+    await sql(`update board set text = 'uno' where id = 1`)
+    await page.goto(`${at}/data?table=board`)
+    await page.getByRole('gridcell', { name: 'uno' }).waitFor()
+    await page.getByText('live', { exact: true }).waitFor()
   })
 
   test('an open cell stays, says what others have written, and writes over it only when one says so', async () => {

@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { ApiError, call, parse } from '../../api.js'
 import { take } from '../../controls.js'
 import { useLoad } from '../../hooks.js'
@@ -97,21 +97,20 @@ function useOwnWrites(key, page) {
   const now = useRef({ page, rows })
   const before = useRef({ page, rows })
   now.current = { page, rows }
-  const [marks, setMarks] = useState(/** @type {ReadonlyMap<string, ReadonlySet<string>>} */ (new Map()))
+  const [fresh, setFresh] = useState(/** @type {readonly Changes[]} */ ([]))
   useEffect(() => {
     const { page: last, rows: shown } = before.current
     const isAgain =
       page !== undefined && last !== undefined && last !== page && last.question === page.question
-    if (isAgain && key.length > 0) setMarks(changesIn(key, shown, page.rows))
+    if (!isAgain || key.length === 0) return
+    const changes = changesIn(key, shown, page.rows)
+    setFresh((before) => [...before, changes])
+    setTimeout(() => setFresh((before) => before.filter((one) => one !== changes)), MARKED)
   }, [page])
   useEffect(() => {
     before.current = now.current
   })
-  useEffect(() => {
-    if (marks.size === 0) return undefined
-    const timer = setTimeout(() => setMarks(new Map()), MARKED)
-    return () => clearTimeout(timer)
-  }, [marks])
+  const marks = useMemo(() => joined(fresh), [fresh])
   /** Shows a row as it is now, or without it. @param {string} id @param {Row | undefined} row */
   const patch = (id, row) => {
     const { page, rows } = now.current
@@ -122,11 +121,22 @@ function useOwnWrites(key, page) {
   return { rows, marks, patch, rowsNow: () => now.current.rows }
 }
 
+/** @typedef {ReadonlyMap<string, ReadonlySet<string>>} Changes names of changed columns by row */
+
+/** Those of several readings. @param {readonly Changes[]} all */
+function joined(all) {
+  /** @type {Map<string, Set<string>>} */
+  const marks = new Map()
+  for (const changes of all)
+    for (const [id, names] of changes) marks.set(id, new Set([...(marks.get(id) ?? []), ...names]))
+  return marks
+}
+
 /**
- * Names of changed columns by row.
  * @param {readonly string[]} key
  * @param {readonly Row[]} before
  * @param {readonly Row[]} after
+ * @returns {Changes}
  */
 function changesIn(key, before, after) {
   const known = new Map(before.map((row) => [keyOf(key, row), row]))
