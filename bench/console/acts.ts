@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Page } from 'playwright-core'
+import { untilLoaded } from '#test/browser/loaded.ts'
 import type { Opens } from './screens.ts'
 
 const SLOWER = 4
@@ -21,7 +22,7 @@ export async function paints(open: Opens, at: string): Promise<readonly Paint[]>
   const measured: Paint[] = []
   const act = async (name: string, work: () => Promise<unknown>) => {
     await work()
-    await page.waitForLoadState('networkidle')
+    await untilLoaded(page)
     // An entry comes some time after its frame.
     await sleep(1_000)
     measured.push({ name, ms: (await page.evaluate(TAKE)) as number })

@@ -204,8 +204,6 @@ async function tests(): Promise<void> {
     await page.setViewportSize({ width: 360, height: 740 })
     for (const path of ['/keys', '/keys/new', `/keys/${id}`]) {
       await open(path)
-      await page.getByRole('heading', { level: 1 }).waitFor()
-      await page.waitForLoadState('networkidle')
       await expectNoOverflow(page, path)
       await expectAccessible(page, `${path} at 360 px`)
     }

@@ -106,7 +106,6 @@ async function tests(): Promise<void> {
       '/settings',
     ]) {
       await page.goto(at + path)
-      await page.waitForLoadState('networkidle')
       await expectNoOverflow(page, path)
       await expectAccessible(page, `${path} at 360 px`)
     }
