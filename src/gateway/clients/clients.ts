@@ -23,10 +23,10 @@ import { cancelJobsOf } from '../backups/jobs/jobs.ts'
 import { expectEveryRight } from '../caller/expected-rights.ts'
 import { fail } from '../errors.ts'
 import { forgetClient } from '../keys/config.ts'
-import { retireKeys } from '../keys/keys.ts'
+import { isNamedByKeys, retireKeys } from '../keys/keys.ts'
 import { storingMetadata } from '../metadata.ts'
-import { closeRoutes } from '../public-routes/public-routes.ts'
-import { retireWebhooks } from '../webhooks/webhooks.ts'
+import { closeRoutes, isNamedByRoutes } from '../public-routes/public-routes.ts'
+import { isNamedByWebhooks, retireWebhooks } from '../webhooks/webhooks.ts'
 import { type AddressFacts, changedAddress, inspect, newAddress } from './addresses.ts'
 
 type ClientFacts = AddressFacts & {
@@ -184,9 +184,15 @@ async function expectToLead(kernel: Kernel, facts: AddressFacts): Promise<void> 
     await expectEveryRight(kernel, EVERY_CLIENT)
 }
 
-/** Callers may still name a client of this name that was removed. */
+/** Callers may still name a client of this name that was removed, also from the configuration, which leaves what it has named. */
 async function expectToFollow(kernel: Kernel, name: string): Promise<void> {
-  if ((await listKnownNames(kernel.db, [name])).length > 0) await expectEveryRight(kernel, name)
+  if (await isNamed(kernel, name)) await expectEveryRight(kernel, name)
 }
+
+const isNamed = async (kernel: Kernel, name: string): Promise<boolean> =>
+  (await listKnownNames(kernel.db, [name])).length > 0 ||
+  (await isNamedByKeys(kernel, name)) ||
+  (await isNamedByRoutes(kernel, name)) ||
+  (await isNamedByWebhooks(kernel, name))
 
 const clientAct = ({ id, clientName }: ClientRow) => ({ targetId: id, clientName })

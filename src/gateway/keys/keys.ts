@@ -20,6 +20,7 @@ import {
   findKey,
   findUsedKey,
   insertKey,
+  isBound,
   lockKey,
   retireClient,
   type UsedKey,
@@ -158,6 +159,10 @@ const actOf = ({ id, clientName }: Pick<ApiKey, 'id' | 'clientName'>) => ({
  */
 export const retireKeys = ({ db, now }: Pick<Kernel, 'db' | 'now'>, clientName: string): Promise<void> =>
   retireClient(db, clientName, now())
+
+/** Whether keys lead to a client of this name, whether there is one or not. */
+export const isNamedByKeys = ({ db }: Pick<Kernel, 'db'>, clientName: string): Promise<boolean> =>
+  isBound(db, clientName)
 
 /** The key with this public id (`svc_{publicId}.…`). */
 export const keyNamed = ({ db }: Pick<Kernel, 'db'>, publicId: string): Promise<ApiKey | undefined> =>

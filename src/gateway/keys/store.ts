@@ -113,9 +113,18 @@ export async function retireClient(db: Db, clientName: string, now: Date): Promi
       clientOverrides: sql`array_remove(client_overrides, ${clientName})`,
       updatedAt: now,
     })
-    .where(sql<boolean>`client_name = ${clientName} or client_overrides @> array[${clientName}::text]`)
+    .where(isOfClient(clientName))
     .execute()
 }
+
+/** Whether a key is bound to a client of this name, or lists it. */
+export async function isBound(db: Db, clientName: string): Promise<boolean> {
+  const naming = db.selectFrom('apiKey').select('id').where(isOfClient(clientName)).limit(1)
+  return (await naming.executeTakeFirst()) !== undefined
+}
+
+const isOfClient = (clientName: string) =>
+  sql<boolean>`client_name = ${clientName} or client_overrides @> array[${clientName}::text]`
 
 export async function deleteKey(db: Db, id: string): Promise<boolean> {
   const { numDeletedRows } = await db.deleteFrom('apiKey').where('id', '=', id).executeTakeFirst()

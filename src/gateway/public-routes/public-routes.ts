@@ -142,6 +142,10 @@ export async function removeRoute(kernel: Kernel, clients: Clients, routeKey: st
 export const closeRoutes = ({ db, now }: Pick<Kernel, 'db' | 'now'>, clientName: string): Promise<void> =>
   closeRoutesOf(db, clientName, now())
 
+/** Whether routes lead to a client of this name, whether there is one or not. */
+export const isNamedByRoutes = async ({ db }: Pick<Kernel, 'db'>, clientName: string): Promise<boolean> =>
+  (await countRoutes(db, { clientName })) > 0
+
 /**
  * Routes on this database that name one of these tables, and whether one of them may delete its rows. Also routes that are closed: an
  * operator can activate them.

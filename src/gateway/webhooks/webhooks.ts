@@ -20,6 +20,7 @@ import {
 } from './definition.ts'
 import { endOfFormer, expectToHold, expectToHoldFormer, hasSameReach } from './reach.ts'
 import {
+  countWebhooks,
   deactivateWebhooksOf,
   deleteWebhook,
   findWebhook,
@@ -186,6 +187,10 @@ export async function existingWebhook(kernel: Kernel, id: string): Promise<Webho
 /** For a client that was removed: another client of its name may be another database. */
 export const retireWebhooks = ({ db, now }: Pick<Kernel, 'db' | 'now'>, clientName: string): Promise<void> =>
   deactivateWebhooksOf(db, clientName, { reason: 'Its client was removed', now: now() })
+
+/** Whether webhooks are of a client of this name, whether there is one or not. */
+export const isNamedByWebhooks = async ({ db }: Pick<Kernel, 'db'>, clientName: string): Promise<boolean> =>
+  (await countWebhooks(db, { clientName })) > 0
 
 /** Header values may be credentials for the former origin, and the record does not show them. */
 function requireOwnHeaders(
