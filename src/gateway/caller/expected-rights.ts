@@ -1,5 +1,5 @@
 import type { Clients } from '#databases/clients/clients.ts'
-import { readTable } from '#databases/request/table-name.ts'
+import type { TableName } from '#databases/request/request.ts'
 import { EVERY_CLIENT } from '#kernel/config/sections/auth-admin.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { type Action, EVERY_RIGHT, nameOfRight } from '#kernel/rights.ts'
@@ -21,10 +21,9 @@ export const expectRights = async (
 export const expectEveryRight = (kernel: Kernel, client: string, how?: How): Promise<void> =>
   expectRights(kernel, client, EVERY_RIGHT, how)
 
-/** The rights to act on a table; on every one without a name, or with a name that no right spells. */
-export function rightsToTable(name: string | null, actions: readonly Action[]): readonly string[] {
-  const table = name === null ? undefined : readTable({ table_name: name })
-  const isSpelled = table !== undefined && !table.schema.includes('.') && !table.table.includes('.')
+/** The rights to act on a table; on every one without a table, or with one whose name no right spells. */
+export function rightsToTable(table: TableName | null, actions: readonly Action[]): readonly string[] {
+  const isSpelled = table !== null && !table.schema.includes('.') && !table.table.includes('.')
   return actions.map((action) => (isSpelled ? nameOfRight({ ...table, action }) : `gateway.${action}`))
 }
 

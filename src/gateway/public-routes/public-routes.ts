@@ -102,7 +102,7 @@ async function expectToHold(
   const opened = Object.entries(ACTIONS_OF).filter(([op]) => allowedOps.includes(op))
   const actions = ACTIONS.filter((action) => opened.some(([, needed]) => needed.includes(action)))
   const rights = [
-    ...rightsToTable(tableName, actions),
+    ...rightsToTable(tableName === null ? null : readTable({ table_name: tableName }), actions),
     ...(allowedOps.includes('query') ? ['gateway.query'] : []),
   ]
   await expectRights(

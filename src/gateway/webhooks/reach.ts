@@ -5,7 +5,7 @@ import { Failure } from '#kernel/errors.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { expectEveryRight, expectRights, pastPolicies, rightsToTable } from '../caller/expected-rights.ts'
 import type { Webhook } from './store.ts'
-import { hasRows, isOfUsers } from './subscription.ts'
+import { hasRows, isOfUsers, tableNamed } from './subscription.ts'
 
 /** The part of a webhook that says whose data it gets. */
 type Reach = Pick<Webhook, 'routeKeys' | 'clientName' | 'tableName'>
@@ -22,7 +22,11 @@ export async function expectToHold(
 ): Promise<void> {
   if (isOfUsers(routeKeys)) await kernel.operator?.expectToListUsers(kernel)
   if (clientName === null || !hasRows(routeKeys)) return
-  const rights = await pastPolicies(clients, clientName, rightsToTable(tableName, ['read']))
+  const rights = await pastPolicies(
+    clients,
+    clientName,
+    rightsToTable(tableName === null ? null : tableNamed(tableName), ['read']),
+  )
   await expectRights(kernel, clientName, rights, how)
 }
 

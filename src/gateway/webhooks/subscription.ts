@@ -1,3 +1,4 @@
+import type { TableName } from '#databases/request/request.ts'
 import { readTable } from '#databases/request/table-name.ts'
 import { closestName } from '#kernel/closest-name.ts'
 import { eventsOf, ROUTE_KEYS } from '#kernel/events/route-keys.ts'
@@ -55,6 +56,12 @@ function notARouteKey(field: string, given: string) {
 export function fullTableName(name: string): string {
   const { schema, table } = readTable({ table_name: name })
   return `${schema}.${table}`
+}
+
+/** The table of such a name. A dot inside of one of its parts is in `table` then. */
+export function tableNamed(fullName: string): TableName {
+  const dot = fullName.indexOf('.')
+  return { schema: fullName.slice(0, dot), table: fullName.slice(dot + 1) }
 }
 
 export const refused = (field: string, message: string, hint: string) =>
