@@ -133,6 +133,8 @@ test('a session gives a client another address only with every right on it', asy
   assert.deepEqual(await address(), before)
   const described = await me.send('PATCH', '/admin/clients/second', { body: { description: 'mine' } })
   assert.equal(described.status, 200, described.text)
+  for (const url_env_var of ['MISSING', 'OF_ANOTHER'])
+    assertRefused(await me.post('/admin/clients', { client_name: 'third', url_env_var }), '*')
   const made = await me.post('/admin/clients', { client_name: 'third', url: t.clientUrl })
   assert.equal(made.status, 201, 'the address is its own')
 })

@@ -50,6 +50,8 @@ export async function registerClient(
     throw fail('invalid_client_name', { hint: `A client name is ${clientNameForm.allowed}` })
   refuseConfigured(kernel, clients, name)
   if ((await clients.registered()).has(name)) throw fail('client_exists')
+  // Before the address is read and tried, which tells about variables and databases.
+  await expectToRegister(kernel, name, asked)
   const id = uuidv7(kernel.now(), kernel.random)
   const address = newAddress(kernel, id, asked)
   const reachable = await inspect(kernel, clients, name, address)
@@ -75,6 +77,7 @@ export async function changeClient(
   change: ClientFacts,
 ): Promise<Registered> {
   const { row: former } = await existing(kernel, clients, name)
+  await expectToChange(kernel, name, change)
   const address = changedAddress(kernel, former, change)
   const reachable = address === undefined || (await inspect(kernel, clients, name, address))
   const row = await changeRow(kernel, name, change, {
@@ -142,8 +145,7 @@ async function insertNew(
   try {
     return await storingMetadata(() =>
       actAsOperator(kernel, async (kernel) => {
-        await expectToLead(kernel, facts)
-        await expectToFollow(kernel, row.clientName)
+        await expectToRegister(kernel, row.clientName, facts)
         const inserted = await insertClient(kernel.db, row)
         await tell(kernel, 'client.registered', clientAct(inserted))
         return inserted
@@ -162,8 +164,7 @@ async function changeRow(
   change: Parameters<typeof updateClient>[2],
 ): Promise<ClientRow> {
   return actAsOperator(kernel, async (kernel) => {
-    if (hasAddress(facts)) await expectEveryRight(kernel, name)
-    await expectToLead(kernel, facts)
+    await expectToChange(kernel, name, facts)
     const before = await lockClientRow(kernel.db, name)
     const row = await storingMetadata(() =>
       updateClient(kernel.db, name, { ...change, updatedAt: kernel.now() }),
@@ -173,6 +174,16 @@ async function changeRow(
     await tellChange(kernel, 'client.updated', fields, { ...clientAct(row), details: { fields } })
     return row
   })
+}
+
+async function expectToRegister(kernel: Kernel, name: string, facts: AddressFacts): Promise<void> {
+  await expectToLead(kernel, facts)
+  await expectToFollow(kernel, name)
+}
+
+async function expectToChange(kernel: Kernel, name: string, facts: AddressFacts): Promise<void> {
+  if (hasAddress(facts)) await expectEveryRight(kernel, name)
+  await expectToLead(kernel, facts)
 }
 
 const hasAddress = ({ driver, url, url_env_var, direct_url, direct_url_env_var }: AddressFacts): boolean =>
