@@ -103,6 +103,18 @@ test('a key that the issuer withdraws ends what it has signed, also a token that
   await eventually(async () => (await codeOf(token)) === 'jwt_invalid')
 })
 
+test('an issuer that withdraws all of its keys ends what they have signed, and goes on with the next one', async () => {
+  const token = await beta.sign({ sub: 'kept', exp: now() + 3_600 })
+  assert.equal(await codeOf(token, 'direct'), 200)
+  beta.keys = []
+  t.advance(601_000)
+  await eventually(async () => (await codeOf(token, 'direct')) === 'jwt_invalid')
+  beta.keys = [await newKey()]
+  t.advance(11_000)
+  assert.equal(await codeOf(await beta.sign({ sub: 'next' }), 'direct'), 200)
+  assert.equal(await codeOf(token, 'direct'), 'jwt_invalid')
+})
+
 test('known keys are kept while the issuer is away, and read again when it is back', async () => {
   assert.equal(await codeOf(await acme.sign({ sub: 'before' })), 200)
   acme.intercept = (_request, response) => fails(response)

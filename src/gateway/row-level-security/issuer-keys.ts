@@ -29,7 +29,12 @@ const MIN_KEY_AGE = 10_000
 /** After a request that has failed. */
 const COOL_DOWN = 10_000
 
-type Held = { readonly find: JWTVerifyGetKey; readonly version: string; readonly since: number }
+type Published = { readonly find: JWTVerifyGetKey; readonly version: string; readonly isEmpty: boolean }
+type Held = Published & { readonly since: number }
+
+function expectKeys({ isEmpty }: Published): void {
+  if (isEmpty) throw new Error('the issuer publishes no keys')
+}
 
 export function createIssuerKeys(kernel: KeysKernel, issuer: TrustedIssuer): IssuerKeys {
   const { now, log } = kernel
@@ -41,7 +46,10 @@ export function createIssuerKeys(kernel: KeysKernel, issuer: TrustedIssuer): Iss
   /** All callers share one request. It fails only while there are no keys at all. */
   const readOnce = singleFlight(async (): Promise<Held> => {
     try {
-      held = { ...(await readPublished()), since: time() }
+      const published = await readPublished()
+      // One that had keys has withdrawn them. It is not away.
+      if (held === undefined) expectKeys(published)
+      held = { ...published, since: time() }
       coolsUntil = undefined
       return held
     } catch (cause) {
@@ -89,7 +97,7 @@ export function createIssuerKeys(kernel: KeysKernel, issuer: TrustedIssuer): Iss
       if (distance(time(), held.since) >= MAX_KEY_AGE && stillCools() === 0) void readOnce()
       return held.version
     },
-    read: async () => void (await readPublished()),
+    read: async () => expectKeys(await readPublished()),
   }
 }
 
@@ -112,7 +120,7 @@ const LOCATED_FOR = 3_600_000
 function createReader(
   { outbound, now }: KeysKernel,
   { issuer, jwks_url }: TrustedIssuer,
-): () => Promise<Omit<Held, 'since'>> {
+): () => Promise<Published> {
   let located: { readonly url: string; readonly since: number } | undefined
 
   async function fetchJson(url: string): Promise<unknown> {
@@ -136,9 +144,8 @@ function createReader(
     // The library checks the shape.
     const find = createLocalJWKSet(published as JSONWebKeySet)
     const { keys } = published as JSONWebKeySet
-    if (keys.length === 0) throw new Error('the issuer publishes no keys')
     const texts = keys.map((key) => JSON.stringify(key)).sort()
-    return { find, version: hash('sha256', texts.join('\n')) }
+    return { find, version: hash('sha256', texts.join('\n')), isEmpty: keys.length === 0 }
   }
 }
 
