@@ -9,7 +9,7 @@ import type { Failure } from '#kernel/errors.ts'
 import { HEADER } from '#kernel/http/header-names.ts'
 import { beyondReach } from '#kernel/http/origins.ts'
 import { bearerOf, presentedToken, tokenOf } from '#kernel/http/presented-token.ts'
-import { sessionCookieName } from '#kernel/http/session-cookie.ts'
+import { expectUser, sessionCookieName } from '#kernel/http/session-cookie.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { fail } from '../errors.ts'
 import { createJwtCallers, type JwtCaller } from '../row-level-security/jwt-callers.ts'
@@ -72,6 +72,7 @@ export function createPersonaLookup(
     const live = await find(token, address)
     if (live === 'expired') throw await refused(kernel, request, fail('jwt_expired'))
     if (live !== undefined) {
+      expectUser(request, live.user.id)
       const acting = asUser(live, signedInRole)
       const { impersonatedBy: adminId } = live.session
       request.impersonation = adminId === null ? undefined : { adminId, userId: live.user.id }
