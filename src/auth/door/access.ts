@@ -13,7 +13,7 @@ import type { Kernel } from '#kernel/kernel.ts'
 import type { AdminPermission } from '../admin/permissions.ts'
 import { fail } from '../errors.ts'
 import { isRestricted, mayEnrol } from '../two-factor/restricted.ts'
-import { clearDeadCookies, keepSession, setSessionToken } from './cookies.ts'
+import { clearDeadCookies, keepSession, keptSessions, setSessionToken } from './cookies.ts'
 import { recordRefusedAct } from './record-refused-act.ts'
 
 /** The user and session that a request's token belongs to. Verbs learn nothing else about the caller. */
@@ -57,6 +57,8 @@ export type AuthAccess = {
   readonly knownIfAnonymous: Access
   /** With a live session, or without when `session_management.require_authentication` is off. */
   readonly signedInIfRequired: Access
+  /** The same; a session that the browser keeps besides is enough. The route looks at those (auth/multi-session/). */
+  readonly signedInOrKept: Access
 }
 
 const SECURITY = [{ sessionToken: [] }, { sessionCookie: [] }]
@@ -135,6 +137,11 @@ export function createAuthAccess(kernel: Kernel, sessions: Sessions): AuthAccess
       if (request.caller.session.impersonatedBy === null) throw fail('YOU_ARE_NOT_IMPERSONATING_ANYONE')
     },
   }
+  const signedInOrKept: Access = {
+    ...signedIn,
+    authorize: (request, reply) =>
+      (keptSessions(config, request).length > 0 ? known : signedIn).authorize(request, reply),
+  }
   const { require_authentication } = config.auth.session_management
   return {
     signedIn: renewing(signedIn),
@@ -144,6 +151,7 @@ export function createAuthAccess(kernel: Kernel, sessions: Sessions): AuthAccess
     impersonating: renewing(impersonating),
     knownIfAnonymous: config.auth.anonymous.enabled ? known : open,
     signedInIfRequired: renewing(require_authentication ? signedIn : known),
+    signedInOrKept: renewing(require_authentication ? signedInOrKept : known),
   }
 }
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { banByOperator, setRoleByOperator } from '#auth/admin/operator.ts'
 import { browser } from '#test/cookie-jar.ts'
-import { type Actor, type Answer, PASSWORD, testService, type User } from '#test/harness.ts'
+import { type Actor, type Answer, actor, PASSWORD, testService, type User } from '#test/harness.ts'
 import { codeOf, enrolTotp, SESSION_COOKIE } from '#test/second-factor.ts'
 
 const t = await testService({ config: { auth: { multi_session: { enabled: true, maximum_sessions: 3 } } } })
@@ -115,6 +115,36 @@ test('sign-out ends every session of the browser, and none elsewhere', async () 
     assert.equal((await t.anon.get('/api/auth/get-session', { headers })).status, 401)
   }
   for (const user of users) assert.equal(await whoIs(user), user.id)
+})
+
+test('sign-out ends the sessions that the browser keeps also when the current one has ended', async () => {
+  const signOut = (who: Actor) => who.post('/api/auth/sign-out')
+  const { page, users } = await shared('Ada', 'Bob')
+  const [ada, bob] = users as [User, User]
+  const [current, other] = await list(page)
+  assert.equal((await bob.post('/api/auth/revoke-session', { token: current?.session.id })).body.count, 1)
+  const kept = [...page.jar.values()]
+  assert.deepEqual((await signOut(page)).body, { success: true })
+  assert.deepEqual(
+    [...page.jar.keys()].filter((name) => name.startsWith(SESSION_COOKIE)),
+    [],
+  )
+  for (const token of kept)
+    assert.equal(await whoIs(actor(t.url, { authorization: `Bearer ${token}` })), undefined)
+  const left = (await ada.get('/api/auth/list-sessions')).body as { id: string }[]
+  assert.ok(!left.some(({ id }) => id === other?.session.id))
+
+  // Without a session cookie, while a sign-in waits for its second factor.
+  const carol = await enrolTotp(t, await t.signUp('Carol'))
+  assert.equal((await enter(page, ada)).status, 200)
+  const token = page.jar.get(SESSION_COOKIE)
+  assert.equal((await enter(page, carol)).body.twoFactorRedirect, true)
+  assert.equal((await signOut(page)).status, 200)
+  assert.equal(await whoIs(actor(t.url, { authorization: `Bearer ${token}` })), undefined)
+
+  assert.deepEqual(refused(await signOut(page)), [401, 'UNAUTHORIZED'], 'nothing is kept')
+  page.jar.set(`${SESSION_COOKIE}_multi-${ada.id}`, kept[0] ?? '')
+  assert.deepEqual(refused(await signOut(page)), [401, 'UNAUTHORIZED'], 'what is kept has ended')
 })
 
 test('a user who signs in again takes the place of the older session, and a user beyond the limit is not kept', async () => {

@@ -95,7 +95,7 @@ export function sessionRoutes(
   app.route({
     method: 'POST',
     url: '/sign-out',
-    config: always,
+    config: { ...always, access: access.signedInOrKept },
     schema: {
       summary: 'End the current session, and those that the browser keeps beside it',
       response: { 200: Succeeded },
@@ -103,10 +103,13 @@ export function sessionRoutes(
     handler: async (request, reply) => {
       clearSessionToken(kernel.config, reply)
       const kept = await presentedSessions(kernel, sessions, request, reply)
-      const leave = (caller: Caller) => signOut(request.kernel, caller)
-      await actOrEmpty(kernel, await signedOutBy(request), leave, undefined)
-      await endDeviceSessions(request.kernel, signOut, kept)
+      const caller = await signedOutBy(request)
+      // First, since the caller's may have ended in the meantime, which is answered by 401.
+      const others = kept.filter(({ session }) => session.id !== caller?.session.id)
+      await endDeviceSessions(request.kernel, signOut, others)
       for (const each of kept) forgetKept(kernel.config, reply, each)
+      if (caller === undefined && others.length === 0 && require_authentication) throw fail('UNAUTHORIZED')
+      await actOrEmpty(kernel, caller, (caller) => signOut(request.kernel, caller), undefined)
       return SUCCESS
     },
   })
