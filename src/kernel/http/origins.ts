@@ -82,8 +82,8 @@ export function redirectTarget(kernel: Kernel, target: string): string | undefin
     return undefined
   // Proxies may decode a slash again.
   if (/^\/(\/|\\|%2f|%5c)/i.test(url.pathname)) return undefined
-  if (!kernel.config.auth.trusted_origins.includes(url.origin) && isEndpoint(kernel, url.pathname))
-    return undefined
+  // Also where the settings name the own origin as a trusted one.
+  if (originsOfService(kernel).includes(url.origin) && isEndpoint(kernel, url.pathname)) return undefined
   return isPath ? url.href.slice(ownOrigin.length) : url.href
 }
 
