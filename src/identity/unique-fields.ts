@@ -1,8 +1,9 @@
 import { sql } from 'kysely'
 import type { Config } from '#kernel/config/config.ts'
 import type { Db } from '#kernel/db/connect.ts'
+import { UNIQUE_TEXT_MAX } from '#kernel/field-values.ts'
 
-/** A field cannot become unique: users have equal values. */
+/** A field cannot become unique: users have equal values, or longer ones than a unique field can have. */
 export class UniqueFieldError extends Error {}
 
 /**
@@ -26,15 +27,16 @@ async function isSettled(db: Db, wanted: readonly string[]): Promise<boolean> {
 }
 
 async function makeUnique(db: Db, name: string): Promise<void> {
+  const { rows: long } = await sql<{ count: string }>`
+    select count(*) from service."user" where char_length(fields ->> ${name}) > ${UNIQUE_TEXT_MAX}`.execute(
+    db,
+  )
+  expectNone(name, long, `values are longer than the ${UNIQUE_TEXT_MAX} characters of a unique one`)
   const { rows: equal } = await sql<{ count: string }>`
     select count(*) from (
       select from service."user" where fields ? ${name} group by fields -> ${name} having count(*) > 1
     ) as equal`.execute(db)
-  const count = Number(equal[0]?.count ?? 0)
-  if (count > 0)
-    throw new UniqueFieldError(
-      `auth.user.fields.${name}.unique: ${count} values belong to several users each. Change those users, or remove the setting.`,
-    )
+  expectNone(name, equal, 'values belong to several users each')
   await sql`
     with added as (
       insert into service.unique_field (name) values (${name}) on conflict do nothing returning name
@@ -42,5 +44,13 @@ async function makeUnique(db: Db, name: string): Promise<void> {
     insert into service.unique_field_value (name, value, user_id)
       select added.name, u.fields -> added.name, u.id from added, service."user" u where u.fields ? added.name`.execute(
     db,
+  )
+}
+
+function expectNone(name: string, [found]: readonly { readonly count: string }[], are: string): void {
+  const count = Number(found?.count ?? 0)
+  if (count === 0) return
+  throw new UniqueFieldError(
+    `auth.user.fields.${name}.unique: ${count} ${are}. Change those users, or remove the setting.`,
   )
 }

@@ -9,7 +9,7 @@ export type FieldValue = string | number | boolean | readonly string[] | readonl
 
 /** UTF-16 units of a text. A unique one has to fit in an index. */
 const TEXT_MAX = 1_000
-const UNIQUE_TEXT_MAX = 255
+export const UNIQUE_TEXT_MAX = 255
 const ITEMS_MAX = 100
 
 /** The value as it is stored; undefined when it is none of the field. */

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { randomInt } from 'node:crypto'
 import { test } from 'node:test'
 import { settleUniqueFields, UniqueFieldError } from '#identity/unique-fields.ts'
 import { PASSWORD, testService } from '#test/harness.ts'
@@ -96,4 +97,21 @@ test('a field becomes unique at the start, unless users have equal values; it en
     (await signUp('again@example.com', { plan: 'free', phone: 'one' })).code,
     'FIELD_VALUE_IS_ALREADY_TAKEN',
   )
+})
+
+test('a field does not become unique while a value of it is longer than a unique one can be, and the start says so', async () => {
+  await settleUniqueFields(db, withUnique())
+  // Without a pattern that would shorten it in the index.
+  const phone = Array.from({ length: 1_000 }, () => String.fromCodePoint(0x4e00 + randomInt(20_000))).join('')
+  const { id } = await db
+    .updateTable('user')
+    .set({ fields: JSON.stringify({ phone }) })
+    .where('email', '=', 'ada@example.com')
+    .returning('id')
+    .executeTakeFirstOrThrow()
+  await assert.rejects(settleUniqueFields(db, withUnique('phone')), (error: Error) => {
+    assert.ok(error instanceof UniqueFieldError, error.message)
+    return /auth\.user\.fields\.phone\.unique: 1 values are longer/.test(error.message)
+  })
+  await db.updateTable('user').set({ fields: '{}' }).where('id', '=', id).execute()
 })
