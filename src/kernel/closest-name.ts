@@ -11,7 +11,18 @@ export function closestName(name: string, candidates: readonly string[]): string
 
 /** The member that an unknown one probably stands for: also `client_name` for `client`, and `is_active` for `active`. */
 export const meantMember = (name: string, known: readonly string[]): string | undefined =>
-  closestName(name, known) ?? known.find((one) => one.startsWith(`${name}_`) || one === `is_${name}`)
+  closestName(name, known) ??
+  known.find((one) => one.startsWith(`${name}_`) || one === `is_${name}` || one === FAMILIAR.get(name))
+
+/** Names that other parts of the interface or other products use. Ignored, they would read all rows or make another column. */
+const FAMILIAR: ReadonlyMap<string, string> = new Map([
+  ['filter', 'conditions'],
+  ['filters', 'conditions'],
+  ['fields', 'columns'],
+  ['default_value', 'default_expression'],
+  ['not_null', 'nullable'],
+  ['upsert', 'on_conflict'],
+])
 
 /** A request may contain names of any length, and the work grows with the length. */
 const MAX_LENGTH = 63
