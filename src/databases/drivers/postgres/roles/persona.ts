@@ -23,7 +23,9 @@ function jwtClaimsOf({ role, claims }: Persona): string {
 /** For the message of a refusal. Undefined for the client's own role. */
 export function roleOf({ role, claims }: Persona): string | undefined {
   if (role === OWN.role) return undefined
-  return claims === '{}' ? `without a session, a request acts as ${role}` : `the request acts as ${role}`
+  return claims === '{}'
+    ? `without a session, a request acts as ${role}, unless its key has the right gateway.bypass_row_level_security`
+    : `the request acts as ${role}`
 }
 
 /** The session that the claims are of has no active organization. */
