@@ -106,7 +106,8 @@ export const fail = defineFailures(GATEWAY_FAILURES, {
   session_not_fresh: 'POST {auth_url}/reauthenticate; the proof counts for ten minutes',
   missing_client_header: 'Name a client in it, like default',
   api_key_client_mismatch: 'The key is bound to another client',
-  unknown_pipeline: 'GET /pipelines/templates lists them',
+  unknown_pipeline:
+    'GET /pipelines/templates lists them; a changed file of pipelines counts after SIGHUP or a new start',
   invalid_ticket: 'POST /realtime/tickets gives another one',
   key_in_query: `Send the key in the header ${HEADER.apiKey}, or open the stream by a ticket`,
   sql_with_session: 'Send it without the session, or use a data operation or a function',
