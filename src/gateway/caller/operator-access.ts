@@ -46,7 +46,10 @@ export function operatorAccess(
     const isProven = await operator.provesByHeader(request)
     if (isProven === true) return
     const { kind } = await grantOf(request)
-    if (kind === 'key') throw fail('insufficient_rights', { hint: 'This requires the static admin key' })
+    if (kind === 'key')
+      throw fail('insufficient_rights', {
+        hint: 'This requires the admin key: SERVICE_KEY_12, or the file admin-key in server.data_dir',
+      })
     if (kind === 'none') throw fail(isProven === undefined ? 'api_key_required' : 'invalid_api_key')
   }
   const isOperator = async (request: FastifyRequest): Promise<boolean> => {
