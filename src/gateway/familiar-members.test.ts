@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { testService } from '#test/harness.ts'
+import { ENDPOINT } from '#test/webhooks.ts'
 
 const t = await testService()
 const headers = { 'x-service-client': 'default' }
 const owner = await t.key(['*'])
 
+const HOOK = { route_key: 'gateway_insert', url: ENDPOINT }
 const BOOK = { table_name: 'book' }
 const IS_1 = [{ eq_column: 'id', eq_value: 1 }]
 const tableOf = (column: object) => ({
@@ -42,6 +44,37 @@ test('a member with the name that other products use is refused with the name th
   assert.deepEqual(left.body.data, [{ id: 1 }])
   const made = await owner.post('/gateway/fetch', { table_name: 'made' }, { headers })
   assert.equal(made.body.code, 'table_not_found', made.text)
+})
+
+/** The kind of record, the body of its change, the name of another product, the member that was meant. */
+const changes: readonly (readonly ['api-keys' | 'webhooks', object, string, string])[] = [
+  ['api-keys', { scopes: ['book.read'] }, 'scopes', 'rights'],
+  ['api-keys', { permissions: ['book.read'] }, 'permissions', 'rights'],
+  ['api-keys', { enabled: false }, 'enabled', 'is_active'],
+  ['webhooks', { events: ['*'] }, 'events', 'route_keys'],
+  ['webhooks', { event_types: ['*'] }, 'event_types', 'route_keys'],
+  ['webhooks', { disabled: true }, 'disabled', 'is_active'],
+]
+
+test('a change of a key or a webhook by such a name is refused, and the record stays', async () => {
+  const key = await t.admin.post('/admin/api-keys', {
+    name: 'reporting',
+    rights: ['*'],
+    client_name: 'default',
+  })
+  const webhook = await t.admin.post('/admin/webhooks', HOOK, { headers })
+  const ids = { 'api-keys': key.body.data.record.id, webhooks: webhook.body.data.id }
+  for (const [kind, body, member, meant] of changes) {
+    const path = `/admin/${kind}/${ids[kind]}`
+    const before = await t.admin.get(path, { headers })
+    const answer = await t.admin.send('PATCH', path, { body, headers })
+    assert.deepEqual(
+      [answer.status, answer.body.message],
+      [400, `There is no member ${member}; did you mean ${meant}?`],
+      answer.text,
+    )
+    assert.equal((await t.admin.get(path, { headers })).text, before.text)
+  }
 })
 
 test('where a part has such a name itself, it means that part', async () => {

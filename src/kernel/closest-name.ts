@@ -14,7 +14,7 @@ export const meantMember = (name: string, known: readonly string[]): string | un
   closestName(name, known) ??
   known.find((one) => one.startsWith(`${name}_`) || one === `is_${name}` || one === FAMILIAR.get(name))
 
-/** Names that other parts of the interface or other products use. Ignored, they would read all rows or make another column. */
+/** Names that other parts of the interface or other products use. Ignored, they would read all rows, make another column, or leave a key its rights. */
 const FAMILIAR: ReadonlyMap<string, string> = new Map([
   ['filter', 'conditions'],
   ['filters', 'conditions'],
@@ -22,6 +22,12 @@ const FAMILIAR: ReadonlyMap<string, string> = new Map([
   ['default_value', 'default_expression'],
   ['not_null', 'nullable'],
   ['upsert', 'on_conflict'],
+  ['events', 'route_keys'],
+  ['event_types', 'route_keys'],
+  ['scopes', 'rights'],
+  ['permissions', 'rights'],
+  ['enabled', 'is_active'],
+  ['disabled', 'is_active'],
 ])
 
 /** A request may contain names of any length, and the work grows with the length. */
