@@ -7,7 +7,11 @@ import { createSecuredTables, TEXT, USER } from '#test/secured-tables.ts'
 const BYPASS = 'gateway.bypass_row_level_security'
 const roleWith = (...rights: string[]) => ({ operator: ['routes'], gateway: { app: rights } }) as const
 const { t, adas, createTable, secured, insert } = await createSecuredTables({
-  auth: { admin: { roles: { writer: roleWith('*'), auditor: roleWith('*', BYPASS) } } },
+  auth: {
+    admin: {
+      roles: { reader: roleWith('todo.read'), writer: roleWith('*'), auditor: roleWith('*', BYPASS) },
+    },
+  },
 })
 await createTable('todo', [TEXT, USER])
 await secured('todo', [{ preset: 'owner' }])
@@ -47,4 +51,16 @@ test('a session writes SQL for a public route only if it sees what policies hide
   assert.equal(made.status, 201, made.text)
   const seen = await t.anon.post('/public/new/query', {})
   assert.match(seen.text, /hidden/, 'which is why it needs the right')
+})
+
+test('a session that may not run SQL changes none, also where the route does not offer it at present', async () => {
+  const paused = { ...ROUTE, table_name: 'todo', allowed_ops: ['fetch'], query: 'select 1 as one' }
+  assert.equal((await t.admin.post('/admin/public-routes', { ...paused, route_key: 'paused' })).status, 201)
+  for (const role of ['reader', 'writer']) {
+    const who = await holding(role)
+    assertRefused(await who.send('PATCH', '/admin/public-routes/paused', { body: { query: QUERY } }))
+    assertRefused(await who.post('/admin/public-routes', { ...paused, query: QUERY, route_key: 'later' }))
+  }
+  const { body } = await t.admin.get('/admin/public-routes/paused')
+  assert.equal(body.data.query, paused.query)
 })
