@@ -165,6 +165,24 @@ test('targets are judged, and names have their rule', async () => {
   assert.deepEqual(await t.mails(), [])
 })
 
+test('a page for new users whose origin is trusted no more is no target of a link of before', async () => {
+  const { trusted_origins } = t.config.auth
+  const trust = (...origins: string[]) => Object.assign(t.config.auth, { trusted_origins: origins })
+  trust('https://app.example.com')
+  const target = 'https://app.example.com/welcome'
+  const [kept, left] = [
+    await linkFor(newAddress(), { newUserCallbackURL: target }),
+    await linkFor(newAddress(), { newUserCallbackURL: target }),
+  ]
+  assert.equal((await confirm(t.anon, kept)).headers.get('location'), target)
+  trust()
+  const page = await t.anon.get(left, { headers: BROWSER })
+  assert.doesNotMatch(page.headers.get('content-security-policy') ?? '', /app\.example/)
+  const done = await confirm(t.anon, left)
+  assert.deepEqual([done.status, done.headers.get('location')], [200, null])
+  Object.assign(t.config.auth, { trusted_origins })
+})
+
 test('a proven address is a way in: the last account can be unlinked', async () => {
   const ada = await proveAddress(t, await t.signUp('Ada'))
   const unlinked = await ada.post(`${AUTH}/unlink-account`, { providerId: 'credential' })

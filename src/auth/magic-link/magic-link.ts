@@ -2,6 +2,7 @@ import { actOnAddress, actOnAddressTicket } from '#identity/act.ts'
 import { lockProvenUser } from '#identity/proof.ts'
 import { findTicket, type Ticket } from '#identity/tickets.ts'
 import { findUser, hasProvenEmail, isBanned, type User } from '#identity/users.ts'
+import { redirectTarget } from '#kernel/http/origins.ts'
 import { actingAsUser, type Kernel } from '#kernel/kernel.ts'
 import { upgradeByMail } from '../anonymous/upgrade.ts'
 import { type Caller, proofOf } from '../door/access.ts'
@@ -38,10 +39,10 @@ export const SIGN_IN: MailFlow<'sign-in'> = {
     fields: [],
     askAgain: 'askAgainSignIn',
   },
-  view: async (_kernel, link) => signInView(link),
+  view: async (kernel, link) => signInView(kernel, link),
   async act(kernel, { ticket }, { token, click }) {
     const { admission, isNewUser } = await signInByLink(kernel, token, click)
-    const redirectTo = isNewUser ? ticket.payload.newUserCallbackURL : undefined
+    const redirectTo = isNewUser ? newUserTarget(kernel, ticket) : undefined
     return { title: 'signInDone', text: 'signInDoneText', admission, redirectTo }
   },
 }
@@ -51,10 +52,16 @@ const isOffered = (
   recipient: object | undefined,
 ): boolean => enabled && (sign_up || recipient !== undefined)
 
-function signInView({ user, ticket }: OpenLink<'sign-in'>): View {
+/** Judged again: the settings may trust its origin no more. */
+function newUserTarget(kernel: Kernel, { payload }: Ticket<'sign-in'>): string | undefined {
+  const { newUserCallbackURL } = payload
+  return newUserCallbackURL === undefined ? undefined : redirectTarget(kernel, newUserCallbackURL)
+}
+
+function signInView(kernel: Kernel, { user, ticket }: OpenLink<'sign-in'>): View {
   const title = 'signInTitle'
   if (user === undefined) {
-    const { newUserCallbackURL: leadsTo } = ticket.payload
+    const leadsTo = newUserTarget(kernel, ticket)
     return {
       ...{ title, leadsTo, paragraphs: ['signInNewText'] },
       forms: [{ fields: [], button: 'signInNewButton' }],
