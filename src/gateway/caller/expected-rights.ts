@@ -27,10 +27,13 @@ export function rightsToTable(table: TableName | null, actions: readonly Action[
   return actions.map((action) => (isSpelled ? nameOfRight({ ...table, action }) : `gateway.${action}`))
 }
 
-/** With the right to what policies hide, where the client has any. */
+/** With the right to what policies hide, where the client has any, or may have had: it is not there any more. */
 export const pastPolicies = async (
-  clients: Pick<Clients, 'hasRowLevelSecurity'>,
+  clients: Pick<Clients, 'hasRowLevelSecurity' | 'configured' | 'registered'>,
   client: string,
   rights: readonly string[],
-): Promise<readonly string[]> =>
-  (await clients.hasRowLevelSecurity(client)) ? [...rights, 'gateway.bypass_row_level_security'] : rights
+): Promise<readonly string[]> => {
+  const isThere = clients.configured.has(client) || (await clients.registered()).has(client)
+  const isOpen = isThere && !(await clients.hasRowLevelSecurity(client))
+  return isOpen ? rights : [...rights, 'gateway.bypass_row_level_security']
+}

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { EVERY_RIGHT } from '#kernel/rights.ts'
 import { backupPrograms } from '#test/audit/backup-causes.ts'
 import { type Actor, type Answer, testService } from '#test/harness.ts'
 import { byBearer, operatorOf } from '#test/operators.ts'
@@ -14,6 +15,7 @@ const t = await testService({
           webhooks: { operator: ['webhooks'], gateway },
           clients: { operator: ['clients'], gateway: { default: ['*'] } },
           backups: { operator: ['backups'], gateway },
+          restorer: { operator: ['backups'], gateway: { second: [...EVERY_RIGHT], '*': ['gateway.read'] } },
           lister: { user: ['list'] },
         },
       },
@@ -171,6 +173,14 @@ test('a session downloads and restores a backup only with every right on its cli
 
   const admin = await holding('admin')
   assert.equal((await admin.get(`/admin/backups/${id}/download`)).status, 200)
+
+  // Of a client that the configuration has no more, which may have had policies.
+  await db.updateTable('backupJob').set({ clientName: 'gone' }).where('id', '=', id).execute()
+  const restored = (await holding('restorer')).post(`/admin/backups/${id}/restore`, {
+    client_name: 'second',
+    confirm: 'second',
+  })
+  assertRefused(await restored, 'gateway.bypass_row_level_security')
 })
 
 test('a request that the roles refuse is counted in the audit trail, one row a minute for the account', async () => {
