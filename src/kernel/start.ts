@@ -141,8 +141,12 @@ function openConnections(
   { config, controlUrl: url, pooler, log }: KernelOptions,
   opened: AsyncDisposableStack,
 ): Connections {
-  const onError = (error: Error) =>
-    log.warn({ event: 'control_connection_lost', error }, 'a connection to the control database broke')
+  let isClosing = false
+  const onError = (error: Error) => {
+    // A server that stops next may break off what has just been ended.
+    if (!isClosing)
+      log.warn({ event: 'control_connection_lost', error }, 'a connection to the control database broke')
+  }
   const { max_connections: max, max_waiting: maxWaiting } = config.database
   const { timeout } = config.limits
   const alarm = createAlarm()
@@ -163,6 +167,9 @@ function openConnections(
   opened.defer(() => connections.counters.end())
   opened.defer(() => connections.queue.end())
   opened.defer(() => connections.pipelined.close())
+  opened.defer(() => {
+    isClosing = true
+  })
   return connections
 }
 

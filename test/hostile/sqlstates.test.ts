@@ -251,6 +251,7 @@ test('a trigger refuses by any SQLSTATE, also by one of connections, with its ow
     const answer = await insert('ruled', { id: 1, state })
     refused(answer, 400, 'rejected_by_database')
     assert.equal(answer.body.error, 'not on sundays', state)
+    assert.equal(answer.body.data.details.sqlstate, state)
   }
   assert.deepEqual((await fetch(shop, 'ruled')).body.data, [])
   refused(await insert('ruled', { id: 1, state: '40001' }), 409, 'write_conflict')

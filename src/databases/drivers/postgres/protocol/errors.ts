@@ -66,6 +66,8 @@ function serverFailure(state: DatabaseFailureCode, error: ServerError, about: Ab
     ...(column !== undefined && { column }),
     ...(error.constraint !== undefined && { constraint: error.constraint }),
     ...(columns.length > 0 && { columns }),
+    // The code of one's own that a function or trigger has raised.
+    ...(code === 'rejected_by_database' && { sqlstate: error.code }),
     ...otherTable(error, about),
   }
   const hint = QUOTED_CODES.has(code) ? quoted(code, error, about) : HINTS[code]
