@@ -16,11 +16,11 @@ import { type ConfiguredNames, refuseRemoved } from '../existing-clients.ts'
 import { newSecret } from './secret.ts'
 import {
   type ApiKey,
+  countKeysOf,
   deleteKey,
   findKey,
   findUsedKey,
   insertKey,
-  isBound,
   lockKey,
   retireClient,
   type UsedKey,
@@ -161,8 +161,8 @@ export const retireKeys = ({ db, now }: Pick<Kernel, 'db' | 'now'>, clientName: 
   retireClient(db, clientName, now())
 
 /** Whether keys lead to a client of this name, whether there is one or not. */
-export const isNamedByKeys = ({ db }: Pick<Kernel, 'db'>, clientName: string): Promise<boolean> =>
-  isBound(db, clientName)
+export const isNamedByKeys = async ({ db }: Pick<Kernel, 'db'>, clientName: string): Promise<boolean> =>
+  (await countKeysOf(db, clientName)) > 0
 
 /** The key with this public id (`svc_{publicId}.…`). */
 export const keyNamed = ({ db }: Pick<Kernel, 'db'>, publicId: string): Promise<ApiKey | undefined> =>
