@@ -117,7 +117,7 @@ export async function retireClient(db: Db, clientName: string, now: Date): Promi
     .execute()
 }
 
-/** Keys that are bound to a client of this name, or list it. Counted, since a limit would have the planner read the table instead of its indexes. */
+/** Keys that are bound to a client of this name, or list it. With a limit, the planner would read the table in place of its indexes. */
 export async function countKeysOf(db: Db, clientName: string): Promise<number> {
   const { count } = await db
     .selectFrom('apiKey')

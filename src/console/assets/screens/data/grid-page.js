@@ -104,6 +104,7 @@ function useOwnWrites(key, page) {
       page !== undefined && last !== undefined && last !== page && last.question === page.question
     if (!isAgain || key.length === 0) return
     const changes = changesIn(key, shown, page.rows)
+    if (changes.size === 0) return
     setFresh((before) => [...before, changes])
     setTimeout(() => setFresh((before) => before.filter((one) => one !== changes)), MARKED)
   }, [page])
